@@ -1,20 +1,19 @@
 //! Types and the macro that the six kinds of components share.
 //!
-//! All kinds have one form: a folder with a trait (`Algorithm`, `Startup`, …) whose methods a controller calls, one
-//! file for each implementation with its [`Entry`](crate::registry::Entry), and an enum of all of them
-//! (`AnyAlgorithm`, …) that [`dispatch`] makes. A controller holds its components by value and calls them without
-//! indirection.
+//! All kinds have the same form: a folder with a trait (`Algorithm`, `Startup`, …), one file for each implementation
+//! with its [`Entry`](crate::registry::Entry), and an enum of all of them (`AnyAlgorithm`, …) that [`dispatch`]
+//! defines. A controller holds its components by value and calls their methods without indirection.
 
 use crate::Facts;
 
-/// Properties of an algorithm that decide which components it goes with.
+/// Properties of an algorithm that decide which components it is compatible with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Traits {
     /// It may leave a loss to the loss policy (`Algorithm::on_congestion` returns `None`).
     pub(crate) holds_on_loss: bool,
     /// It reduces its window when the RTT rises.
     pub(crate) delay_based: bool,
-    /// It gives way to other traffic as soon as its window carries more than the video's rate.
+    /// It yields to other traffic as soon as its window carries more than the video's rate.
     pub(crate) yields: bool,
 }
 
@@ -24,9 +23,9 @@ pub(crate) struct Needs {
     /// The peer is asked to acknowledge every packet, instead of one for two or more.
     pub(crate) every_ack: bool,
     pub(crate) bursts: Bursts,
-    /// A clock of the time during which the window was not what limited the sender.
+    /// A clock of the time during which something other than the window limited the sender.
     pub(crate) limited_time: bool,
-    /// Time after which the largest RTT is forgotten, ns; zero keeps that of the connection.
+    /// Time after which the largest RTT is forgotten, ns; zero never forgets it.
     pub(crate) rtt_window_ns: u64,
     /// Facts of the video that it uses.
     pub(crate) knowledge: Facts,
@@ -51,7 +50,7 @@ impl Needs {
     }
 }
 
-/// Reports of departing bursts that a component requires; each kind contains those before it.
+/// Reports of departing bursts that a component requires; each kind includes the previous ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Bursts {
     /// Bursts that leave while nothing is in flight.
@@ -59,7 +58,7 @@ pub(crate) enum Bursts {
     AfterSilence,
     /// All bursts that leave.
     Every,
-    /// All bursts, from which the controller estimates the capacity of the path.
+    /// All bursts: the controller estimates the path's capacity from them.
     Capacity,
 }
 
@@ -73,7 +72,7 @@ pub(crate) enum Step {
     Leave {
         /// One of those that [end slow start](crate::Reason::ends_slow_start).
         reason: crate::Reason,
-        /// Bytes of the frame's allowance that slow start did not use; the algorithm gets them at once.
+        /// Bytes of the frame's allowance that slow start did not use; the algorithm receives them immediately.
         unused: u64,
     },
 }
@@ -87,10 +86,10 @@ pub(crate) struct Reduction {
     pub(crate) ssthresh: u64,
 }
 
-/// Defines the enum of one kind's components, each a variant of its own name, and gives it the methods of their trait,
-/// each of which calls the variant that is there. The first variant is the default.
+/// Defines the enum of one kind's components, with a variant for each, and implements their trait's methods on it by
+/// calling the variant's method. The first variant is the default.
 ///
-/// A method that is not listed here cannot be called on the enum, so that none is forgotten.
+/// A method that is not listed here cannot be called on the enum, so none can be forgotten.
 macro_rules! dispatch {
     (enum $kind:ident $variants:tt
         $(fn $name:ident(&$($receiver:ident)+ $(, $argument:ident: $type:ty)*) $(-> $result:ty)?;)+

@@ -24,7 +24,7 @@ pub trait CongestionController: Debug + Send + Sync {
     /// An ACK frame has been read to its end.
     fn on_ack_batch(&mut self, _event: &AckBatch) {}
 
-    /// An ACK frame whose packets are one run, which is what nearly all are: [`on_acked`](Self::on_acked),
+    /// An ACK frame whose packets are one run, as nearly all are: [`on_acked`](Self::on_acked),
     /// [`on_ack_batch`](Self::on_ack_batch) and [`window`](Self::window) in one call.
     fn on_ack_frame(&mut self, acked: &Acked, batch: &AckBatch) -> Bytes {
         self.on_acked(acked);
@@ -32,7 +32,7 @@ pub trait CongestionController: Debug + Send + Sync {
         self.window()
     }
 
-    /// The path said that it is congested.
+    /// The path signalled congestion.
     fn on_congestion(&mut self, _event: &Congestion) {}
 
     /// The path's MTU changed. The window stays at least at the controller's minimum for the new MTU.
@@ -51,18 +51,18 @@ pub trait CongestionController: Debug + Send + Sync {
         Snapshot::of_window(self.window())
     }
 
-    /// Packets that the peer is asked to acknowledge at once; `None` leaves that to the peer, which takes two
-    /// (RFC 9000 §13.2.2). The controller must work, if less well, when the peer does not comply.
+    /// Packets that the peer is asked to acknowledge at once. `None` leaves the choice to the peer, which waits for two
+    /// (RFC 9000 §13.2.2). The controller must also work, if less well, when the peer does not comply.
     fn packets_per_ack(&self) -> Option<u32> {
         None
     }
 
-    /// Returns true if every burst has to be reported, because the controller measures something by them,
-    /// such as the capacity of the path.
+    /// Returns true if every burst has to be reported, because the controller uses them for a measurement such as the
+    /// path's capacity.
     ///
-    /// If false, a burst that leaves while something is in flight ([`AckBatch::in_flight`] less what was lost
-    /// since) may go unreported; but the last of those that left since the last ACK frame has to be reported
-    /// before the next congestion event.
+    /// If false, a burst that leaves while something is in flight ([`AckBatch::in_flight`] less later losses) need not
+    /// be reported. The last burst since the last ACK frame, however, has to be reported before the next congestion
+    /// event.
     fn requires_every_burst(&self) -> bool {
         true
     }
@@ -77,8 +77,8 @@ impl Clone for Box<dyn CongestionController> {
     }
 }
 
-/// A controller around a [`Core`], as all of this crate are: what they have to do themselves of a
-/// [`CongestionController`].
+/// A controller around a [`Core`], like all of this crate: the parts of a [`CongestionController`] that they implement
+/// themselves.
 pub(crate) trait CoreController: Clone + Debug + Send + Sync + 'static {
     fn core(&self) -> &Core;
 
@@ -90,7 +90,7 @@ pub(crate) trait CoreController: Clone + Debug + Send + Sync + 'static {
     /// Packets of one burst were acknowledged. Not called for the last run of nearly every frame.
     fn run_acked(&mut self, event: &Acked);
 
-    /// An ACK frame has been read to its end. Its `last_run` is `None` if [`run_acked`](Self::run_acked) had it.
+    /// An ACK frame has been read to its end. Its `last_run` is `None` if [`run_acked`](Self::run_acked) received it.
     fn frame_ended(&mut self, last_run: Option<&Acked>, event: &AckBatch);
 
     fn congested(&mut self, event: &Congestion);

@@ -1,4 +1,4 @@
-//! [`Entry`]: one controller or component, with all that specs, listings and error messages say about it.
+//! [`Entry`]: one controller or component, with everything that specs, listings and error messages say about it.
 
 use core::fmt;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use crate::startup::AnyStartup;
 use crate::state::{GROWTH, OF_ALL_ALGORITHMS, Rules};
 use crate::{CongestionController, Path, VideoKnowledge};
 
-/// The component of a controller that `KEY=COMPONENT` sets. Declared in the order in which specs print them, and in
-/// which an alias's components take arguments.
+/// The component of a controller that `KEY=COMPONENT` sets. Specs print keys in the order of this declaration, and an
+/// alias's components take arguments in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Key {
@@ -26,7 +26,7 @@ pub enum Key {
     Shape,
     /// Idle policy: the cost of a pause.
     Idle,
-    /// Loss policy: the cost of a loss to an algorithm that does not answer it itself.
+    /// Loss policy: the cost of a loss to an algorithm that holds on it.
     Loss,
     /// Ceiling: a bound from above.
     Ceiling,
@@ -58,7 +58,7 @@ impl fmt::Display for Key {
 pub(crate) type Build =
     Arc<dyn Fn(&Path, &Arguments, Arc<VideoKnowledge>) -> Box<dyn CongestionController> + Send + Sync>;
 
-/// Makes what an entry names out of its arguments.
+/// Constructor of the entry's controller or component from its arguments.
 #[derive(Clone)]
 pub(crate) enum Make {
     Algorithm(fn(&Arguments) -> AnyAlgorithm),
@@ -70,7 +70,7 @@ pub(crate) enum Make {
     Custom(Build),
 }
 
-/// A controller or a component of one, as a spec names it.
+/// A controller or a component, as a spec names it.
 #[derive(Clone)]
 pub struct Entry {
     pub(crate) name: &'static str,
@@ -80,13 +80,13 @@ pub struct Entry {
     absolute: bool,
     /// Properties of an algorithm or a controller without components; unused for other kinds.
     pub(crate) traits: Traits,
-    /// Refuses algorithms that a component does not go with, and says why.
+    /// Rejects incompatible algorithms with a reason.
     pub(crate) fits: fn(Traits) -> Result<(), &'static str>,
     pub(crate) make: Make,
 }
 
 impl Entry {
-    /// A controller of your own. `build` makes it for one connection; it takes no components.
+    /// A user-defined controller. `build` makes it for one connection; it takes no components.
     ///
     /// Its descriptions are added with [`about`](Self::about) and [`with_parameters`](Self::with_parameters).
     pub fn custom(
@@ -99,7 +99,7 @@ impl Entry {
         Self::new(name, Make::Custom(Arc::new(build)))
     }
 
-    /// An entry without parameters. A component goes with every algorithm.
+    /// An entry without parameters. A component is compatible with every algorithm.
     pub(crate) fn new(name: &'static str, make: Make) -> Self {
         Self {
             name,
@@ -113,7 +113,7 @@ impl Entry {
         }
     }
 
-    /// Describes it in one line, and names the RFC section or paper that defines it.
+    /// Adds a one-line description, and the RFC section or paper that defines it.
     #[must_use]
     pub fn about(self, summary: &'static str, source: &'static str) -> Self {
         Self {
@@ -123,15 +123,14 @@ impl Entry {
         }
     }
 
-    /// Declares its parameters, in the order in which they may be given without names.
+    /// Declares its parameters, in their order in specs without names.
     #[must_use]
     pub fn with_parameters(mut self, parameters: &[Parameter]) -> Self {
         self.parameters = parameters.to_vec();
         self
     }
 
-    /// Declares that it sets the window outright, so that the window may rise without acknowledged bytes to
-    /// account for it.
+    /// Declares that it sets the window directly, so that the window may rise without acknowledged bytes.
     #[must_use]
     pub fn absolute(self) -> Self {
         Self {
@@ -140,12 +139,13 @@ impl Entry {
         }
     }
 
-    /// Declares what decides which components an algorithm goes with, and which promises hold for a controller.
+    /// Declares the traits that decide which components an algorithm is compatible with, and which invariants hold for
+    /// a controller.
     pub(crate) fn with_traits(self, traits: Traits) -> Self {
         Self { traits, ..self }
     }
 
-    /// Declares the algorithms that a component goes with.
+    /// Declares the algorithms that a component is compatible with.
     pub(crate) fn fits(self, fits: fn(Traits) -> Result<(), &'static str>) -> Self {
         Self { fits, ..self }
     }
@@ -162,7 +162,7 @@ impl Entry {
         self.name
     }
 
-    /// The key that it stands behind; `None` for what a spec begins with.
+    /// The key in front of it; `None` for entries that begin a spec.
     pub const fn key(&self) -> Option<Key> {
         match self.make {
             Make::Algorithm(_) | Make::Custom(_) => None,
@@ -179,7 +179,7 @@ impl Entry {
         matches!(self.make, Make::Algorithm(_))
     }
 
-    /// One line for listings; empty if it was registered without.
+    /// One line for listings; empty if none was registered.
     pub const fn summary(&self) -> &'static str {
         self.summary
     }
@@ -189,17 +189,17 @@ impl Entry {
         self.source
     }
 
-    /// Its parameters, in the order in which they may be given without names.
+    /// Its parameters, in their order in specs without names.
     pub fn parameters(&self) -> &[Parameter] {
         &self.parameters
     }
 
-    /// Returns true if it sets the window outright instead of growing it by acknowledged bytes.
+    /// Returns true if it sets the window directly instead of growing it by acknowledged bytes.
     pub const fn is_absolute(&self) -> bool {
         self.absolute
     }
 
-    /// The component that an algorithm has for `key` when a spec names none.
+    /// An algorithm's component for `key` when a spec names none.
     pub const fn default_component(&self, key: Key) -> &'static str {
         match key {
             Key::Loss if self.traits.holds_on_loss => "guard",
@@ -209,7 +209,7 @@ impl Entry {
         }
     }
 
-    /// Puts what it makes into its place among `components`.
+    /// Makes its component and stores it in `components`.
     pub(crate) fn add_to(&self, components: &mut Components, arguments: &Arguments) {
         match self.make {
             Make::Algorithm(make) => {

@@ -41,14 +41,14 @@ pub struct Acked {
     pub bytes: Bytes,
     /// Number of packets; at least 1.
     pub packets: u32,
-    /// The application or flow control, rather than the window or the pacer, limited the sender, as of the
-    /// last attempt to send before this frame (RFC 9002 §7.8).
+    /// The application or flow control, rather than the window or the pacer, limited the sender at its last attempt to
+    /// send before this frame (RFC 9002 §7.8).
     pub app_limited: bool,
 }
 
 impl Acked {
-    /// `packets` packets of `bytes` bytes in all that left at `sent` and were acknowledged at `now`. The
-    /// application did not limit the sender.
+    /// `packets` packets of `bytes` bytes in total that left at `sent` and were acknowledged at `now`. The application
+    /// did not limit the sender.
     #[inline]
     pub const fn new(now: Timestamp, sent: Timestamp, bytes: Bytes, packets: u32) -> Self {
         Self {
@@ -75,12 +75,12 @@ impl Acked {
 pub struct AckBatch {
     /// Arrival of the ACK frame.
     pub now: Timestamp,
-    /// Bytes in flight without the acknowledged packets, but with those that this frame will declare lost.
+    /// Bytes in flight without the acknowledged packets. Packets that this frame will declare lost are still included.
     pub in_flight: Bytes,
     /// The same condition as [`Acked::app_limited`].
     pub app_limited: bool,
-    /// The transport's smoothed RTT without the peer's acknowledgement delay, when it has measured one. It
-    /// may be one ACK frame old.
+    /// The transport's smoothed RTT without the peer's acknowledgement delay, if it has measured one. It may be one ACK
+    /// frame old.
     pub smoothed_rtt: Option<Duration>,
 }
 
@@ -118,17 +118,17 @@ impl AckBatch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Congestion {
-    /// Time at which the transport noticed it.
+    /// Time when the transport noticed it.
     pub now: Timestamp,
-    /// Send time of the newest packet concerned. Packets that left before the current recovery began belong
-    /// to that recovery.
+    /// Send time of the newest affected packet. Packets that left before the current recovery began belong to that
+    /// recovery.
     pub newest_sent: Timestamp,
     /// The kind of sign.
     pub signal: Signal,
 }
 
 impl Congestion {
-    /// `signal`, noticed at `now`. The newest packet concerned left at `newest_sent`.
+    /// `signal`, noticed at `now`. The newest affected packet left at `newest_sent`.
     #[inline]
     pub const fn new(now: Timestamp, newest_sent: Timestamp, signal: Signal) -> Self {
         Self {

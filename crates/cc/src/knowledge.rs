@@ -6,18 +6,17 @@ use core::time::Duration;
 
 use playrate_units::{Bitrate, Bytes, Probability};
 
-/// Facts of the video that a connection carries. Shared (`Arc`) between the application, which sets them,
-/// and the connection's controller, which reads without locks on the ACK path.
+/// Facts of the video that a connection carries. The application sets them, and the connection's controller reads them
+/// without locks on the ACK path; both share it by `Arc`.
 ///
-/// Everything starts unknown and may change at any time. A part of a controller that needs what is unknown
-/// behaves as its plain counterpart until it is known.
+/// Every fact is unknown at first and may change at any time. A component that lacks a fact behaves as its plain
+/// counterpart until the fact is known.
 ///
-/// Players may report false values. So the application takes the facts that raise a window (the
-/// [average rate](Self::average_rate), the [highest rate](Self::highest_rate), the
-/// [playout buffer](Self::playout_buffer)) from what it knows itself,
-/// and bounds for how long a [state above `Playing`](Playback) lasts. A controller may use the others
-/// ([buffered time](Self::buffered), [deadline](Self::deadline), [reported buffer](Self::reported_buffer))
-/// only to lower its window.
+/// Players may report false values. So the application derives the facts that raise a window (the [average
+/// rate](Self::average_rate), the [highest rate](Self::highest_rate), the [playout buffer](Self::playout_buffer)) from
+/// its own data, and limits the time of a [state above `Playing`](Playback). A controller may use the others ([buffered
+/// time](Self::buffered), [deadline](Self::deadline), [reported buffer](Self::reported_buffer)) only to lower its
+/// window.
 #[derive(Debug, Default)]
 pub struct VideoKnowledge {
     /// Average rate in bit/s.
@@ -44,13 +43,13 @@ pub struct VideoKnowledge {
 pub enum Playback {
     /// It plays from its buffer.
     Playing,
-    /// It fills its buffer before it plays: at the start, after a seek.
+    /// It fills its buffer before playback: at the start, after a seek.
     Starting,
     /// Its buffer has run empty and playback has stalled (`bs` in CMCD).
     Starved,
 }
 
-/// A set of things that a [`VideoKnowledge`] may know.
+/// A set of facts that a [`VideoKnowledge`] may contain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Facts(u8);
 
@@ -144,8 +143,8 @@ impl VideoKnowledge {
         Self::default()
     }
 
-    /// Average rate of what is being streamed (video and audio bytes over playing time; "video rate" in the
-    /// papers). A rate of zero counts as unknown.
+    /// Average rate of the current stream (video and audio bytes over playing time; "video rate" in the papers). A rate
+    /// of zero counts as unknown.
     pub fn average_rate(&self) -> Option<Bitrate> {
         self.average_rate.get().map(Bitrate::from_bits_per_second)
     }
@@ -156,8 +155,8 @@ impl VideoKnowledge {
         self.average_rate.set(rate.filter(|&rate| rate > 0));
     }
 
-    /// Rate of the best representations that the player may choose, as a manifest declares it (a peak, as a rule) or as
-    /// measured, whichever is higher. Unknown counts as the [average rate](Self::average_rate).
+    /// Rate of the best representation that the player may choose: the higher of the manifest's (usually a peak) and
+    /// the measured rate. Unknown counts as the [average rate](Self::average_rate).
     pub fn highest_rate(&self) -> Option<Bitrate> {
         let highest = self.highest_rate.get().map(Bitrate::from_bits_per_second);
         highest.max(self.average_rate())
@@ -169,8 +168,7 @@ impl VideoKnowledge {
         self.highest_rate.set(rate.filter(|&rate| rate > 0));
     }
 
-    /// Bytes that packets, QUIC frames and HTTP add to the video's, as a share of them, as measured by the
-    /// transport.
+    /// Bytes that packets, QUIC frames and HTTP add, as a share of the video's bytes, as measured by the transport.
     pub fn wire_overhead(&self) -> Option<Probability> {
         let parts = u32::try_from(self.wire_overhead.get()?).ok()?;
         Some(Probability::from_parts_per_billion(parts))
@@ -182,20 +180,20 @@ impl VideoKnowledge {
         self.wire_overhead.set(parts);
     }
 
-    /// The [average rate](Self::average_rate) in bytes that count towards a window: with the
-    /// [overhead](Self::wire_overhead), if that is known.
+    /// The [average rate](Self::average_rate) in bytes that count towards a window: including the
+    /// [overhead](Self::wire_overhead), if known.
     pub fn wire_rate(&self) -> Option<Bitrate> {
         self.average_rate().map(|rate| self.on_the_wire(rate))
     }
 
-    /// `rate` with the [overhead](Self::wire_overhead), if that is known.
+    /// `rate` including the [overhead](Self::wire_overhead), if known.
     pub fn on_the_wire(&self, rate: Bitrate) -> Bitrate {
         const BILLION: u64 = 1_000_000_000;
         let overhead = self.wire_overhead().map_or(0, Probability::as_parts_per_billion);
         rate.scaled(BILLION + u64::from(overhead), BILLION)
     }
 
-    /// Size of the player's playout buffer, from a source that is trusted.
+    /// Size of the player's playout buffer, from a trusted source.
     pub fn playout_buffer(&self) -> Option<Bytes> {
         self.playout_buffer.get().map(Bytes::new)
     }
@@ -215,13 +213,13 @@ impl VideoKnowledge {
         self.reported_buffer.set(size.map(Bytes::as_u64));
     }
 
-    /// Size of the [playout buffer](Self::playout_buffer), or while that is unknown
-    /// the [reported one](Self::reported_buffer).
+    /// Size of the [playout buffer](Self::playout_buffer); while it is unknown, the [reported
+    /// one](Self::reported_buffer).
     pub fn buffer_size(&self) -> Option<Bytes> {
         self.playout_buffer().or_else(|| self.reported_buffer())
     }
 
-    /// Playing time that the player holds and has not shown yet.
+    /// Playing time that the player has received and not shown yet.
     pub fn buffered(&self) -> Option<Duration> {
         self.buffered.time()
     }
@@ -231,7 +229,7 @@ impl VideoKnowledge {
         self.buffered.set_time(time);
     }
 
-    /// Time that the player could go on playing without its latest request, as of that request.
+    /// Time that the player could continue without its latest request, as of that request.
     pub fn deadline(&self) -> Option<Duration> {
         self.deadline.time()
     }
@@ -259,7 +257,7 @@ impl VideoKnowledge {
         }));
     }
 
-    /// Those of `facts` that are unknown.
+    /// The unknown ones of `facts`.
     pub fn unknown_of(&self, facts: Facts) -> Facts {
         let all = [
             (self.average_rate.get(), Facts::AVERAGE_RATE),

@@ -1,11 +1,11 @@
 //! Congestion controllers for video, composable and sans-IO.
 //!
-//! Belongs here: congestion avoidance algorithms, the components that complete them, estimators, and the
-//! events that a controller receives. What does not: sockets, clocks, async, randomness, any QUIC library.
-//! Time comes in as a [`Timestamp`]; the answer goes out as a window in [`Bytes`].
+//! Belongs here: congestion avoidance algorithms, the components that complete them, estimators, and the events that a
+//! controller receives. Does not belong here: sockets, clocks, async, randomness, any QUIC library. Time comes in as a
+//! [`Timestamp`]; the answer goes out as a window in [`Bytes`].
 //!
 //! - [`CongestionController`] is the one trait; it receives [`events`].
-//! - [`ControllerSpec`] names a controller and builds it; [`registry`] holds what can be named.
+//! - [`ControllerSpec`] names a controller and builds it; [`registry`] holds all names.
 //! - [`VideoKnowledge`] holds the facts of the video on one connection.
 //! - [`Snapshot`] is a controller's state for telemetry.
 //!
@@ -22,17 +22,16 @@
 //!
 //! # Composition
 //!
-//! A spec is `ALGORITHM[(args)][+KEY=COMPONENT[(args)]]…`. The algorithm governs congestion avoidance and the
-//! cost of a loss; `start` is slow start; `shape` changes the window that is published, given what is known
-//! of the video; `idle` is the cost of a pause; `loss` answers losses for algorithms that do not; `ceiling`
-//! bounds the window from above. What a spec does not name has a default, and a component that lacks a fact
-//! of the video behaves as its plain counterpart. All components share one core: window, ssthresh, RTT,
-//! rounds, recovery. An ACK frame passes through the idle policy, then slow start or the algorithm, then
-//! shaper, loss policy and ceiling; every change of phase has a [`Reason`].
+//! A spec is `ALGORITHM[(args)][+KEY=COMPONENT[(args)]]…`. The algorithm governs congestion avoidance and the cost of a
+//! loss; `start` is slow start; `shape` changes the published window by what is known of the video; `idle` is the cost
+//! of a pause; `loss` answers losses for algorithms that do not; `ceiling` bounds the window from above. Components not
+//! named in a spec have defaults, and a component that lacks a fact of the video behaves as its plain counterpart. All
+//! components share one core: window, ssthresh, RTT, rounds, recovery. An ACK frame passes through the idle policy,
+//! then slow start or the algorithm, then shaper, loss policy and ceiling; every change of phase has a [`Reason`].
 //!
 //! # Write your own controller in 30 lines
 //!
-//! Implement [`CongestionController`], register a builder, and it can be named wherever a spec is read.
+//! Implement [`CongestionController`] and register a builder. Its name then works wherever a spec is read.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -84,10 +83,10 @@
 //!
 //! # Add an algorithm or another component
 //!
-//! One file in the folder of its kind (`src/algorithm`, `src/startup`, …), and in that folder's `mod.rs` its
-//! `mod` line, a variant and a row; the compiler names what is missing. The head of `mod.rs` documents what
-//! each hook receives, in which units and when; `src/compose/mod.rs` has the order in which components act.
-//! Tests of every spec in the registry then cover it, and one demands its section in `docs/controllers.md`.
+//! Write one file in the folder of its kind (`src/algorithm`, `src/startup`, …), and add its `mod` line, a variant and
+//! a row to that folder's `mod.rs`; the compiler names anything missing. The head of `mod.rs` documents each hook's
+//! input, units and time; `src/compose/mod.rs` documents the components' order. Tests of every spec in the registry
+//! then cover it, and one requires its section in `docs/controllers.md`.
 
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 #![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]

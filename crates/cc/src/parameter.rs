@@ -1,5 +1,5 @@
-//! [`Parameter`]: what may stand in the parentheses behind a name, [`Value`]: what stands there, and [`Arguments`]: a
-//! value for each parameter of one entry.
+//! [`Parameter`]: a parameter in the parentheses behind a name, [`Value`]: its value, and [`Arguments`]: a value for
+//! each parameter of one entry.
 
 use core::fmt;
 use core::ops::RangeInclusive;
@@ -11,7 +11,7 @@ use playrate_units::{Bytes, duration};
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Domain {
-    /// All from one value to another of its kind, both included.
+    /// All values of a kind from the first to the second, both included.
     Range(Value, Value),
     /// One of these words.
     Words(&'static [&'static str]),
@@ -32,7 +32,7 @@ pub enum Value {
 }
 
 impl fmt::Display for Value {
-    /// The text that is read back to the same value.
+    /// The text that parses to the same value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Number(number) => number.fmt(f),
@@ -49,9 +49,9 @@ impl fmt::Display for Value {
 pub struct Parameter {
     /// Its name in specs.
     pub name: &'static str,
-    /// The value that it has when a spec gives none.
+    /// The value if a spec gives none.
     pub default: Value,
-    /// The values that a spec may give, of the kind of the default.
+    /// The permitted values, of the default's kind.
     pub domain: Domain,
     /// Its effect, in one line.
     pub summary: &'static str,
@@ -136,7 +136,7 @@ impl Parameter {
         }
     }
 
-    /// The words that it takes; none if its values are no words.
+    /// The permitted words; none if its values are not words.
     pub const fn words(&self) -> &'static [&'static str] {
         match self.domain {
             Domain::Range(..) => &[],
@@ -160,7 +160,7 @@ impl Parameter {
     /// Returns true if it takes this value.
     pub(crate) fn accepts(&self, value: Value) -> bool {
         match (self.domain, value) {
-            // The order of values puts those of other kinds outside.
+            // Values of other kinds compare as outside the range.
             (Domain::Range(min, max), _) => min <= value && value <= max,
             (Domain::Words(words), Value::Word(word)) => words.contains(&word),
             _ => false,
@@ -172,7 +172,7 @@ impl Parameter {
         let bare = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == '.' || c == '_');
         let with_unit = |unit| [text, if bare { unit } else { "" }].concat();
         let value = match self.default {
-            // `f64` also reads `inf` and `NaN`, which no range has, and `-0`, which must print as `0` does.
+            // `f64` also reads `inf` and `NaN`, which are outside every range, and `-0`, which must print as `0` does.
             Value::Number(_) => Value::Number(text.parse::<f64>().ok()? + 0.0),
             Value::Time(_) => Value::Time(duration::parse(&with_unit("us")).ok()?),
             Value::Size(_) => Value::Size(with_unit("B").parse().ok()?),
@@ -182,10 +182,10 @@ impl Parameter {
     }
 }
 
-/// The values of an entry's parameters, those that a spec does not give being the defaults.
+/// The values of an entry's parameters, with defaults where a spec gives none.
 ///
-/// Asking for a parameter that the entry does not declare with that kind is a mistake of the entry's author:
-/// debug builds stop at it, others get zero.
+/// Reading a parameter that the entry does not declare with that kind is a bug of the entry: debug builds panic, others
+/// return zero.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arguments(Vec<(&'static str, Value)>);
 

@@ -8,8 +8,8 @@ use playrate_units::Bytes;
 pub struct Path {
     /// Largest UDP payload that the path carries now. This crate uses it wherever TCP says MSS or SMSS.
     pub mtu: Bytes,
-    /// The transport sends only while `in_flight + mtu < window`, as quinn does, so that up to a packet of
-    /// the window goes unused. A window that follows from a rate is then one MTU larger.
+    /// The transport sends only while `in_flight + mtu < window`, as quinn does, so up to a packet of the window goes
+    /// unused. A window derived from a rate is then one MTU larger.
     pub strict: bool,
 }
 

@@ -7,7 +7,7 @@ use playrate_units::{Bitrate, Bytes};
 
 use crate::Facts;
 
-/// A controller's state as telemetry sees it. What a controller does not keep is `None`.
+/// A controller's state for telemetry. Fields that a controller does not keep are `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Snapshot {
@@ -15,8 +15,8 @@ pub struct Snapshot {
     pub phase: Phase,
     /// Congestion window (cwnd) that the transport gets.
     pub window: Bytes,
-    /// Window of the algorithm or slow start, before shaping, loss policy and ceiling make
-    /// [`window`](Self::window) of it; `None` if the controller is not composed of components.
+    /// Window of the algorithm or slow start, before shaping, loss policy and ceiling turn it into
+    /// [`window`](Self::window); `None` if the controller is not composed of components.
     pub algorithm_window: Option<Bytes>,
     /// Slow start threshold; `None` while it is infinite.
     pub ssthresh: Option<Bytes>,
@@ -24,21 +24,21 @@ pub struct Snapshot {
     pub smoothed_rtt: Option<Duration>,
     /// Smallest RTT of the connection.
     pub min_rtt: Option<Duration>,
-    /// Largest RTT that counts, delayed acknowledgements left out.
+    /// Largest RTT that counts, without delayed acknowledgements.
     pub max_rtt: Option<Duration>,
     /// Estimated capacity of the path's narrowest link.
     pub capacity: Option<Bitrate>,
     /// Estimated bytes queued on the path.
     pub backlog: Option<Bytes>,
-    /// Cause of the last change of phase, or of the window other than by ordinary growth.
+    /// Cause of the last change of phase, or of the window except for ordinary growth.
     pub reason: Reason,
-    /// Facts of the [`VideoKnowledge`](crate::VideoKnowledge) that the controller's components use and that
-    /// are unknown. As long as this is not empty, some component behaves as its plain counterpart.
+    /// Facts of the [`VideoKnowledge`](crate::VideoKnowledge) that the controller's components use and that are
+    /// unknown. While it is not empty, some component behaves as its plain counterpart.
     pub waiting_for: Facts,
 }
 
 impl Snapshot {
-    /// A snapshot that knows only the window; the other fields can be set one by one.
+    /// A snapshot with only the window; the other fields can be set one by one.
     pub fn of_window(window: Bytes) -> Self {
         Self {
             window,
@@ -76,7 +76,7 @@ impl Phase {
         }
     }
 
-    /// Returns true in the phases that the startup component governs.
+    /// Returns true in the phases of the startup component.
     #[inline]
     pub(crate) const fn is_slow_start(self) -> bool {
         matches!(
@@ -110,7 +110,7 @@ impl fmt::Display for Phase {
     }
 }
 
-/// Cause of the last change of phase, or of the window other than by ordinary growth.
+/// Cause of the last change of phase, or of the window except for ordinary growth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
@@ -119,17 +119,17 @@ pub enum Reason {
     Began,
     /// The window reached ssthresh.
     ReachedSsthresh,
-    /// The window carries the video's rate; what comes on top is the delay window's.
+    /// The window carries the video's rate; the delay window does the further growth.
     VideoRateReached,
-    /// The first estimate of the path's capacity is there.
+    /// The path's capacity has its first estimate.
     CapacityKnown,
-    /// The RTT rose far enough to end slow start: for the whole conservative phase of HyStart++ (RFC 9406
-    /// §4.2), over a round trip of HyStart, until Vegas counted more than γ queued segments, or until the rate
-    /// exceeded Copa's target.
+    /// The RTT rose far enough to end slow start: for the whole conservative phase of HyStart++ (RFC 9406 §4.2), over a
+    /// round trip of HyStart, until Vegas counted more than γ queued segments, or until the rate exceeded Copa's
+    /// target.
     RttRose,
-    /// Closely spaced ACK frames lasted for long enough to fill the path (HyStart).
+    /// Closely spaced ACK frames lasted long enough to fill the path (HyStart).
     AckTrain,
-    /// A share of what was sent one RTT ago did not arrive: the path's rate is reached (SEARCH).
+    /// A share of the bytes sent one RTT ago did not arrive: the path's rate is reached (SEARCH).
     RateFlattened,
     /// Packets were declared lost.
     Loss,
@@ -137,8 +137,7 @@ pub enum Reason {
     EcnCe,
     /// Persistent congestion (RFC 9002 §7.6).
     PersistentCongestion,
-    /// Data that had been sent again was lost again, and the sender waits for a timeout as TCP does
-    /// (`recovery=tcp`).
+    /// Data that had been resent was lost again, and the sender waits for a timeout as TCP does (`recovery=tcp`).
     LostAgain,
     /// A packet sent after the congestion event was acknowledged.
     RecoveryEnded,

@@ -1,10 +1,9 @@
-//! [`Timestamp`]: when something happened, on the connection's own clock.
+//! [`Timestamp`]: the time of an event, on the connection's own clock.
 
 use core::ops::Add;
 use core::time::Duration;
 
-/// Nanoseconds since the connection began. The adapter maps the host's clock to it; nothing here reads a
-/// clock.
+/// Nanoseconds since the connection began. The adapter converts the host's clock to it; nothing here reads a clock.
 ///
 /// 2⁶⁴ ns are 584 years. Arithmetic saturates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,7 +28,7 @@ impl Timestamp {
         self.0
     }
 
-    /// The time from `earlier` to this moment; zero if `earlier` is later.
+    /// The time from `earlier` to this timestamp; zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.nanos_since(earlier))
     }
@@ -38,7 +37,7 @@ impl Timestamp {
         Self(self.0.saturating_add(nanos))
     }
 
-    /// Nanoseconds from `earlier` to this moment; zero if `earlier` is later.
+    /// Nanoseconds from `earlier` to this timestamp; zero if `earlier` is later.
     pub(crate) const fn nanos_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }

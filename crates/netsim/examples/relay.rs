@@ -5,9 +5,8 @@
 //!     127.0.0.1:4433 rate=6Mbit/s,1Mbit/s@20s rtt=80ms queue=1bdp loss=1% seed=3
 //! ```
 //!
-//! `late=5%,10ms` lets one packet in twenty of the data arrive 10 ms after its turn, so that others overtake it.
-//! The first line printed is the address where clients reach the server now. At the end of stdin it prints
-//! what passed.
+//! `late=5%,10ms` delays one data packet in twenty by 10 ms, so that others overtake it. The first line printed is the
+//! server's new address for clients. At the end of stdin it prints the traffic that passed.
 
 use std::error::Error;
 use std::io::{Read as _, stdin};
@@ -47,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
     }
-    // The way of the data is the bottleneck.
+    // The data direction is the bottleneck.
     let mut forward = LinkConfig::new(rate, rtt.saturating_sub(rtt / 2));
     forward.reordering = late;
     let path = PathConfig::new(

@@ -1,9 +1,8 @@
-//! [`ConfigError`]: configurations of a path that cannot be built.
+//! [`ConfigError`]: errors in the configuration of a path.
 
 use thiserror::Error;
 
-/// A link or path that cannot be built. Every message names the value at fault and values that would be
-/// accepted.
+/// A link or path that cannot be built. Every message names the invalid value and valid ones.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -46,7 +45,7 @@ pub enum ConfigError {
     /// The largest packet is below what QUIC needs, or above what IP can carry.
     #[error("mtu `{0}`: expected a size from 1228B (QUIC's 1200 and the headers) to 65535B")]
     Mtu(String),
-    /// A schedule of rates or delays that makes no sense.
+    /// An invalid schedule of rates or delays.
     #[error("schedule `{schedule}`: {what}")]
     Schedule {
         /// The schedule as configured.
@@ -57,12 +56,12 @@ pub enum ConfigError {
     /// A trace that cannot be read.
     #[error("line {line}: {what}")]
     Trace {
-        /// The line at fault, from 1.
+        /// The invalid line, from 1.
         line: usize,
-        /// The fault, and what the line must hold.
+        /// The fault, and the required content of the line.
         what: String,
     },
-    /// A text that is not a policer, or one that would pass nothing.
+    /// A text that is not a policer, or that describes one that passes nothing.
     #[error(
         "policer `{0}`: expected a rate above zero and a bucket of at least a full packet, such as 5Mbit/s,100kB"
     )]
@@ -82,7 +81,7 @@ pub enum ConfigError {
          with a packet size appended if it is not 1500B"
     )]
     CrossText(String),
-    /// Cross traffic that no link could carry.
+    /// Cross traffic beyond any link's capacity.
     #[error(
         "cross traffic `{0}`: its rate must be above zero and below one packet per nanosecond, \
          its packets must not exceed the MTU, and its on-time must be above zero"

@@ -1,11 +1,11 @@
 //! A network path as a pure model, and two drivers that run it.
 //!
-//! A [`Link`] takes packets with a size and a time, and returns for each its arrival time or the reason of
-//! its drop. It has no clock, does no I/O and draws from its own seeded generator, so the same packets give
-//! the same results on every machine. A [`Path`] is a link in each direction.
+//! A [`Link`] takes packets with a size and a time, and returns for each its arrival time or the reason of its drop. It
+//! has no clock, does no I/O and uses its own seeded generator, so the same packets give the same results on every
+//! machine. A [`Path`] is a link in each direction.
 //!
 //! The drivers:
-//! - [`Relay`] forwards real UDP datagrams between real programs and impairs them as the path says;
+//! - [`Relay`] forwards real UDP datagrams between real programs and impairs them like the path;
 //! - [`Simulation`] runs quinn programs in virtual time, hundreds of times faster than the clock and
 //!   reproducibly.
 //!

@@ -24,16 +24,16 @@ impl PathConfig {
         Self { forward, backward }
     }
 
-    /// A path whose data direction is the bottleneck: `rate`, `queue` and `loss` apply there, the way back is
+    /// A path whose data direction is the bottleneck: `rate`, `queue` and `loss` apply there. The return direction is
     /// unlimited and lossless, and each direction takes half of the round-trip propagation delay `rtt`.
     pub fn bottleneck(rate: Bitrate, rtt: Duration, queue: QueueLimit, loss: impl Into<Loss>) -> Self {
         let path = Self::of_rate(Rate::Constant(rate), rtt);
         Self::new(path.forward.with_queue(queue).with_loss(loss), path.backward)
     }
 
-    /// A path whose last hop is Wi-Fi: the access point's queue towards the client, the client's own queue on
-    /// the way back, and the hop's residual loss both ways; each direction has draws of its own, and takes
-    /// half of the round-trip propagation delay `rtt` besides.
+    /// A path whose last hop is Wi-Fi: the access point's queue towards the client, the client's own queue in the
+    /// return direction, and the hop's residual loss both ways. Each direction has its own random draws, and half of
+    /// the round-trip propagation delay `rtt`.
     pub fn wifi(wifi: &WifiConfig, rtt: impl Into<DelaySchedule>) -> Self {
         let (forward, backward) = rtt.into().halves();
         let link = |delay, queue| {
@@ -47,9 +47,9 @@ impl PathConfig {
         }
     }
 
-    /// A path whose data direction has this rate and the model's default queue. Each direction takes half of
-    /// the round-trip propagation delay `rtt`; the way back is unlimited, or of the same model if the medium
-    /// is shared.
+    /// A path whose data direction has this rate and the model's default queue. Each direction takes half of the
+    /// round-trip propagation delay `rtt`. The return direction is unlimited, or uses the same model if the medium is
+    /// shared.
     pub fn of_rate(rate: impl Into<Rate>, rtt: impl Into<DelaySchedule>) -> Self {
         match rate.into() {
             Rate::Wifi(wifi) => Self::wifi(&wifi, rtt),
@@ -75,7 +75,7 @@ impl PathConfig {
         forward.longest().saturating_add(backward.longest())
     }
 
-    /// Both links, each with a generator of its own derived from `seed`.
+    /// Both links, each with its own generator derived from `seed`.
     pub fn build(&self, seed: Seed) -> Result<Path, ConfigError> {
         let round_trip = self.round_trip();
         Ok(Path {
@@ -96,7 +96,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// Keeps `series` of both links from here on.
+    /// Keeps `series` of both links from now on.
     #[must_use]
     pub fn with_series(self, series: &LinkSeries) -> Self {
         Self {

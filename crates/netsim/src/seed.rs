@@ -1,10 +1,10 @@
-//! [`Seed`]: one number from which every generator of a run is seeded.
+//! [`Seed`]: the number that seeds every generator of a run.
 
 use rand_core::Rng;
 use rand_pcg::Pcg32;
 
-/// The seed of a run. Everything random in it is derived from this number and a name, so adding a generator
-/// never shifts the draws of another.
+/// The seed of a run. Every random sequence is derived from this number and a name, so adding a generator never shifts
+/// the draws of another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(transparent))]
@@ -16,7 +16,7 @@ impl Seed {
         Self(number)
     }
 
-    /// Number from which the seed was created.
+    /// Number that the seed was created from.
     pub const fn number(self) -> u64 {
         self.0
     }
@@ -24,8 +24,8 @@ impl Seed {
     /// Seed of the generator called `name`.
     #[must_use]
     pub fn child(self, name: &str) -> Self {
-        // FNV-1a spreads the name, SplitMix64's finaliser spreads the sum: neighbouring seeds and names share
-        // nothing.
+        // FNV-1a spreads the name, SplitMix64's finaliser spreads the sum: neighbouring seeds and names have nothing in
+        // common.
         let name = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });
@@ -41,7 +41,7 @@ impl Seed {
         bytes
     }
 
-    /// A generator started from this seed.
+    /// A generator with this seed.
     pub(crate) fn generator(self) -> Pcg32 {
         Pcg32::new(mix(self.0), mix(self.0 ^ 0x9e37_79b9_7f4a_7c15))
     }

@@ -48,13 +48,13 @@ impl Time {
         self.0 as f64 / 1e9
     }
 
-    /// The time that passed since `earlier`; zero if that is later.
+    /// The time since `earlier`; zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// The first multiple of `interval` that is not earlier; the time itself if that is zero.
+    /// The first multiple of `interval` that is not earlier; this time itself if `interval` is zero.
     pub(crate) fn rounded_up(self, interval: Duration) -> Self {
         let past = self.0.checked_rem(nanos(interval)).unwrap_or_default();
         let rest = Duration::from_nanos(nanos(interval).saturating_sub(past));
@@ -68,7 +68,7 @@ impl Time {
 }
 
 impl From<Duration> for Time {
-    /// The moment this long after the beginning.
+    /// The time this long after the beginning.
     fn from(since_start: Duration) -> Self {
         Self(nanos(since_start))
     }

@@ -14,10 +14,10 @@ use playrate_netsim::{
 };
 use playrate_units::{Bitrate, Bytes};
 
-/// Time after which a test has failed that waits for something, on however busy a machine.
+/// Time after which a waiting test has failed, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Bursts of a flood, and datagrams of each.
+/// Bursts of a flood, and datagrams in each.
 const BURSTS: u64 = 8;
 const BURST: u64 = 80;
 
@@ -136,8 +136,8 @@ fn a_flood_passes_at_the_rate_and_every_datagram_is_accounted_for() {
     client.send_to(b"hello", relay.local_addr()).unwrap();
     let (_, from) = server.recv_from(&mut buffer).unwrap();
 
-    // Each burst is longer than the queue, whatever the time between two of them. The next one begins when the relay
-    // has read the last one, so the kernel drops nothing.
+    // Each burst is longer than the queue, whatever the time between two bursts. The next one begins when the relay has
+    // read the last one, so the kernel drops nothing.
     let began = Instant::now();
     let forward = || relay.snapshot().forward;
     client.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
@@ -164,7 +164,7 @@ fn a_flood_passes_at_the_rate_and_every_datagram_is_accounted_for() {
             if client.recv_from(&mut buffer).is_ok() {
                 (got, last) = (got + 1, Instant::now());
             } else {
-                // A relay without traffic shows an old state.
+                // Without traffic, a relay shows an old state.
                 client.send_to(b"still here", relay.local_addr()).unwrap();
             }
         }

@@ -9,13 +9,13 @@ use playrate_units::Bytes;
 
 use super::{Fill, from_nanos};
 
-/// The frame with the next turn.
+/// The next frame to be shown or discarded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Upcoming {
     pub(super) id: u64,
     pub(super) pts: Duration,
     pub(super) complete: bool,
-    /// Bytes that leave the buffer with the frame.
+    /// Bytes that the frame removes from the buffer.
     pub(super) weight: u64,
 }
 
@@ -24,7 +24,7 @@ struct BufferedFrame {
     pts: Duration,
     /// First byte of the frame in the stream.
     offset: u64,
-    /// Size of the frame and of the bytes before it that belong to no frame: sound, and the boxes of fragments.
+    /// Size of the frame and of the preceding bytes that belong to no frame: sound, and the boxes of fragments.
     weight: u64,
     complete: bool,
     /// True once the frame was shown or discarded.
@@ -33,7 +33,7 @@ struct BufferedFrame {
 
 #[derive(Debug, Default)]
 pub(super) struct Buffer {
-    /// Frames in the order they were added; those that are complete and gone are dropped at the front.
+    /// Frames in the order of addition; complete frames that are gone are removed from the front.
     entries: VecDeque<BufferedFrame>,
     /// Number of the frame in `entries[0]`, counted from the first added.
     first_id: u64,
@@ -43,7 +43,7 @@ pub(super) struct Buffer {
     incomplete: BTreeSet<(Duration, u64)>,
     /// `(pts, id)` of frames still to be shown.
     pending: BTreeSet<(Duration, u64)>,
-    /// Ends of whole segments that have not been passed.
+    /// Ends of whole segments that playback has not passed.
     segments: VecDeque<u64>,
     received: u64,
     /// Weights of complete frames still to be shown.
@@ -88,7 +88,7 @@ impl Known {
         nanos.checked_div(intervals).map_or(Duration::ZERO, from_nanos)
     }
 
-    /// End of the last known frame's display time, at which the next frame is expected.
+    /// End of the last known frame's display time, when the next frame is expected.
     pub(super) fn until(&self) -> Duration {
         self.last_pts.saturating_add(self.interval())
     }
@@ -119,8 +119,8 @@ impl Buffer {
         self.incoming.push(Reverse((frame.end(), id)));
     }
 
-    /// Discards everything and expects `frames`. The next byte is at `offset` of the stream. What is known of the title
-    /// stays known.
+    /// Discards everything and expects `frames`. The next byte is at `offset` of the stream. Known facts of the title
+    /// are kept.
     pub(super) fn restart(&mut self, offset: Bytes, frames: impl IntoIterator<Item = Frame>) {
         let known = self.known;
         *self = Self {
@@ -191,19 +191,19 @@ impl Buffer {
         })
     }
 
-    /// Presentation time of the upcoming frame, or the time at which the next one to be added is expected.
+    /// Presentation time of the upcoming frame, or the expected one of the next frame to be added.
     pub(super) fn next_pts(&self) -> Duration {
         self.upcoming().map_or(self.known.until(), |frame| frame.pts)
     }
 
-    /// Takes the upcoming frame, which must be complete, out of the buffer.
+    /// Removes the upcoming frame, which must be complete, from the buffer.
     pub(super) fn take(&mut self, frame: &Upcoming) {
         self.pending.remove(&(frame.pts, frame.id));
         if let Some(entry) = self.entry_mut(frame.id) {
             entry.gone = true;
         }
         self.complete_bytes = self.complete_bytes.saturating_sub(frame.weight);
-        // Frames that are complete and gone are dropped at the front, so that memory does not grow with the session.
+        // Complete frames that are gone are removed from the front, so that memory does not grow with the session.
         while let Some(entry) = self.entries.front()
             && entry.complete
             && entry.gone

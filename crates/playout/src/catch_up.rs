@@ -1,13 +1,13 @@
-//! The catch-up clock: runs on when a frame is missing, then shows late frames faster and discards those too late.
+//! The catch-up clock: continues when a frame is missing, then shows late frames faster and discards those too late.
 //!
-//! VLC does this in the papers of 2012 to 2015; where they are silent, this project defined:
+//! VLC does this in the papers of 2012 to 2015. This project defines what they leave open:
 //!
-//! - A frame is due at its distance from the first frame after playback started.
-//! - Missing when due: a stall and one underflow event begin. The event ends when a frame is shown on time again,
-//!   or with a rebase.
-//! - After a stall, complete frames follow each other at [`CatchUp::speed_percent`] of the frame rate until they are
-//!   on time. One whose turn comes more than [`CatchUp::late`] after it was due is discarded and takes no time.
-//! - A frame still missing [`CatchUp::max_jitter`] after it was due rebases the clock: playback pauses until the
+//! - A frame's due time is its distance from the first frame after playback started.
+//! - If it is missing when due, a stall and one underflow event begin. The event ends when a frame is shown on time
+//!   again, or with a rebase.
+//! - After a stall, complete frames follow each other at [`CatchUp::speed_percent`] of the frame rate until they are on
+//!   time. A frame whose turn comes more than [`CatchUp::late`] after its due time is discarded and takes no time.
+//! - A frame still missing [`CatchUp::max_jitter`] after its due time rebases the clock: playback pauses until the
 //!   playout buffer is full again, and that frame is then on time.
 
 use std::time::Duration;
@@ -42,7 +42,7 @@ enum CatchUpPhase {
 #[derive(Clone, Copy, Debug)]
 struct Last {
     pts: Duration,
-    /// Time at which a frame was last shown.
+    /// Time when a frame was last shown.
     shown_at: Duration,
 }
 
@@ -56,8 +56,8 @@ impl CatchUpClock {
         }
     }
 
-    /// Earliest turn of the frame with this `pts`: when due, and not before its predecessor has been on the screen
-    /// for its duration at catch-up speed.
+    /// Earliest turn of the frame with this `pts`: its due time, or later, when its predecessor has been shown for its
+    /// duration at catch-up speed.
     fn turn(&self, reference: Reference, last: Option<Last>, pts: Duration) -> Duration {
         let due = reference.due(pts);
         last.map_or(due, |last| {
@@ -77,7 +77,7 @@ impl CatchUpClock {
             record.begin_underflow(at);
         }
         if late > self.settings.late {
-            // A discarded frame takes no time, so the pace goes on from the frame that was last shown.
+            // A discarded frame takes no time, so the pace continues from the last shown frame.
             if let Some(last) = last {
                 last.pts = frame.pts;
             }

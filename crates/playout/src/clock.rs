@@ -1,4 +1,4 @@
-//! [`PlayoutClock`]: from the state of the buffer to the next step, its time and its effect.
+//! [`PlayoutClock`]: determines the next step, its time and its effect from the state of the buffer.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use super::buffer::Buffer;
 use super::record::Record;
 use super::{Fill, Start};
 
-/// A change of state that a clock makes.
+/// A change of state by a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Playback starts, or resumes after it was stopped.
@@ -22,23 +22,23 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// Returns true if this step takes bytes out of the buffer, or leads to one that does, without more data.
+    /// Returns true if this step, or a later one without more data, removes bytes from the buffer.
     pub(super) fn makes_room(self) -> bool {
         matches!(self, Self::Run | Self::Turn | Self::End)
     }
 }
 
-/// A playout clock. Its answers depend on the buffer and its own phase only. Times are since the session began.
+/// A playout clock. Its results depend only on the buffer and its own phase. Times are since the session began.
 pub(super) trait PlayoutClock: std::fmt::Debug + Send + Sync {
-    /// The next step that needs no further data, and its time; a time in the past means now.
-    /// `stalled` is true while a stall lasts.
+    /// The next step that needs no further data, and its time; a time in the past means now. `stalled` is true during a
+    /// stall.
     fn next(&self, buffer: &Buffer, stalled: bool) -> Option<(Duration, Step)>;
 
-    /// Applies the step that [`next`](Self::next) returned, at its time or later.
+    /// Applies the step returned by [`next`](Self::next), at its time or later.
     fn apply(&mut self, due: (Duration, Step), buffer: &mut Buffer, record: &mut Record);
 }
 
-/// Time at which playback can start (zero means now); `None` if it needs more data first.
+/// Time when playback can start (zero means now); `None` if more data is needed first.
 pub(super) fn start_time(start: Start, buffer: &Buffer) -> Option<Duration> {
     if !ready(buffer) {
         return None;

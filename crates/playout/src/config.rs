@@ -18,8 +18,8 @@ pub const PLAYOUT_BUFFER_1345: Bytes = Bytes::new(1_969_080);
 
 /// Bytes that the client reads ahead of the playout buffer before it pauses reading.
 ///
-/// Large enough that flow control seldom limits a title of ordinary rate, small enough that a viewer who leaves early
-/// wastes little.
+/// Large enough that flow control seldom limits a title of ordinary rate, small enough that little is wasted if a
+/// viewer leaves early.
 pub const READ_AHEAD: Bytes = Bytes::from_mib(16);
 
 /// Receive buffer of the papers of 2013 to 2015, "256 MB so that flow control never binds".
@@ -43,22 +43,22 @@ pub const DEFAULT_SERIES_INTERVAL: Duration = Duration::from_millis(100);
 pub struct PlayoutConfig {
     /// Size of the playout buffer ("POB" in the papers). A catch-up clock resumes after a rebase when it is full.
     pub playout_buffer: Bytes,
-    /// Bytes delivered and not yet shown, playout buffer included, at which reading pauses.
-    /// At least [`playout_buffer`](Self::playout_buffer).
+    /// Bytes delivered and not yet shown, including the playout buffer, at which reading pauses. At least
+    /// [`playout_buffer`](Self::playout_buffer).
     pub receive_buffer: Bytes,
     /// Condition for playback to start.
     pub start: Start,
-    /// Behaviour when a frame is due and not complete.
+    /// Behaviour if a frame is due and not complete.
     pub clock: Clock,
     /// Time between points of the series; zero keeps no series.
     pub series_interval: Duration,
-    /// Playback speed in per cent that the viewer chose: at 200 a second of the title is shown in half a second. At
+    /// Playback speed chosen by the viewer in per cent: at 200 a second of the title is shown in half a second. At
     /// least 1.
     pub speed_percent: u32,
 }
 
 impl PlayoutConfig {
-    /// The player of the client: starts when `playout_buffer` is full and reads at most [`READ_AHEAD`] beyond it.
+    /// The client's player: starts when `playout_buffer` is full and reads at most [`READ_AHEAD`] beyond it.
     pub fn new(playout_buffer: Bytes, clock: Clock) -> Self {
         Self {
             playout_buffer,
@@ -70,17 +70,17 @@ impl PlayoutConfig {
         }
     }
 
-    /// Time that it takes to show `media` of the title at the playback speed.
+    /// Time for showing `media` of the title at the playback speed.
     pub fn viewing_time(&self, media: Duration) -> Duration {
         scaled(media, 100, self.speed_percent)
     }
 
-    /// Media time of the title that is shown in `viewing` at the playback speed.
+    /// Media time of the title shown in `viewing` at the playback speed.
     pub fn media_time(&self, viewing: Duration) -> Duration {
         scaled(viewing, self.speed_percent, 100)
     }
 
-    /// Checks the settings against each other.
+    /// Checks the settings for contradictions.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         if self.receive_buffer < self.playout_buffer {
             return Err(ConfigError::ReceiveBuffer {
@@ -104,7 +104,7 @@ impl PlayoutConfig {
     }
 }
 
-/// `time` × `numerator` ÷ `denominator`, which is not zero in a player that was set up.
+/// `time` × `numerator` ÷ `denominator`; the latter is not zero in a checked configuration.
 fn scaled(time: Duration, numerator: u32, denominator: u32) -> Duration {
     let nanos = time.as_nanos() * u128::from(numerator) / u128::from(denominator.max(1));
     from_nanos(nanos)
@@ -116,7 +116,7 @@ impl Default for PlayoutConfig {
     }
 }
 
-/// Condition for playback to start. The first frame must be complete in any case; the whole title is always enough.
+/// Condition for playback to start. The first frame must always be complete; the whole title is always enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
@@ -129,29 +129,29 @@ pub enum Start {
     After(Duration),
 }
 
-/// An amount of media that is delivered and not yet shown.
+/// An amount of media delivered and not yet shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
     reason = "a new kind must be handled wherever settings are read or described"
 )]
 pub enum Fill {
-    /// Media bytes: everything from the first frame on, so video and audio, and the small boxes of fragments.
+    /// Media bytes: everything from the first frame on, that is, video, audio, and the small boxes of fragments.
     Bytes(Bytes),
-    /// Playing time that the held bytes last for.
+    /// Playing time of the held bytes.
     PlayingTime(Duration),
-    /// Whole segments, as [`Playout::end_segment`](super::Playout::end_segment) marks them.
+    /// Whole segments, as marked by [`Playout::end_segment`](super::Playout::end_segment).
     Segments(u32),
 }
 
-/// Behaviour of the player when a frame is due and not complete.
+/// Behaviour of the player if a frame is due and not complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
     reason = "a new kind must be handled wherever settings are read or described"
 )]
 pub enum Clock {
-    /// The clock runs on: after a stall late frames are shown faster, and frames that are too late are discarded
+    /// The clock continues: after a stall late frames are shown faster, and frames that are too late are discarded
     /// (VLC; papers of 2012 to 2015).
     CatchUp(CatchUp),
     /// The clock stops until enough is held again (browsers, DASH players; the 2021 paper).
@@ -159,7 +159,7 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// Kind of this clock, which names it on the command line and in reports.
+    /// Kind of this clock, its name on the command line and in reports.
     pub fn kind(&self) -> ClockKind {
         match self {
             Self::CatchUp(_) => ClockKind::CatchUp,
@@ -255,7 +255,7 @@ pub enum ConfigError {
         /// The smallest size allowed.
         playout_buffer: Bytes,
     },
-    /// A title that is never shown.
+    /// Playback speed zero: the title would never be shown.
     #[error("the playback speed must be at least 1 % (got 0 %)")]
     Speed,
     /// Late frames shown at the frame rate or slower never catch up.

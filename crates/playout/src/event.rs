@@ -5,7 +5,7 @@ use std::time::Duration;
 use playrate_units::{Bytes, seconds};
 use serde::{Serialize, Serializer};
 
-/// A change in the player that the viewer, or a measurer of the buffer, notices.
+/// A change in the player that is visible to the viewer, or to a measurer of the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[expect(
     clippy::exhaustive_structs,
@@ -15,7 +15,7 @@ pub struct PlayoutEvent {
     /// Time since the session began.
     #[serde(rename = "at_s", with = "seconds")]
     pub at: Duration,
-    /// The change, with what belongs to it. In JSON only its name.
+    /// The change and its data; in JSON only its name.
     #[serde(rename = "what")]
     pub kind: PlayoutEventKind,
 }
@@ -30,14 +30,14 @@ pub enum PlayoutEventKind {
     Shown {
         /// Presentation time of the frame.
         pts: Duration,
-        /// Lateness against the time the frame was due; zero is on time.
+        /// Lateness after the due time; zero is on time.
         late: Duration,
     },
     /// A frame was too late to be shown (catch-up clock only).
     Discarded {
         /// Presentation time of the frame.
         pts: Duration,
-        /// Lateness against the time the frame was due.
+        /// Lateness after the due time.
         late: Duration,
     },
     /// A frame was due and not complete, or late. Begins one underflow event.
@@ -50,7 +50,7 @@ pub enum PlayoutEventKind {
     Resumed,
     /// The viewer jumped: the buffer was discarded, and playback starts again at another position.
     Seek {
-        /// Presentation time of the frame at which it starts.
+        /// Presentation time of the frame where it starts.
         pts: Duration,
     },
     /// The last frame has been shown for its time.
@@ -73,7 +73,7 @@ impl PlayoutEventKind {
         }
     }
 
-    /// Returns true for the fate of a single frame, which makes up nearly all events.
+    /// Returns true for the fate of a single frame; nearly all events are of this kind.
     pub fn is_of_frame(&self) -> bool {
         matches!(self, Self::Shown { .. } | Self::Discarded { .. })
     }
@@ -93,7 +93,7 @@ pub struct SeriesPoint {
     pub at: Duration,
     /// Media bytes delivered and not yet shown. Bytes beyond the playout buffer's size wait in the receive buffer.
     pub held: Bytes,
-    /// Playing time that the held bytes last for.
+    /// Playing time of the held bytes.
     pub held_time: Duration,
     /// Bytes delivered so far, boxes included.
     pub received: Bytes,

@@ -1,4 +1,4 @@
-//! A modelled video player: bytes arrive at times, frames fall due, and a report says what the viewer saw.
+//! A modelled video player: bytes arrive at given times, frames become due, and a report describes what the viewer saw.
 //!
 //! The model decodes nothing, reads no clock and keeps no payload. Its driver (a client on a network, a simulation, a
 //! test) calls it with the time since the session began:
@@ -18,17 +18,17 @@
 //!
 //! - *Delivered* bytes have been handed to the application in stream order. A frame is complete when its last byte is
 //!   delivered.
-//! - *Held* bytes have been delivered and not yet shown, counted from the first frame's first byte on. Sound and the
+//! - *Held* bytes have been delivered and not yet shown, starting with the first frame's first byte. Sound and the
 //!   boxes of fragments count with the frame that follows them; boxes before the first frame do not count.
-//! - The *playout buffer* is the first [`PlayoutConfig::playout_buffer`] bytes of what is held. The rest waits in the
+//! - The *playout buffer* is the first [`PlayoutConfig::playout_buffer`] bytes of the held ones. The rest waits in the
 //!   receive buffer; when [`PlayoutConfig::receive_buffer`] bytes are held in all, reading pauses. It never pauses
 //!   while the player needs more data to continue, so no layout of a title can cause a deadlock.
-//! - A delivery comes before a deadline at the same instant: a frame that arrives exactly when it is due is on time.
+//! - A delivery precedes a deadline at the same instant: a frame that arrives exactly at its due time is on time.
 //!
 //! # Two clocks
 //!
-//! At a frame's due time without a complete frame, the screen keeps the last one: a *stall*. The clock decides
-//! how playback goes on. [`CatchUp`] runs on: late frames are shown faster, frames that are too late are discarded.
+//! If a frame is due and not complete, the screen keeps the last one: a *stall*. The clock decides how playback
+//! continues. [`CatchUp`] does not stop: late frames are shown faster, frames that are too late are discarded.
 //! [`Rebuffer`] stops: every frame is shown, later. The same deliveries under both:
 //!
 //! ```
@@ -113,7 +113,7 @@ pub struct Playout {
 }
 
 impl Playout {
-    /// Creates a player at time zero that knows no frame.
+    /// Creates a player at time zero without frames.
     ///
     /// # Errors
     /// If the settings in `config` contradict each other.
@@ -134,8 +134,8 @@ impl Playout {
     }
 
     /// Adds `frames`, in the order of their bytes in the stream. Their presentation times are divided by the playback
-    /// speed, so all times of the player are those of the viewer's clock. A frame whose bytes have been delivered
-    /// already is complete at once.
+    /// speed, so all times of the player are those of the viewer's clock. A frame whose bytes have already been
+    /// delivered is complete immediately.
     pub fn add_frames<'a>(&mut self, now: Duration, frames: impl IntoIterator<Item = &'a Frame>) {
         self.run_before(now);
         for frame in frames {
@@ -145,8 +145,8 @@ impl Playout {
         self.buffer.settle();
     }
 
-    /// Jumps to the last key frame of `frames` up to `to` in media time, where `frames` are those of the whole title.
-    /// Returns the offset of that frame's first byte, which must be delivered next.
+    /// Jumps to the last key frame of `frames` up to `to` in media time. `frames` are those of the whole title. Returns
+    /// the offset of that frame's first byte, which must be delivered next.
     pub fn seek(&mut self, now: Duration, frames: &[Frame], to: Duration) -> u64 {
         let target = frames.iter().rposition(|frame| frame.key && frame.pts <= to);
         let rest = frames.get(target.unwrap_or(0)..).unwrap_or_default();
@@ -156,7 +156,7 @@ impl Playout {
     }
 
     /// Discards the buffer and continues with `frames`. The next byte to be delivered is at `offset` of the stream.
-    /// Playback goes on as after the start; until then it is stalled.
+    /// Playback continues as after the start; until then it is stalled.
     pub fn restart(&mut self, now: Duration, offset: Bytes, frames: &[Frame]) {
         self.run_before(now);
         self.clock = clock_of(&self.config);
@@ -182,13 +182,13 @@ impl Playout {
         self.buffer.end_segment();
     }
 
-    /// Ends the stream. Frames that are not complete count as missing and are not waited for.
+    /// Ends the stream. Incomplete frames count as missing, and playback does not wait for them.
     pub fn finish(&mut self, now: Duration) {
         self.run_before(now);
         self.record.report.frames_missing += self.buffer.end();
     }
 
-    /// Moves the time on to `now`; everything due by then happens.
+    /// Advances the time to `now`; everything due by then happens.
     pub fn advance(&mut self, now: Duration) {
         while let Some((at, step)) = self.next_step()
             && at <= now
@@ -229,7 +229,7 @@ impl Playout {
         self.record.events.pop_front()
     }
 
-    /// The latest time that the player was called with or has played to.
+    /// The latest time of a call or of playback.
     pub fn now(&self) -> Duration {
         self.now
     }
@@ -244,7 +244,7 @@ impl Playout {
         self.buffer.held().min(self.config.playout_buffer)
     }
 
-    /// Playing time that the held bytes last for.
+    /// Playing time of the held bytes.
     pub fn held_time(&self) -> Duration {
         self.buffer.held_time()
     }
@@ -264,8 +264,8 @@ impl Playout {
         self.record.is_stalled()
     }
 
-    /// The time series so far: a point at every multiple of [`PlayoutConfig::series_interval`], which includes what
-    /// happened at that instant. Past 65,536 points every second one is dropped and the interval doubles.
+    /// The time series so far: a point at every multiple of [`PlayoutConfig::series_interval`], including the events of
+    /// that instant. Beyond 65,536 points every second one is dropped and the interval doubles.
     pub fn series(&self) -> &[SeriesPoint] {
         &self.record.series
     }
@@ -286,7 +286,7 @@ impl Playout {
         Bytes::new(self.buffer.known().bytes).per(self.known_time())
     }
 
-    /// The viewer's numbers up to now. A stall that still lasts is counted.
+    /// The viewer's numbers so far. A current stall is included.
     pub fn report(&self) -> PlaybackReport {
         let shown_time = self.shown_time();
         let mut report = self.record.report.clone();
@@ -309,7 +309,7 @@ impl Playout {
         Some((at.max(self.now), step))
     }
 
-    /// Applies everything due before `now`. What is due at `now` itself waits: deliveries at `now` come first.
+    /// Applies everything due before `now`. Steps due at `now` itself wait, because deliveries at `now` come first.
     fn run_before(&mut self, now: Duration) {
         while let Some((at, step)) = self.next_step()
             && at < now
@@ -322,7 +322,7 @@ impl Playout {
         self.now = self.now.max(now);
     }
 
-    /// Applies a step, after the points of the series that lie before it.
+    /// Applies a step, after the earlier points of the series.
     fn apply(&mut self, due: (Duration, Step)) {
         while self.record.next_point().is_some_and(|point| point < due.0) {
             self.record.sample(&self.buffer);
@@ -332,7 +332,7 @@ impl Playout {
     }
 }
 
-/// The clock of a player that waits for its start.
+/// The clock of a player before its start.
 fn clock_of(config: &PlayoutConfig) -> Box<dyn PlayoutClock> {
     let PlayoutConfig { start, .. } = *config;
     match &config.clock {
@@ -344,7 +344,7 @@ fn clock_of(config: &PlayoutConfig) -> Box<dyn PlayoutClock> {
     }
 }
 
-/// A time of so many nanoseconds, at most 2⁶⁴ − 1.
+/// A time of this many nanoseconds, at most 2⁶⁴ − 1.
 fn from_nanos(nanos: u128) -> Duration {
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }

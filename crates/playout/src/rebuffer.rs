@@ -37,7 +37,7 @@ impl RebufferClock {
         let (RebufferPhase::Playing(reference), Some(frame)) = (&mut self.phase, buffer.upcoming()) else {
             return;
         };
-        // Only a frame that was added after it was due can be late here: the clock waits for it, too.
+        // Only a frame that was added after its due time can be late here: the clock waits for it, too.
         let late = at.saturating_sub(reference.due(frame.pts));
         reference.at = reference.at.saturating_add(late);
         buffer.take(&frame);
@@ -77,7 +77,7 @@ impl PlayoutClock for RebufferClock {
                 self.phase = RebufferPhase::Playing(Reference { at, pts });
             }
             Step::Turn => self.turn_comes(at, buffer, record),
-            // This clock never rebases: after a stall it continues from where it stopped.
+            // This clock never rebases: after a stall it continues where it stopped.
             Step::Stall | Step::Rebase => {
                 record.stall(at);
                 self.phase = RebufferPhase::Stalled;

@@ -1,4 +1,4 @@
-//! [`Record`]: the counts, events, stalled time and time series that the clocks write.
+//! [`Record`]: the counts, events, stalled time and time series written by the clocks.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -9,16 +9,16 @@ use super::buffer::{Buffer, Upcoming};
 use super::event::{PlayoutEvent, PlayoutEventKind, SeriesPoint};
 use super::report::PlaybackReport;
 
-/// Points kept at most. When full, every second one is dropped and the interval doubles, so memory is bounded
+/// Most points kept. When this is reached, every second one is dropped and the interval doubles, so memory is bounded
 /// for a title of any length.
 const MAX_POINTS: usize = 1 << 16;
 
 #[derive(Debug, Default)]
 pub(super) struct Record {
     pub(super) events: VecDeque<PlayoutEvent>,
-    /// The counts so far; `stalled_time` without the stall that still lasts, and no derived figures.
+    /// The counts so far; `stalled_time` excludes the current stall, and derived figures are not set.
     pub(super) report: PlaybackReport,
-    /// Begin of the stall that still lasts.
+    /// Beginning of the current stall.
     stalled_since: Option<Duration>,
     in_underflow: bool,
     /// Media bytes of the frames shown.
@@ -45,13 +45,13 @@ impl Record {
         self.push(at, PlayoutEventKind::Started);
     }
 
-    /// Begins a stall at `at`, and an underflow event unless one lasts already.
+    /// Begins a stall at `at`, and an underflow event unless one is in progress.
     pub(super) fn stall(&mut self, at: Duration) {
         self.stalled_since.get_or_insert(at);
         self.begin_underflow(at);
     }
 
-    /// Playback stands still from `at` until the frame with this `pts` is shown. Not an underflow.
+    /// Playback stalls from `at` until the frame with this `pts` is shown. Not an underflow.
     pub(super) fn seek(&mut self, at: Duration, pts: Duration) {
         self.end_underflow(at);
         if self.report.startup_delay.is_some() {
@@ -110,7 +110,7 @@ impl Record {
         self.push(at, PlayoutEventKind::Ended);
     }
 
-    /// Total duration of stalls up to `now`, the one that still lasts included.
+    /// Total duration of stalls up to `now`, including the current one.
     pub(super) fn stalled_time(&self, now: Duration) -> Duration {
         let current = self
             .stalled_since

@@ -7,9 +7,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 /// The viewer's numbers of one session, up to the time of the report.
 ///
-/// This is the only type that carries them: the client's report, its JSON and the result rows of experiments contain
-/// it. In files the fields keep the names of the released formats, times are decimal seconds and rates are bit/s.
-/// Reading fails if a field is missing, also one whose value may be `null`.
+/// This is the only type for them: the client's report, its JSON and the result rows of experiments contain it. In
+/// files the fields keep the names of the released formats, times are decimal seconds and rates are bit/s. Reading
+/// fails if a field is missing, even one whose value may be `null`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -28,10 +28,10 @@ pub struct PlaybackReport {
     /// Time from the beginning of the session to the first frame; `None` if playback never started.
     #[serde(rename = "startup_delay_s", with = "seconds::optional")]
     pub startup_delay: Option<Duration>,
-    /// Time at which the last frame had been shown for its duration; `None` if playback did not get there.
+    /// Time when the last frame had been shown for its duration; `None` if playback did not reach it.
     #[serde(rename = "ended_s", with = "seconds::optional")]
     pub ended: Option<Duration>,
-    /// Frames known; the whole title's once all of it has been parsed.
+    /// Frames known; those of the whole title once it has been parsed.
     pub frames: u64,
     /// Frames the viewer saw.
     pub frames_shown: u64,
@@ -44,7 +44,7 @@ pub struct PlaybackReport {
     /// Total duration of stalls after playback had started.
     #[serde(rename = "frozen_s", with = "seconds")]
     pub stalled_time: Duration,
-    /// Times the catch-up clock stopped and refilled its buffer.
+    /// Times that the catch-up clock stopped and refilled its buffer.
     pub rebases: u64,
     /// Stalled time ÷ (stalled time + playing time of the frames shown); `None` with the catch-up clock.
     #[serde(rename = "rebuffer_ratio", deserialize_with = "required")]
@@ -65,7 +65,7 @@ impl PlaybackReport {
 
     /// Impaired time: the larger of stalled time and the display time of the frames that were discarded or missing.
     ///
-    /// The two are not added, because they are mostly the same time: while a late frame is awaited, playback stalls.
+    /// The two are not added, because they mostly coincide: while playback waits for a late frame, it stalls.
     /// `title_duration` is the playing time of all [`frames`](Self::frames).
     pub fn impaired_time(&self, title_duration: Duration) -> Duration {
         let lost = self.frames_discarded.saturating_add(self.frames_missing);
@@ -85,8 +85,8 @@ impl PlaybackReport {
         impaired.as_secs_f64() / impaired.saturating_add(shown).as_secs_f64()
     }
 
-    /// The report with times cut to whole microseconds, for files of many rows: what is read back then equals what
-    /// was written, and numbers stay short.
+    /// The report with times cut to whole microseconds, for files with many rows: the values read back then equal those
+    /// written, and numbers stay short.
     #[must_use]
     pub fn in_whole_microseconds(mut self) -> Self {
         let cut = |time: Duration| Duration::new(time.as_secs(), time.subsec_micros() * 1_000);
@@ -102,7 +102,7 @@ impl PlaybackReport {
     }
 }
 
-/// An `Option` that must be written, if only as `null`. Plain serde takes a missing field for `None`.
+/// An `Option` that must be written, if only as `null`. Plain serde treats a missing field as `None`.
 fn required<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
     Option::deserialize(from)
 }

@@ -11,7 +11,8 @@ const AES_BLOCK: usize = 16;
 /// Permutation of blocks of 5 to 19 bytes: AES-128 for 16 bytes (§5.4.1), and four passes of a Feistel network with
 /// AES-128 for others (§5.4.2).
 ///
-/// QUIC-LB encrypts a server ID and a nonce with it. Equal blocks become equal blocks, so it hides what never repeats.
+/// QUIC-LB encrypts a server ID and a nonce with it. Equal blocks give equal blocks, so it only hides blocks that never
+/// repeat.
 #[derive(Clone)]
 pub struct BlockCipher(Aes128);
 
@@ -25,7 +26,7 @@ impl BlockCipher {
     /// Length of the key in bytes.
     pub const KEY_LENGTH: usize = 16;
 
-    /// The permutation that belongs to `key`.
+    /// The permutation for `key`.
     pub fn new(key: &[u8; Self::KEY_LENGTH]) -> Self {
         Self(Aes128::new(key.into()))
     }
@@ -54,10 +55,10 @@ impl BlockCipher {
         }
     }
 
-    /// Makes the passes of these numbers: odd ones change the right half of `block`, even ones the left half.
+    /// Performs the passes with these numbers: odd ones change the right half of `block`, even ones the left half.
     ///
-    /// The byte in the middle of an odd number is divided: its high bits are the left half's, its low ones the right
-    /// half's. Halves are left-aligned, as in the input of AES.
+    /// If the number of bytes is odd, the byte in the middle is divided: its high bits belong to the left half, its low
+    /// ones to the right half. Halves are left-aligned, as in the input of AES.
     fn passes(&self, block: &mut [u8], numbers: [u8; 4]) {
         let length = block.len();
         assert!(
@@ -92,7 +93,7 @@ impl BlockCipher {
     }
 }
 
-/// The bytes of half a block, at most 10, with zeros behind them.
+/// The bytes of half a block, at most 10, followed by zeros.
 fn left_aligned(half: &[u8]) -> u128 {
     let mut bytes = [0; AES_BLOCK];
     bytes[..half.len()].copy_from_slice(half);

@@ -6,15 +6,15 @@ use crate::cipher::BlockCipher;
 
 /// Longest connection ID in bytes, without its first octet (RFC 9000 §17.2).
 const MAX_LENGTH: u8 = 19;
-/// Number of the low bits of the first octet, which have the length of the rest (§3.3).
+/// Number of low bits in the first octet that encode the length of the rest (§3.3).
 const LENGTH_BITS: u32 = 5;
 /// Highest number of a configuration; 7 is for IDs that no balancer can read (§3.2).
 const MAX_CONFIG_ID: u8 = 6;
 /// Shortest nonce in bytes (§5.3).
 const MIN_NONCE: u8 = 4;
-/// Longest server ID in bytes: the shortest nonce takes the rest.
+/// Longest server ID in bytes: the shortest nonce needs the rest.
 const MAX_SERVER_ID: u8 = MAX_LENGTH - MIN_NONCE;
-/// Bytes of a server ID and a nonce for which encryption is one block of AES (§5.4.1).
+/// Bytes of a server ID and a nonce that are encrypted as one block of AES (§5.4.1).
 const SINGLE_PASS: u8 = 16;
 
 /// Reasons for which a [`QuicLbConfig`] or a [`QuicLbServer`] is impossible. Lengths are in bytes.
@@ -60,7 +60,7 @@ pub enum QuicLbError {
     },
 }
 
-/// Configuration that a load balancer and the servers behind it have in common (§5.3).
+/// Configuration shared by a load balancer and the servers behind it (§5.3).
 #[derive(Clone)]
 pub struct QuicLbConfig {
     config_id: u8,
@@ -80,12 +80,12 @@ impl QuicLbConfig {
     pub const KEY_LENGTH: usize = BlockCipher::KEY_LENGTH;
 
     /// Configuration `config_id` (0 to 6) with server IDs of `server_id_length` bytes (1 to 15), nonces of
-    /// `nonce_length` bytes (4 to 19 less the server ID), and a `key` for AES-128. Without a key everybody on the path
-    /// can read the server IDs.
+    /// `nonce_length` bytes (4 to 19 less the server ID), and a `key` for AES-128. Without a key, any observer on the
+    /// path can read the server IDs.
     ///
-    /// By default a server ID and a nonce have 16 bytes together. Then encryption is one AES block, which costs a
-    /// balancer the least and alone withstands distinguishing attacks (§9.7). A server ID of more than 12 bytes leaves
-    /// no room for that, and its nonce has 4 bytes by default.
+    /// By default a server ID and a nonce have 16 bytes together. Then encryption is one AES block, which is cheapest
+    /// for a balancer and the only form that withstands distinguishing attacks (§9.7). A server ID of more than 12
+    /// bytes leaves no room for that, and its nonce has 4 bytes by default.
     ///
     /// # Errors
     /// If a number is outside its range.
@@ -126,13 +126,13 @@ impl QuicLbConfig {
     /// Number of the server in the first bytes of `connection_id`, as a load balancer reads it (§5.5), big-endian.
     /// `None` for an ID of another configuration, and for one that is too short.
     ///
-    /// Bytes after the ID do not matter, so the rest of a packet with a short header may follow it. An ID that a client
-    /// has chosen, as in the first packet of each client, may name any server.
+    /// Bytes after the ID are ignored, so the rest of a packet with a short header may follow it. An ID chosen by a
+    /// client, as in each client's first packet, may name any server.
     pub fn server_id(&self, connection_id: &[u8]) -> Option<u128> {
         self.read(connection_id).map(|(number, _)| number)
     }
 
-    /// Number of the server in `connection_id`, and the bytes that follow it there.
+    /// Number of the server in `connection_id`, and the bytes after it.
     fn read(&self, connection_id: &[u8]) -> Option<(u128, Vec<u8>)> {
         let (first, rest) = connection_id.split_first()?;
         if first >> LENGTH_BITS != self.config_id {
@@ -185,7 +185,7 @@ impl QuicLbConfig {
         self.nonce_length
     }
 
-    /// Key that encrypts server IDs; `None` if everybody can read them.
+    /// Key that encrypts server IDs; `None` if they are not encrypted.
     pub fn key(&self) -> Option<&[u8; Self::KEY_LENGTH]> {
         self.key.as_ref().map(|key| &key.bytes)
     }
@@ -207,7 +207,7 @@ fn largest(length: u8) -> u128 {
     u128::MAX >> (u128::BITS - 8 * u32::from(length))
 }
 
-/// A server behind a load balancer, with its number among those of the configuration.
+/// A server behind a load balancer, with its number in the configuration.
 #[derive(Clone, Debug)]
 pub struct QuicLbServer {
     config: QuicLbConfig,
@@ -215,7 +215,7 @@ pub struct QuicLbServer {
 }
 
 impl QuicLbServer {
-    /// The configuration that it has in common with its load balancer.
+    /// The configuration shared with its load balancer.
     pub fn config(&self) -> &QuicLbConfig {
         &self.config
     }
@@ -226,11 +226,11 @@ impl QuicLbServer {
     }
 
     /// The connection ID with `content`: a nonce, and bytes for the server alone, which are never encrypted. The first
-    /// octet has its length (§3.3). `None` if the content is shorter than a nonce, or if the ID would have more than
-    /// 20 bytes.
+    /// octet contains its length (§3.3). `None` if the content is shorter than a nonce, or if the ID would exceed 20
+    /// bytes.
     ///
-    /// §5.4: all IDs of a configuration must have the same length. Without a key, no content may show an observer a
-    /// relation to an earlier one. With a key, the nonce must not repeat (§9.6).
+    /// §5.4: all IDs of a configuration must have the same length. Without a key, an observer must not be able to
+    /// relate a content to an earlier one. With a key, the nonce must not repeat (§9.6).
     pub fn connection_id(&self, content: &[u8]) -> Option<Vec<u8>> {
         let content_length = u8::try_from(content.len()).ok()?;
         let length = content_length.checked_add(self.config.server_id_length)?;
@@ -245,8 +245,8 @@ impl QuicLbServer {
         Some(id)
     }
 
-    /// The content of `connection_id`, a whole ID. `None` if it is of another server, or if its first octet has another
-    /// length than its own. An ID that a client has chosen may be taken for one of this server.
+    /// The content of `connection_id`, a whole ID. `None` if it belongs to another server, or if the length in its
+    /// first octet is wrong. An ID chosen by a client may be mistaken for this server's.
     pub fn content(&self, connection_id: &[u8]) -> Option<Vec<u8>> {
         let (first, rest) = connection_id.split_first()?;
         let length = first & ((1 << LENGTH_BITS) - 1);

@@ -1,8 +1,8 @@
-//! Connection IDs from which a load balancer reads the server that a packet is for: QUIC-LB, as
-//! draft-ietf-quic-load-balancers-21 of August 2025 defines it. It is no RFC; sections here are the draft's.
+//! Connection IDs that tell a load balancer the server of a packet: QUIC-LB, as defined in
+//! draft-ietf-quic-load-balancers-21 of August 2025. It is not an RFC; sections here are the draft's.
 //!
-//! A load balancer that looks at addresses loses a QUIC connection when its client's address changes. With QUIC-LB each
-//! server writes its number, the server ID, into the connection IDs that it issues, and every later packet of the
+//! If a load balancer looks at addresses, it loses a QUIC connection when the client's address changes. With QUIC-LB,
+//! each server writes its number, the server ID, into the connection IDs that it issues, and every later packet of the
 //! connection has one of them.
 //!
 //! ```text
@@ -12,9 +12,9 @@
 //! appended     bytes for the server alone (§5.4)
 //! ```
 //!
-//! Belongs here: the format and its encryption. What does not: sockets, packets, random numbers, QUIC stacks. A server
-//! gives its IDs to its stack (with quinn, through a `ConnectionIdGenerator`); a balancer takes them out of packets
-//! (RFC 8999 §5).
+//! Belongs here: the format and its encryption. Does not belong here: sockets, packets, random numbers, QUIC stacks. A
+//! server gives its IDs to its stack (with quinn, through a `ConnectionIdGenerator`); a balancer reads them from
+//! packets (RFC 8999 §5).
 //!
 //! ```
 //! use playrate_quic_lb::QuicLbConfig;

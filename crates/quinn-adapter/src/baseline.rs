@@ -48,14 +48,14 @@ impl Baseline {
         }
     }
 
-    /// Returns true if the same events give the same windows. quinn's `Bbr` draws where its cycle of gains begins from
-    /// the operating system's randomness.
+    /// Returns true if the same events give the same windows. quinn's `Bbr` starts its cycle of gains at a random
+    /// point, from the operating system's randomness.
     pub const fn is_deterministic(self) -> bool {
         !matches!(self, Self::Bbr)
     }
 
     /// quinn's factory of this controller, for paths that start with an MTU of `mtu` bytes. The initial window is
-    /// quinn's, or RFC 9002's for an MTU with which quinn's would deadlock.
+    /// quinn's, or RFC 9002's if quinn's would deadlock with that MTU.
     pub fn factory(self, mtu: u16) -> Arc<dyn ControllerFactory + Send + Sync> {
         match self {
             Self::NewReno => {
@@ -78,8 +78,8 @@ impl Baseline {
     }
 }
 
-/// quinn's initial window is 12,000 bytes whatever the MTU. A connection that starts with an MTU of that size would
-/// never send a full packet, so from 6,000 bytes on the window is what RFC 9002 §7.2 recommends.
+/// quinn's initial window is 12,000 bytes for every MTU. A connection that starts with an MTU of that size would never
+/// send a full packet, so from 6,000 bytes on the window is the one that RFC 9002 §7.2 recommends.
 fn raised_initial_window(mtu: u16) -> Option<u64> {
     const QUINN_INITIAL_WINDOW: u64 = 12_000;
     let mtu = u64::from(mtu);
@@ -98,7 +98,7 @@ pub(crate) struct ObservedBaseline {
     reason: Reason,
     /// Largest pacing rate, bit/s, of a controller that reports one and has not reduced it yet.
     rising_rate: Option<u64>,
-    /// The pacing rate has fallen, which BBR's never does before its slow start is over.
+    /// The pacing rate has fallen. BBR's never falls before its slow start ends.
     rate_fell: bool,
     recorder: Recorder,
 }
@@ -128,7 +128,7 @@ impl ObservedBaseline {
         }
     }
 
-    /// Notes the end of slow start of a controller that has no threshold but paces.
+    /// Detects the end of slow start for a controller without a threshold that paces.
     fn watch_pacing_rate(&mut self) {
         if self.rate_fell {
             return;
@@ -164,7 +164,7 @@ impl ObservedBaseline {
 }
 
 impl Drop for ObservedBaseline {
-    /// Has the path's last sample show all that was counted.
+    /// Makes the path's last sample include everything counted.
     fn drop(&mut self) {
         if let Some(at) = self.recorder.unsampled(&self.frame) {
             self.recorder.sample(at, &self.frame, self.snapshot());

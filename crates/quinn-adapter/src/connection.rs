@@ -1,4 +1,4 @@
-//! [`ConnectionController`]: one connection's congestion control, as quinn takes it.
+//! [`ConnectionController`]: one connection's congestion control, in the form that quinn takes.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -17,7 +17,7 @@ use crate::telemetry::{Monitor, Recorder};
 use crate::unsent::UnsentBytes;
 
 /// One connection's congestion control, ready for quinn: the controller's name, the knowledge of the video, and the
-/// monitor of its samples. Make a fresh one for every connection; all paths of that connection share it.
+/// monitor of its samples. Create a new one for every connection; all paths of that connection share it.
 ///
 /// ```
 /// use playrate_quinn::{ConnectionController, ControllerChoice};
@@ -35,25 +35,25 @@ pub struct ConnectionController {
     fits_rates: bool,
     overhead: Arc<WireOverhead>,
     unsent: Arc<UnsentBytes>,
-    /// Acknowledgements that the peer is asked for, in place of those that the controller wants.
+    /// Acknowledgements requested from the peer, in place of the controller's choice.
     ack_request: Option<AckRequest>,
     /// `None` if the connection keeps its first controller for life.
     alternatives: Option<Arc<Alternatives>>,
 }
 
-/// The acknowledgements that a peer is asked for.
+/// The acknowledgements requested from a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AckRequest {
     /// Packets that it acknowledges at once, at least 1.
     pub packets: u32,
-    /// Longest time for which it waits for so many; `None` leaves its own `max_ack_delay` (RFC 9000 §18.2).
+    /// Longest time that it waits for this many; `None` keeps its own `max_ack_delay` (RFC 9000 §18.2).
     pub longest: Option<Duration>,
 }
 
 impl AckRequest {
-    /// One for so many packets. If they are more than one, the peer waits for 10 ms at most: after a longer wait one
-    /// acknowledgement would be for a whole window of a short path, after a shorter one they would fill a slow uplink.
+    /// One for this many packets. If it is more than one, the peer waits for 10 ms at most: after a longer wait, one
+    /// acknowledgement would cover a whole window of a short path; after a shorter one, they would fill a slow uplink.
     pub const fn new(packets: u32) -> Self {
         let longest = if packets > 1 {
             Some(Duration::from_millis(10))
@@ -63,7 +63,7 @@ impl AckRequest {
         Self { packets, longest }
     }
 
-    /// The same with what there is after `longest`.
+    /// The same, but fewer packets are acknowledged after `longest`.
     #[must_use]
     pub const fn within(mut self, longest: Duration) -> Self {
         self.longest = Some(longest);
@@ -79,7 +79,7 @@ struct Alternatives {
 }
 
 impl ConnectionController {
-    /// Controller `choice` for one connection, without any knowledge of its video.
+    /// Controller `choice` for one connection, with nothing known of its video.
     pub fn new(choice: ControllerChoice) -> Self {
         Self {
             choice,
@@ -94,8 +94,8 @@ impl ConnectionController {
     }
 
     /// Permits [`switch`](Self::switch) to replace the controller by one of `others`. The peer is asked for as many
-    /// acknowledgements as the most demanding of them wants: it can only be asked when the connection begins, and
-    /// controllers that are compared should receive the same acknowledgements.
+    /// acknowledgements as the most demanding of them requires: the request is only possible when the connection
+    /// begins, and controllers that are compared should receive the same acknowledgements.
     #[must_use]
     pub fn switchable(mut self, others: &[ControllerChoice]) -> Self {
         self.alternatives = Some(Arc::new(Alternatives {
@@ -105,10 +105,10 @@ impl ConnectionController {
         self
     }
 
-    /// Replaces the controller by `choice` with the next packet that is sent, at most once in a connection's life. The
-    /// new controller starts with its own initial window and the path's present MTU, and is informed of the fastest
-    /// round trip, the last congestion event and the bytes in flight. Returns false if the controller was replaced
-    /// before or the connection is not [`switchable`](Self::switchable).
+    /// Replaces the controller by `choice` with the next packet sent, at most once in a connection's life. The new
+    /// controller starts with its own initial window and the path's present MTU, and receives the fastest round trip,
+    /// the last congestion event and the bytes in flight. Returns false if the controller was replaced before or the
+    /// connection is not [`switchable`](Self::switchable).
     pub fn switch(&self, choice: ControllerChoice) -> bool {
         let alternatives = self.alternatives.as_ref();
         alternatives.is_some_and(|alternatives| alternatives.switched_to.set(choice).is_ok())
@@ -118,38 +118,38 @@ impl ConnectionController {
         self.alternatives.as_ref()?.switched_to.get()
     }
 
-    /// Fits windows that follow from the video's rate to QUIC (on by default): one MTU is added, because quinn sends
-    /// only while `in_flight + mtu < window`, and the rate is scaled by [`WireOverhead`]. This diverges from the
-    /// papers, whose windows are TCP's; without it such a window carries less than the video's rate.
+    /// Adapts windows derived from the video's rate to QUIC (on by default): one MTU is added, because quinn sends only
+    /// while `in_flight + mtu < window`, and the rate is scaled by [`WireOverhead`]. This diverges from the papers,
+    /// whose windows are TCP's; without it such a window carries less than the video's rate.
     #[must_use]
     pub fn fitting_rates(mut self, on: bool) -> Self {
         self.fits_rates = on;
         self
     }
 
-    /// Asks the peer for these acknowledgements (draft-ietf-quic-ack-frequency), whatever the controller wants. Peers
-    /// without that extension, such as browsers, keep their habit; a quinn peer can be made to behave like them.
+    /// Requests these acknowledgements from the peer (draft-ietf-quic-ack-frequency), whatever the controller requires.
+    /// Peers without that extension, such as browsers, keep their habit; a quinn peer can be made to behave like them.
     #[must_use]
     pub fn with_ack_request(mut self, request: Option<AckRequest>) -> Self {
         self.ack_request = request;
         self
     }
 
-    /// Counter of response bodies, which the application reports what it writes to; `None` if windows are not
+    /// Counter of response bodies; the application reports its writes to it. `None` if windows are not
     /// [fitted](Self::fitting_rates).
     pub fn overhead(&self) -> Option<&WireOverhead> {
         self.fits_rates.then_some(&*self.overhead)
     }
 
-    /// Estimate of the bytes that were written to quinn and not sent yet.
+    /// Estimate of the bytes written to quinn and not sent yet.
     pub fn unsent(&self) -> &UnsentBytes {
         &self.unsent
     }
 
-    /// Lifts the congestion window, so that the close is sent. Call it right before the connection is closed, as the
-    /// window stays lifted. quinn-proto 0.11 holds a `CONNECTION_CLOSE` back while data waits behind a full window, and
-    /// reads no acknowledgement any more that would make room (`docs/upstream/quinn-close-blocked.md`). Once the
-    /// connection is closed it sends nothing else.
+    /// Lifts the congestion window, so that the close is sent. Call it directly before closing the connection, because
+    /// the window stays lifted. quinn-proto 0.11 holds a `CONNECTION_CLOSE` back while data waits behind a full window,
+    /// and no longer reads acknowledgements that would make room (`docs/upstream/quinn-close-blocked.md`). A closed
+    /// connection sends nothing else.
     pub fn lift_window(&self) {
         self.unsent.close();
     }
@@ -161,19 +161,19 @@ impl ConnectionController {
         self
     }
 
-    /// Has the controller read `knowledge`, which several connections may share.
+    /// Makes the controller read `knowledge`, which several connections may share.
     #[must_use]
     pub fn with_knowledge(mut self, knowledge: Arc<VideoKnowledge>) -> Self {
         self.knowledge = knowledge;
         self
     }
 
-    /// Name of the present controller: the one it was [switched](Self::switch) to, if any.
+    /// Name of the present controller: after a [switch](Self::switch), the new one.
     pub fn choice(&self) -> &ControllerChoice {
         self.switched_to().unwrap_or(&self.choice)
     }
 
-    /// Knowledge of the video that the controller reads. Write to it at any time, from any thread.
+    /// Knowledge of the video for the controller. It may be written at any time, from any thread.
     pub fn knowledge(&self) -> &Arc<VideoKnowledge> {
         &self.knowledge
     }
@@ -183,8 +183,8 @@ impl ConnectionController {
         &self.monitor
     }
 
-    /// Makes connections that use `transport` use this controller, and asks their peer for as many acknowledgements as
-    /// the controller wants. `transport` must be one connection's own.
+    /// Makes connections that use `transport` use this controller, and requests as many acknowledgements from their
+    /// peer as the controller requires. Each connection needs its own `transport`.
     pub fn install(&self, transport: &mut quinn::TransportConfig) {
         let alternatives = self.alternatives.as_ref();
         let of_others = alternatives.and_then(|alternatives| alternatives.fewest_packets_per_ack);
@@ -193,7 +193,7 @@ impl ConnectionController {
         let request = self.ack_request.or(packets.map(AckRequest::new));
         transport.ack_frequency_config(request.map(|request| {
             let mut frequency = quinn::AckFrequencyConfig::default();
-            // Counts the packets that may go unacknowledged (draft-ietf-quic-ack-frequency §4).
+            // The threshold is the number of packets that may go unacknowledged (draft-ietf-quic-ack-frequency §4).
             let threshold = quinn::VarInt::from_u32(request.packets.saturating_sub(1));
             frequency.ack_eliciting_threshold(threshold);
             frequency.max_ack_delay(request.longest);

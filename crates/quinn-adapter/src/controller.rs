@@ -1,11 +1,11 @@
 //! [`QuinnController`]: drives a [`CongestionController`] from quinn's callbacks.
 //!
-//! Everything that is particular to quinn's side of congestion control is here: its clock becomes a
-//! [`Timestamp`], its per-packet calls become runs, its "zero bytes lost" becomes [`Signal::EcnCe`], and the
-//! controller's window becomes a plain integer, because quinn reads it twice per datagram.
+//! Everything specific to quinn's side of congestion control is here: its clock becomes a [`Timestamp`], its per-packet
+//! calls become runs, its "zero bytes lost" becomes [`Signal::EcnCe`], and the controller's window becomes a plain
+//! integer, because quinn reads it twice per datagram.
 //!
-//! Per further packet of a run there are only additions: a run's times are converted when it begins, the controller is
-//! called once per run and ACK frame, and bursts are reported only where the controller
+//! Each further packet of a run costs only additions: a run's times are converted when it begins, the controller is
+//! called once per run and ACK frame, and bursts are reported only if the controller
 //! [requires](CongestionController::requires_every_burst) them.
 
 use std::any::Any;
@@ -30,20 +30,20 @@ enum RttEstimate {
     Measured,
 }
 
-/// A [`CongestionController`] as quinn drives it. [`quinn::Connection::congestion_state`] returns a copy, which
-/// `into_any().downcast::<QuinnController>()` turns into this type.
+/// Drives a [`CongestionController`] from quinn. [`quinn::Connection::congestion_state`] returns a copy, and
+/// `into_any().downcast::<QuinnController>()` turns it into this type.
 ///
-/// A copy goes on by itself: events that it is given are its own, and it counts and samples them on its own.
+/// A copy is independent: it receives, counts and samples its own events.
 #[derive(Clone, Debug)]
 pub struct QuinnController {
     inner: Box<dyn CongestionController>,
-    /// Time zero of the controller: the moment it was built.
+    /// Time zero of the controller: the time when it was built.
     built: Instant,
-    /// Packets of one burst that have not been reported yet. With `packets` 0 it is no event, but what is left of the
-    /// last one.
+    /// Packets of one burst that have not been reported yet. If `packets` is 0, this is not an event but the remains of
+    /// the last one.
     run: Acked,
-    /// Departure and acknowledgement of the run's packets on quinn's clock, which tell runs apart: comparing `Instant`s
-    /// is cheap, converting one is not. `None` before the first run.
+    /// Departure and acknowledgement of the run's packets on quinn's clock. They distinguish runs, because comparing
+    /// `Instant`s is cheap and converting them is not. `None` before the first run.
     run_times: Option<(Instant, Instant)>,
     /// End of the last ACK frame that acknowledged no ack-eliciting packet.
     ended: Option<Instant>,
@@ -93,7 +93,7 @@ impl QuinnController {
         controller
     }
 
-    /// State of the controller, as telemetry shows it.
+    /// State of the controller for telemetry.
     pub fn snapshot(&self) -> Snapshot {
         self.inner.snapshot()
     }
@@ -117,14 +117,15 @@ impl QuinnController {
         self.window = self.for_quinn(self.inner.window());
     }
 
-    /// A controller's window as quinn gets it: larger than one MTU, because quinn sends a packet only if
-    /// `in flight + mtu < window`, and at most `u32::MAX`, because quinn stops pacing above that.
+    /// A controller's window for quinn: larger than one MTU, because quinn sends a packet only if
+    /// `in flight + mtu < window`, and at most `u32::MAX`, because quinn does not pace above that.
     #[inline]
     fn for_quinn(&self, window: Bytes) -> u64 {
         window.as_u64().max(self.mtu + 1).min(u64::from(u32::MAX))
     }
 
-    /// Reports the run, if there is one. Off the hot path: nearly every run is reported with the end of its frame.
+    /// Reports the run, if there is one. Off the hot path, because nearly every run is reported with the end of its
+    /// frame.
     #[inline]
     fn flush(&mut self) {
         #[cold]
@@ -170,7 +171,7 @@ impl QuinnController {
 }
 
 impl Drop for QuinnController {
-    /// Has the path's last sample show all that was counted.
+    /// Makes the path's last sample include everything counted.
     fn drop(&mut self) {
         if let Some(at) = self.recorder.unsampled(&self.last_frame()) {
             self.sample(at);
@@ -180,8 +181,8 @@ impl Drop for QuinnController {
 
 impl Controller for QuinnController {
     fn on_sent(&mut self, now: Instant, bytes: u64, _last_packet_number: u64) {
-        // A Retry packet makes quinn report an acknowledgement without an ACK frame (its run is reported here), and
-        // without an RTT sample.
+        // A Retry packet makes quinn report an acknowledgement without an ACK frame or an RTT sample; its run is
+        // reported here.
         if self.rtt_estimate == RttEstimate::SampleDue {
             self.rtt_estimate = RttEstimate::Initial;
         }
@@ -275,7 +276,7 @@ impl Controller for QuinnController {
     }
 
     fn on_mtu_update(&mut self, new_mtu: u16) {
-        // Arrives in the middle of an ACK frame when the frame acknowledges an MTU probe.
+        // If an ACK frame acknowledges an MTU probe, this arrives in the middle of the frame.
         self.flush();
         self.mtu = u64::from(new_mtu);
         self.inner.on_mtu_change(&MtuChange::new(Bytes::new(self.mtu)));

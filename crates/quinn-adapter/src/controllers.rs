@@ -23,7 +23,7 @@ use crate::baseline::Baseline;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ControllerChoice {
-    /// One of playrate's, or one of your own that is in the registry.
+    /// One of playrate's controllers, or a user-defined one from the registry.
     Spec(ControllerSpec),
     /// One of quinn's own controllers.
     Baseline(Baseline),
@@ -56,7 +56,7 @@ impl ControllerChoice {
         split_list(text).map(str::parse).collect()
     }
 
-    /// Packets that this controller asks the peer to acknowledge at once; `None` leaves it to the peer.
+    /// Packets that this controller asks the peer to acknowledge at once; `None` leaves the choice to the peer.
     pub fn packets_per_ack(&self) -> Option<u32> {
         match self {
             Self::Spec(spec) => spec.build(&Path::default(), Arc::default()).packets_per_ack(),

@@ -1,6 +1,7 @@
 //! Puts playrate's congestion controllers into any [`quinn`] program. No HTTP, no TLS, no sockets.
 //!
-//! A controller is named by a spec, made for each connection, and informed of the video while the connection runs:
+//! A spec names a controller; each connection gets its own, which receives facts of the video while the connection
+//! runs:
 //!
 //! ```
 //! use playrate_cc::{Bitrate, Bytes};
@@ -27,10 +28,10 @@
 //! - [`ControllerChoice`] names a controller: one of playrate's specs, or a [`Baseline`] (quinn's own, unmodified).
 //! - [`ConnectionController`] is one connection's congestion control; [`QuinnController`] drives a controller from
 //!   quinn's callbacks.
-//! - [`telemetry`] shows what the controller does, as [`Sample`](telemetry::Sample)s.
-//! - [`WireOverhead`] and [`UnsentBytes`] take reports of what the application writes. Both are optional: without
-//!   them, windows that follow the video's rate do not allow for the bytes that packets add to the video's, and a
-//!   writer cannot wait for the send queue to drain.
+//! - [`telemetry`] shows the controller's behaviour, as [`Sample`](telemetry::Sample)s.
+//! - [`WireOverhead`] and [`UnsentBytes`] take reports of the application's writes. Both are optional. Without the
+//!   first, windows that follow the video's rate ignore the bytes that packets add. Without the second, a writer cannot
+//!   wait for the send queue to drain.
 //!
 //! `playrate-transport` builds HTTP/3 on top of this crate.
 

@@ -1,7 +1,7 @@
-//! [`SwitchableController`]: a controller that another one may replace early in the connection.
+//! [`SwitchableController`]: a controller that can be replaced by another early in the connection.
 //!
-//! The choice of a controller may depend on the connection's first requests, which come after the handshake was sent
-//! with some other controller. The new controller starts with its own initial window and the path's present MTU, and
+//! The choice of a controller may depend on the connection's first requests, but the handshake is sent earlier, with
+//! some other controller. The new controller starts with its own initial window and the path's present MTU, and
 //! receives the events that it would otherwise have to wait for: the fastest round trip, the last congestion event, and
 //! the bytes in flight.
 
@@ -16,8 +16,8 @@ use quinn_proto::congestion::{Controller, ControllerMetrics};
 use crate::connection::ConnectionController;
 use crate::telemetry::Sample;
 
-/// Passes all events to the present controller, which is replaced with the first packet that leaves after
-/// [`ConnectionController::switch`] was called.
+/// Passes all events to the present controller. After [`ConnectionController::switch`], the next departing packet
+/// replaces it.
 pub(crate) struct SwitchableController {
     control: Arc<ConnectionController>,
     inner: Box<dyn Controller>,
@@ -25,7 +25,7 @@ pub(crate) struct SwitchableController {
     history: Option<ReplayHistory>,
 }
 
-/// History of the connection as far as a new controller needs it.
+/// History of the connection, as far as a new controller needs it.
 #[derive(Clone)]
 struct ReplayHistory {
     built: Instant,
@@ -97,7 +97,7 @@ impl SwitchableController {
 }
 
 impl ReplayHistory {
-    /// The totals without the events that [`replay`](Self::replay) reports, which are counted again then.
+    /// The totals without the events that [`replay`](Self::replay) reports, because these are counted again.
     fn totals_before_replay(&self) -> Sample {
         let mut totals = self.totals;
         totals.sent -= Bytes::new(self.in_flight);
@@ -229,7 +229,7 @@ impl Controller for SwitchableController {
         self.inner.initial_window()
     }
 
-    /// The present controller, so that code that downcasts to it need not know of this wrapper.
+    /// The present controller, so that code that downcasts to it need not know this wrapper.
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self.inner.into_any()
     }

@@ -1,28 +1,29 @@
-//! [`UnsentBytes`]: an estimate of what was written to quinn and not sent yet, so that a body is read and written when
+//! [`UnsentBytes`]: an estimate of the bytes written to quinn and not sent yet, so that a body is read and written when
 //! it is needed and not long before.
 //!
 //! quinn 0.11 does not report how many bytes of a connection wait to be sent. The estimate relies on three facts of
-//! quinn-proto 0.11: the controller is called under the connection's lock (so no atomic operation here needs to be more
-//! than a load and a store), `on_sent` reports every byte that leaves, and the `app_limited` of `on_end_acks` means
-//! that nothing is left to send. A test of this crate compares the estimate with what quinn really sends.
+//! quinn-proto 0.11: the controller is called under the connection's lock (so atomic operations here are only loads and
+//! stores), `on_sent` reports every departing byte, and the `app_limited` of `on_end_acks` means that nothing is left
+//! to send. A test of this crate compares the estimate with quinn's actual transmissions.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Unsent bytes at most, in addition to one chunk for every body: some milliseconds of a fast path. More would occupy
-/// memory without any use, and be evicted from the processor's caches by the time it is sent.
+/// Most unsent bytes, in addition to one chunk for every body: some milliseconds of a fast path. More would waste
+/// memory, and the processor's caches would evict them before they are sent.
 const LIMIT: u64 = 256 << 10;
-/// Least bytes of a packet that are no body's: flags, packet number, AEAD tag, STREAM frame header.
+/// Least bytes of a packet that belong to no body: flags, packet number, AEAD tag, STREAM frame header.
 const PACKET_OVERHEAD: u64 = 22;
 /// The value of [`UnsentBytes::awaited`] while no writer waits.
 const NONE_AWAITED: u64 = u64::MAX;
 
-/// Estimate of one connection's unsent bytes: what was written, less what was acknowledged or is in flight.
+/// Estimate of one connection's unsent bytes: bytes written, less those acknowledged or in flight.
 ///
-/// It is too low by what packets carry in addition to bodies, about a hundredth of what was written since everything
-/// was acknowledged last; then it is exact again. For a body without end quinn's send window bounds the error.
+/// It is too low by the bytes that packets carry in addition to bodies, about a hundredth of the bytes written since
+/// everything was last acknowledged; then it is exact again. For a body without end, quinn's send window bounds the
+/// error.
 #[derive(Debug)]
 pub struct UnsentBytes {
     /// Bytes that have been sent and not lost. Only written while quinn holds the connection's lock.
@@ -65,7 +66,7 @@ impl UnsentBytes {
         bytes.saturating_sub(packets.saturating_mul(PACKET_OVERHEAD))
     }
 
-    /// Corrects the count after an ACK frame: `sent` is the acknowledged content and what is in flight. `idle` means
+    /// Corrects the count after an ACK frame: `sent` is the acknowledged content plus the bytes in flight. `idle` means
     /// that there is nothing to send.
     #[inline]
     pub(crate) fn acked(&self, sent: u64, idle: bool) {
@@ -88,14 +89,14 @@ impl UnsentBytes {
         self.room.notify_waiters();
     }
 
-    /// Counts `bytes` of a body that were handed to quinn.
+    /// Counts `bytes` of a body handed to quinn.
     pub fn wrote(&self, bytes: u64) {
         let mut written = self.written();
         *written = (*written).max(self.sent.load(Relaxed)).saturating_add(bytes);
     }
 
-    /// Counts everything as sent, because a body was reset and its unsent bytes with it. Other bodies may write a
-    /// little more for that.
+    /// Counts everything as sent, because a body was reset together with its unsent bytes. Other bodies may then write
+    /// a little more.
     pub fn discarded(&self) {
         *self.written() = self.sent.load(Relaxed);
         self.wake();
@@ -110,8 +111,8 @@ impl UnsentBytes {
         self.closing.load(Relaxed)
     }
 
-    /// Waits until so little is unsent on `connection` that one more chunk should be written. Every waiting writer may
-    /// then write one chunk, whatever the others have written meanwhile, so that all bodies make progress.
+    /// Waits until few enough bytes are unsent on `connection` to write one more chunk. Every waiting writer may then
+    /// write one chunk, whatever the others have written meanwhile, so that all bodies make progress.
     pub async fn wait_for_room(&self, connection: &quinn::Connection) {
         self.room(|| {
             // Takes and releases the connection's lock.
@@ -130,7 +131,7 @@ impl UnsentBytes {
             return;
         }
         self.awaited.fetch_min(awaited, Relaxed);
-        // Either the next packet that leaves sees that a writer waits, or the last one that left is seen here.
+        // Either the next departing packet sees that a writer waits, or this sees the last one that left.
         synchronize();
         if awaited > self.sent.load(Relaxed) {
             room.await;
@@ -246,7 +247,7 @@ mod tests {
         fill(&unsent);
         let mut room = Box::pin(unsent.room(|| {}));
         assert!(room.as_mut().now_or_never().is_none());
-        // All that was in flight was acknowledged, but what was lost before it has yet to leave again.
+        // Everything in flight was acknowledged, but bytes lost earlier have yet to leave again.
         unsent.acked(1_000_000, false);
         assert!(room.as_mut().now_or_never().is_none());
         unsent.acked(1_000_000, true);

@@ -15,7 +15,7 @@ use std::net::{IpAddr, SocketAddr};
 /// ```
 ///
 /// # Errors
-/// A text that quotes `text` and says what would be right.
+/// A text that quotes `text` and says how to correct it.
 pub fn parse(text: &str) -> Result<SocketAddr, String> {
     if let Ok(address) = text.parse() {
         return Ok(address);

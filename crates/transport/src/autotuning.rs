@@ -1,15 +1,15 @@
-//! [`Autotuning`]: a receive window that follows what the application reads.
+//! [`Autotuning`]: a receive window that follows the application's reads.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use playrate_units::Bytes;
 
-/// Receive window as Linux sizes it (`tcp_rcv_space_adjust` in `net/ipv4/tcp_input.c`, 2.6 to 3.10): twice the most
-/// that the application read from one read to the first one a round trip later, and never smaller than before.
+/// Receive window with Linux's sizing (`tcp_rcv_space_adjust` in `net/ipv4/tcp_input.c`, 2.6 to 3.10): twice the most
+/// bytes that the application read from one read to the first read a round trip later. It never shrinks.
 ///
-/// It differs in two ways: round trips are those of the connection's own packets rather than a receiver's estimate,
-/// and the first window is there at once, where Linux opens it with the segments that arrive.
+/// It differs in two ways: round trips are the connection's own rather than a receiver's estimate, and the first window
+/// is available immediately, while Linux opens it with arriving segments.
 #[derive(Debug)]
 pub(crate) struct Autotuning {
     /// Size at which the window stops growing.
@@ -20,7 +20,7 @@ pub(crate) struct Autotuning {
 #[derive(Debug)]
 struct State {
     window: Bytes,
-    /// Beginning of the round trip under way.
+    /// Beginning of the current round trip.
     since: Instant,
     /// Bytes read in it.
     read: Bytes,
@@ -28,19 +28,19 @@ struct State {
     freed: Bytes,
 }
 
-/// The change of the connection's receive window that a read asks for.
+/// The change of the connection's receive window after a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WindowUpdate {
     /// Too little was read since the last change.
     None,
-    /// Announce the free room of a window that stays.
+    /// Announce the free room of a window whose size does not change.
     Announce(Bytes),
     /// Widen the window to this.
     Widen(Bytes),
 }
 
-/// Bytes read after which room is announced: two segments, as a TCP receiver that delays its acknowledgements does
-/// (RFC 9293, section 3.8.6.2.2).
+/// Bytes read after which room is announced: two segments, like a TCP receiver that delays its acknowledgements (RFC
+/// 9293, section 3.8.6.2.2).
 const ANNOUNCED: Bytes = Bytes::new(2 * 1_460);
 
 impl Autotuning {
@@ -91,8 +91,8 @@ mod tests {
         Bytes::new(thousands * 1_000)
     }
 
-    /// A window of 64 kB that may grow to a megabyte, and a function that reads bytes from it at a number of
-    /// milliseconds after it was made.
+    /// A window of 64 kB that may grow to a megabyte, and a function that reads bytes from it at the given number of
+    /// milliseconds after its creation.
     #[expect(clippy::disallowed_methods, reason = "any instant will do")]
     fn reader() -> impl Fn(u64, Bytes) -> WindowUpdate {
         let start = Instant::now();

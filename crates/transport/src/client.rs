@@ -1,4 +1,4 @@
-//! The HTTP/3 client side: an endpoint, its connections, and what they fetch.
+//! The HTTP/3 client side: an endpoint, its connections, and their requests.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -21,7 +21,7 @@ use crate::time;
 use crate::tls::{Trust, client_config, require_registered_suites, ring_provider};
 use playrate_quinn::telemetry::Totals;
 
-/// Time without an answer from one address before the next one is tried as well (RFC 8305 §5).
+/// Time without an answer from one address before the next one is also tried (RFC 8305 §5).
 const CONNECTION_ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
 /// Most bytes accepted in a response's header section.
@@ -40,8 +40,8 @@ pub struct ClientOptions {
     pub transport: TransportOptions,
     /// Longest wait for an answer from one address.
     pub connect_timeout: Duration,
-    /// Largest receive window of a connection whose window follows what the application reads, as Linux's does for
-    /// TCP; it begins with `transport.receive_window`. `None` keeps that window.
+    /// Largest receive window of a connection whose window follows the application's reads, like Linux's for TCP; it
+    /// begins with `transport.receive_window`. `None` keeps that window.
     pub receive_autotuning: Option<playrate_units::Bytes>,
 }
 
@@ -62,7 +62,7 @@ impl ClientOptions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Target {
-    /// The name that the server's certificate is checked against: a host name or an IP address, without brackets.
+    /// The name that the server's certificate must match: a host name or an IP address, without brackets.
     pub host: String,
     /// UDP port of the server.
     pub port: u16,
@@ -122,7 +122,7 @@ fn any(ip: impl Into<IpAddr>) -> SocketAddr {
     SocketAddr::new(ip.into(), 0)
 }
 
-/// A UDP socket for IPv6 and IPv4 where the system can do both.
+/// A UDP socket for IPv6, and for IPv4 as well if the system supports it.
 fn any_socket() -> Result<UdpSocket, BindError> {
     udp_socket(any(Ipv6Addr::UNSPECIFIED)).or_else(|_| udp_socket(any(Ipv4Addr::UNSPECIFIED)))
 }
@@ -134,7 +134,7 @@ impl Client {
         socket: Arc<dyn AsyncUdpSocket>,
         options: ClientOptions,
     ) -> Result<Self, EndpointError> {
-        // Reports wrong options before the first connection.
+        // Reports invalid options before the first connection.
         options.transport.to_quinn()?;
         let endpoint = quinn::Endpoint::new_with_abstract_socket(
             options.transport.to_endpoint()?,
@@ -149,7 +149,7 @@ impl Client {
         })
     }
 
-    /// A client on a UDP socket of its own, for IPv6 and IPv4 where the system can do both.
+    /// A client on its own UDP socket for IPv6, and for IPv4 as well if the system supports it.
     pub fn bind(runtime: Arc<dyn Runtime>, options: ClientOptions) -> Result<Self, EndpointError> {
         require_registered_suites(&options.crypto_provider)?;
         let socket = runtime
@@ -161,16 +161,16 @@ impl Client {
         Self::new(runtime, socket, options)
     }
 
-    /// Goes on with a new UDP socket, and thus from another port, as after a change of the network (RFC 9000 §9).
+    /// Continues with a new UDP socket, and thus from another port, as after a change of the network (RFC 9000 §9).
     ///
     /// # Errors
-    /// The system gives no socket. The client keeps the one that it has.
+    /// If the system provides no socket. The client then keeps its present one.
     pub fn rebind(&self) -> Result<(), EndpointError> {
         Ok(self.endpoint.rebind(any_socket()?)?)
     }
 
-    /// Connects to `target`. If an address does not answer for a moment, the next one is tried as well, and the first
-    /// that answers is taken (RFC 8305 §5). A certificate that is not trusted fails at once.
+    /// Connects to `target`. If an address does not answer for a moment, the next one is also tried, and the first to
+    /// answer is used (RFC 8305 §5). A certificate that is not trusted fails immediately.
     pub async fn connect(&self, target: &Target) -> Result<Connection, ConnectError> {
         let mut waiting = target.addresses.iter();
         let mut attempts = FuturesUnordered::new();
@@ -231,7 +231,7 @@ impl Client {
         &self.runtime
     }
 
-    /// Waits until all connections are gone and their closing frames sent.
+    /// Waits until all connections are gone and their closing frames have been sent.
     pub async fn wait_idle(&self) {
         self.endpoint.wait_idle().await;
     }
@@ -294,7 +294,7 @@ impl Connection {
         })
     }
 
-    /// Widens the receive window, or announces room in it, if it follows what the application reads.
+    /// Widens the receive window, or announces room in it, if it follows the application's reads.
     fn on_read(&self, bytes: usize) {
         let Some(autotuning) = &self.autotuning else {
             return;
@@ -308,7 +308,8 @@ impl Connection {
         match autotuning.on_read(self.runtime.now(), self.quinn.rtt(), bytes) {
             WindowUpdate::None => {}
             WindowUpdate::Widen(window) => set(window.as_u64()),
-            // quinn announces a wider window at once, but room in the same window only when an eighth of it is free.
+            // quinn announces a wider window immediately, but room in the same window only when an eighth of it is
+            // free.
             WindowUpdate::Announce(window) => {
                 set(window.as_u64().saturating_sub(1));
                 set(window.as_u64());
@@ -321,8 +322,8 @@ impl Connection {
         self.request(Method::GET, path, headers).await
     }
 
-    /// Fetches bytes `first..=last` of `path`, to the end if there is no `last` (RFC 9110 §14.2). The server may
-    /// answer with the whole (200) all the same.
+    /// Fetches bytes `first..=last` of `path`, to the end if there is no `last` (RFC 9110 §14.2). The server may still
+    /// answer with the whole (200).
     #[expect(
         clippy::too_many_arguments,
         reason = "path, both ends of the range and header fields"
@@ -394,7 +395,7 @@ impl Connection {
         Ok((response, body))
     }
 
-    /// Totals of the connection so far, as quinn counts them.
+    /// Totals of the connection so far, from quinn.
     pub fn totals(&self) -> Totals {
         self.quinn.stats().into()
     }
@@ -410,8 +411,8 @@ impl Connection {
     }
 }
 
-/// A response's body. It takes only the bytes that are pulled from the transport, so once the receive window is full
-/// the server waits. Dropping it before the end cancels the rest.
+/// A response's body. It takes only the bytes that are pulled from the transport, so the server waits once the receive
+/// window is full. Dropping it before the end cancels the rest.
 pub struct Body {
     stream: RequestStream,
     gate: Arc<quic::ReadGate>,
@@ -430,7 +431,7 @@ impl fmt::Debug for Body {
 }
 
 impl Body {
-    /// The next bytes, as they came; `None` at the end. Dropping the future loses nothing.
+    /// The next bytes, as they arrived; `None` at the end. Dropping the future loses nothing.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, ExchangeError> {
         let Self { stream, gate, .. } = self;
         let chunk = poll_fn(|cx| gate.poll(|| stream.poll_recv_data(cx)))

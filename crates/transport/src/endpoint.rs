@@ -6,7 +6,7 @@ use std::net::{SocketAddr, UdpSocket};
 use playrate_units::Bytes;
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// Send and receive buffer requested from the kernel. With the usual 208 KiB a receiver at full speed loses 1 to 13 %
+/// Send and receive buffer requested from the kernel. With the usual 208 KiB, a receiver at full speed loses 1 to 13 %
 /// of its packets even on loopback.
 pub const SOCKET_BUFFER: Bytes = Bytes::new(4 << 20);
 
@@ -42,20 +42,20 @@ pub enum BindError {
     },
 }
 
-/// Opens a UDP socket on `address` with [`SOCKET_BUFFER`] of buffer each way, or as much as the kernel grants, which is
-/// then logged. An IPv6 socket accepts IPv4 as well where the system supports it.
+/// Opens a UDP socket on `address` with a [`SOCKET_BUFFER`] in each direction. If the kernel grants less, this is
+/// logged. An IPv6 socket also accepts IPv4 if the system supports it.
 pub fn udp_socket(address: SocketAddr) -> Result<UdpSocket, BindError> {
     open(address, Port::Own).map_err(|source| failure(address, source))
 }
 
-/// Opens `count` sockets that share the port of `first` with it (`SO_REUSEPORT`, socket(7)), among which Linux divides
-/// clients by their address and port. Only programs of the same user that ask for a share get the port.
+/// Opens `count` sockets that share the port of `first` (`SO_REUSEPORT`, socket(7)); Linux divides clients among them
+/// by address and port. Only programs of the same user that request a share get the port.
 #[cfg(target_os = "linux")]
 pub fn further_sockets(first: &UdpSocket, count: usize) -> Result<Vec<UdpSocket>, BindError> {
     let address = first.local_addr();
     let address = address.map_err(|source| failure(SocketAddr::from(([0, 0, 0, 0], 0)), source))?;
     if count > 0 {
-        // Only now: had it been set before `first` was bound, two servers could have one port unnoticed.
+        // Not earlier: had it been set before `first` was bound, two servers could share one port unnoticed.
         let shared = socket2::SockRef::from(first).set_reuse_port(true);
         shared.map_err(|source| failure(address, source))?;
     }
@@ -79,7 +79,7 @@ fn failure(address: SocketAddr, source: io::Error) -> BindError {
 enum Port {
     /// By one socket alone.
     Own,
-    /// By all sockets that agree to share it.
+    /// All sockets that agree to share the port.
     #[cfg(target_os = "linux")]
     Shared,
 }
@@ -104,7 +104,7 @@ fn open(address: SocketAddr, port: Port) -> io::Result<UdpSocket> {
     {
         tracing::warn!(%error, "cannot enlarge the socket's buffers");
     }
-    // Linux reports twice what it grants, for its own bookkeeping.
+    // Linux reports twice the granted size, for its own bookkeeping.
     let factor = if cfg!(target_os = "linux") { 2 } else { 1 };
     for (direction, size, setting) in [
         ("receive", socket.recv_buffer_size()?, "net.core.rmem_max"),

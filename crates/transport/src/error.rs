@@ -33,7 +33,7 @@ pub enum EndpointError {
     /// The endpoint's key cannot be used.
     #[error("cannot derive keys from the endpoint's key")]
     Key,
-    /// A server needs at least one socket, and names no more than 256 workers in its connection IDs.
+    /// A server needs at least one socket; its connection IDs have room for at most 256 workers.
     #[error("a server needs 1 to 256 sockets (got {count})")]
     Workers {
         /// Number of the sockets.
@@ -44,14 +44,14 @@ pub enum EndpointError {
     Io(#[from] std::io::Error),
 }
 
-/// Limit because of which a server refused a client.
+/// Limit that made a server refuse a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// The server has as many connections as it may have.
+    /// The server has its maximum number of connections.
     #[error("too many connections are open")]
     Connections,
-    /// The client's network has as many connections as it may have.
+    /// The client's network has its maximum number of connections.
     #[error("too many connections are open from its address")]
     Address,
     /// The client's address is validated, and too many handshakes with such clients are in progress.
@@ -70,7 +70,7 @@ pub enum ConnectionLost {
     #[error("the peer closed the connection (code {code:#x}{}{})",
         if .reason.is_some() { ": " } else { "" }, .reason.as_deref().unwrap_or_default())]
     ClosedByPeer {
-        /// HTTP/3 error code (RFC 9114 §8.1), or 0 if it closed QUIC beneath without an error (RFC 9000 §20.1).
+        /// HTTP/3 error code (RFC 9114 §8.1), or 0 if it closed QUIC itself without an error (RFC 9000 §20.1).
         code: u64,
         /// The peer's reason phrase, if it sent one.
         reason: Option<String>,
@@ -114,7 +114,7 @@ impl ConnectionLost {
         )
     }
 
-    /// Returns true if a new connection to the same peer may be better: the path or the peer failed for a time, or the
+    /// Returns true if a new connection to the same peer may succeed: the path or the peer failed temporarily, or the
     /// peer closed without an error or because of its load.
     pub fn is_temporary(&self) -> bool {
         match self {
@@ -146,7 +146,7 @@ impl ConnectionLost {
                 ..
             } => match connection.close_reason().map(Self::from) {
                 Some(lost @ Self::ClosedByPeer { .. }) => lost,
-                // This side closed it meanwhile, which replaced the peer's reason phrase.
+                // This side has closed it in the meantime, which replaced the peer's reason phrase.
                 _ => Self::ClosedByPeer {
                     code: *error_code,
                     reason: None,
@@ -177,7 +177,7 @@ impl From<ConnectionError> for ConnectionLost {
                 code: close.error_code.into_inner(),
                 reason: text(&close.reason),
             },
-            // As Chromium does when its page is closed.
+            // Chromium does this when its page is closed.
             ConnectionError::ConnectionClosed(close) if close.error_code == TransportErrorCode::NO_ERROR => {
                 Self::ClosedByPeer {
                     code: 0,
@@ -231,7 +231,7 @@ pub enum ConnectError {
     NoAnswer {
         /// The last address that was tried.
         address: std::net::SocketAddr,
-        /// Time for which it was tried.
+        /// Duration of the attempt.
         waited: std::time::Duration,
     },
     /// quinn cannot start the connection.
@@ -246,7 +246,7 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
-    /// The reason why a handshake failed with `error`. `wrong_pin` has the expected pin and the server's, if these
+    /// The reason why a handshake failed with `error`. `wrong_pin` contains the expected pin and the server's, if these
     /// differ.
     pub(crate) fn in_handshake(error: ConnectionError, wrong_pin: Option<&(Pin, Pin)>) -> Self {
         if let Some(&(expected, seen)) = wrong_pin {
@@ -272,7 +272,7 @@ pub enum ExchangeError {
     /// The peer cancelled it.
     #[error("the peer cancelled the exchange (code {code:#x})")]
     Cancelled {
-        /// HTTP/3 error code (RFC 9114 §8.1), or 0 if it closed QUIC beneath without an error (RFC 9000 §20.1).
+        /// HTTP/3 error code (RFC 9114 §8.1), or 0 if it closed QUIC itself without an error (RFC 9000 §20.1).
         code: u64,
     },
     /// The peer neither answered nor acknowledged anything but keep-alives for too long.
@@ -316,8 +316,8 @@ pub enum ExchangeError {
 }
 
 impl ExchangeError {
-    /// Returns true if the request may succeed on a new connection, and not on this one: it was lost for a time
-    /// ([`ConnectionLost::is_temporary`]), or the peer takes no more requests on it.
+    /// Returns true if the request may succeed on a new connection, but not on this one: it was lost temporarily
+    /// ([`ConnectionLost::is_temporary`]), or the peer accepts no more requests on it.
     pub fn needs_new_connection(&self) -> bool {
         match self {
             Self::Connection(lost) => lost.is_temporary(),
@@ -327,7 +327,7 @@ impl ExchangeError {
         }
     }
 
-    /// Returns true if the peer gave this exchange up and the connection is as good as before.
+    /// Returns true if the peer abandoned this exchange and the connection is still usable.
     pub fn was_given_up(&self) -> bool {
         matches!(self, Self::Cancelled { code } if matches!(*code, H3_REQUEST_CANCELLED | H3_EXCESSIVE_LOAD))
     }

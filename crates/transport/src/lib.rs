@@ -1,12 +1,12 @@
-//! HTTP/3 over quinn, each connection with a congestion controller that is informed of the video.
+//! HTTP/3 over quinn; each connection's congestion controller receives facts of the video.
 //!
-//! Belongs here: endpoints, TLS, the HTTP/3 sender and receiver. What does not: controllers and telemetry
+//! Belongs here: endpoints, TLS, the HTTP/3 sender and receiver. Does not belong here: controllers and telemetry
 //! (`playrate-quinn`, re-exported here), titles, playout, files, clocks of its own (time and spawning come through
 //! [`quinn::Runtime`]).
 //!
 //! - [`Server`] and [`Client`] speak HTTP/3 on UDP or on a simulated network.
 //! - [`ConnectionController`] is a connection's congestion control; [`ControllerChoice`] names its controller.
-//! - [`telemetry`] shows what a connection's congestion control does.
+//! - [`telemetry`] shows the behaviour of a connection's congestion control.
 
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-/// Limits a log line on events that may come in any number to one line per [`INTERVAL`](Self::INTERVAL), so that
-/// clients that keep retrying do not fill the log.
+/// Limits a log line on frequent events to one line per [`INTERVAL`](Self::INTERVAL), so that clients that keep
+/// retrying do not fill the log.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LogLimit {
     /// Time of the last line, and the number of events by then.
@@ -14,7 +14,7 @@ impl LogLimit {
     /// Minimum time between two lines.
     pub const INTERVAL: Duration = Duration::from_secs(10);
 
-    /// Number of events since the last line, if a line is due at `now`; the line counts as written then. `total` is the
+    /// Number of events since the last line, if a line is due at `now`; the line then counts as written. `total` is the
     /// number of events so far.
     pub fn due(&mut self, total: u64, now: Instant) -> Option<u64> {
         let before = match self.last {

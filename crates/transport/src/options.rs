@@ -1,4 +1,4 @@
-//! [`TransportOptions`]: the transport parameters that matter for video, with quinn's traps handled.
+//! [`TransportOptions`]: the transport parameters that matter for video; avoids quinn's pitfalls.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use quinn::{EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, Va
 
 use playrate_quinn::Baseline;
 
-/// Thresholds beyond which a packet that was overtaken counts as lost (RFC 9002 §6.1).
+/// Thresholds at which an overtaken packet counts as lost (RFC 9002 §6.1).
 ///
-/// Larger ones tolerate more reordering, and find a real loss later. They apply to the packets that this side sends;
-/// its peer has thresholds of its own.
+/// Larger ones tolerate more reordering, and detect a real loss later. They apply to the packets that this side sends;
+/// its peer has its own thresholds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LossDetection {
@@ -27,17 +27,17 @@ impl LossDetection {
         time_threshold: 1.125,
     };
     /// Thresholds for paths that reorder packets by up to 64 packets and half an RTT. Once a later packet is
-    /// acknowledged, a loss is found at most one and a half RTTs after it was sent. A burst in slow start goes on for
-    /// 64 packets longer until its loss is found.
+    /// acknowledged, a loss is detected at most one and a half RTTs after the lost packet left. A burst in slow start
+    /// continues for 64 packets longer until its loss is detected.
     pub const TOLERANT: Self = Self {
         packet_threshold: 64,
         time_threshold: 1.5,
     };
 
-    /// Creates thresholds; impossible ones are an error of [`TransportOptions::to_quinn`].
+    /// Creates thresholds; for invalid ones, [`TransportOptions::to_quinn`] returns an error.
     ///
     /// RFC 9002 §6.1.1: the packet threshold SHOULD NOT be less than 3. §6.1.2 has no upper bound for the time
-    /// threshold; quinn multiplies RTTs by it, which panics if the product is more than a `Duration` holds.
+    /// threshold; quinn multiplies RTTs by it, and panics if the product exceeds a `Duration`.
     pub const fn new(packet_threshold: u32, time_threshold: f32) -> Self {
         Self {
             packet_threshold,
@@ -60,29 +60,28 @@ impl Default for LossDetection {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TransportOptions {
-    /// Bytes a peer may send on one stream before they are read here (`initial_max_stream_data`). Up to
+    /// Bytes that a peer may send on one stream before they are read here (`initial_max_stream_data`). Up to
     /// [`MAX_WINDOW`](Self::MAX_WINDOW).
     pub stream_receive_window: Bytes,
-    /// Bytes a peer may send on all streams before they are read here (`initial_max_data`).
+    /// Bytes that a peer may send on all streams before they are read here (`initial_max_data`).
     pub receive_window: Bytes,
-    /// Bytes taken from the application and not acknowledged yet. This bounds a sender's memory per connection,
-    /// and how far ahead of the network a write may run. Nothing is taken that the peer's receive windows have no
-    /// room for.
+    /// Bytes taken from the application and not acknowledged yet. This bounds a sender's memory per connection, and how
+    /// far a write may run ahead of the network. Only bytes within the peer's receive windows are taken.
     pub send_window: Bytes,
     /// Silence after which a connection counts as dead; at most `u32::MAX` ms.
     pub idle_timeout: Duration,
     /// Sends something after this much silence, so that a paused connection does not count as dead.
     pub keep_alive: Option<Duration>,
-    /// Largest UDP payload to start with: at least 1,200, at most 65,527.
+    /// Largest UDP payload at the start: at least 1,200, at most 65,527.
     pub initial_mtu: u16,
-    /// Looks for a larger MTU up to this; `None` keeps the initial one.
+    /// Largest MTU for MTU discovery; `None` keeps the initial one.
     pub mtu_discovery: Option<u16>,
     /// Reordering that is tolerated before a packet counts as lost.
     pub loss_detection: LossDetection,
     /// Most streams (requests) that a peer may have open at once.
     pub max_requests: u32,
-    /// Makes runs reproducible: seeds quinn's random choices and switches HTTP/3 greasing of clients off; servers send
-    /// none. Keys and connection IDs stay random, with the same lengths. For simulation only, since those choices
+    /// Makes runs reproducible: seeds quinn's random choices and disables HTTP/3 greasing of clients; servers send
+    /// none. Keys and connection IDs stay random, with the same lengths. For simulation only, because those choices
     /// protect a live connection.
     pub seed: Option<[u8; 32]>,
 }
@@ -111,11 +110,11 @@ pub enum OptionsError {
         /// The value given, in bytes.
         value: u16,
     },
-    /// A threshold below what RFC 9002 §6.1 recommends, or so large that no loss would be found.
+    /// A threshold below the recommendation of RFC 9002 §6.1, or so large that no loss would be detected.
     #[error("packet threshold must be at least 3 and time threshold between 1 and 8 RTTs (got {} and {})",
         .0.packet_threshold, .0.time_threshold)]
     LossDetection(LossDetection),
-    /// An idle timeout that cannot be written in a transport parameter.
+    /// An idle timeout too long for a transport parameter.
     #[error("the idle timeout must be at most 49 days (got {})", playrate_units::duration::display(*.value))]
     IdleTimeout {
         /// The value that was given.
@@ -129,7 +128,7 @@ impl TransportOptions {
     /// A window below this cannot carry a request or a response header.
     pub const MIN_WINDOW: Bytes = Bytes::new(16 << 10);
 
-    /// For a server: requests are small, so little may be sent to it; a response runs at most 4 MiB ahead of the
+    /// For a server: requests are small, so its receive windows are small; a response runs at most 4 MiB ahead of the
     /// network.
     pub fn server() -> Self {
         Self {
@@ -140,8 +139,8 @@ impl TransportOptions {
         }
     }
 
-    /// For a client: 16 MiB may be under way to it or wait to be read, which lets one stream fill 100 Mbit/s at an
-    /// RTT of 1 s.
+    /// For a client: 16 MiB may be in transit to it or wait to be read, so one stream can fill 100 Mbit/s at an RTT of
+    /// 1 s.
     pub fn client() -> Self {
         Self {
             stream_receive_window: Bytes::from_mib(16),
@@ -161,8 +160,8 @@ impl TransportOptions {
         self.mtu_discovery.unwrap_or(0).max(self.initial_mtu)
     }
 
-    /// The parameters as quinn takes them, with quinn's Cubic. Fresh for every connection, since its controller
-    /// goes in there.
+    /// The parameters in quinn's form, with quinn's Cubic. Created for every connection, because they contain its
+    /// controller.
     pub fn to_quinn(&self) -> Result<TransportConfig, OptionsError> {
         let window = |name, value: Bytes| {
             if (Self::MIN_WINDOW..=Self::MAX_WINDOW).contains(&value) {
@@ -205,7 +204,7 @@ impl TransportOptions {
             .time_threshold(self.loss_detection.time_threshold)
             .datagram_receive_buffer_size(None)
             .initial_mtu(mtu("initial MTU", self.initial_mtu)?)
-            // As quinn's default, but safe for a large MTU.
+            // Like quinn's default, but safe for a large MTU.
             .congestion_controller_factory(Baseline::Cubic.factory(self.initial_mtu));
         match self.mtu_discovery {
             Some(bound) => {
@@ -217,13 +216,13 @@ impl TransportOptions {
                 config.mtu_discovery_config(None);
             }
         }
-        // quinn offloads up to 10 datagrams at once. Beyond 65,507 bytes in all the kernel refuses them (EMSGSIZE),
-        // quinn takes that for loss, and black hole detection drops the MTU to 1,200.
+        // quinn offloads up to 10 datagrams at once. If they exceed 65,507 bytes in total, the kernel refuses them
+        // (EMSGSIZE), quinn treats that as loss, and black hole detection drops the MTU to 1,200.
         config.enable_segmentation_offload(self.largest_mtu() <= 6_500);
         Ok(config)
     }
 
-    /// The part of the options that applies to the endpoint.
+    /// The options that apply to the endpoint.
     pub fn to_endpoint(&self) -> Result<EndpointConfig, OptionsError> {
         let mut config = EndpointConfig::default();
         config.rng_seed(self.seed);

@@ -1,4 +1,4 @@
-//! [`ReceivingRuntime`]: lets a server with many connections read its socket often enough.
+//! [`ReceivingRuntime`]: makes a server with many connections read its socket often enough.
 
 use std::future::Future;
 use std::io;
@@ -14,16 +14,16 @@ use tokio::task::unconstrained;
 use crate::merging::{MergingSocket, MergingTask};
 use crate::self_waking::{Polled, SelfWaking};
 
-/// Longest time that the endpoint reads before the connections are polled.
+/// Longest time for which the endpoint reads before the connections are polled.
 const LONGEST_READ: Duration = Duration::from_millis(10);
 
-/// A runtime for one endpoint that continues reading until the socket is empty or [`LONGEST_READ`] is over.
+/// A runtime for one endpoint that continues reading until the socket is empty or [`LONGEST_READ`] has passed.
 ///
 /// quinn 0.11 reads for 50 µs (`RECV_TIME_BOUND`) and then yields, so the endpoint's task is polled again only after
-/// every connection that has something to send. With a thousand of those this takes a fifth of a second. Many more
-/// datagrams arrive in that time than are read: the kernel's buffer overflows, and acknowledgements and requests are
-/// lost. A thread for the reading would be worse on one processor: acknowledgements would arrive one by one, and each
-/// would cause a small burst.
+/// every connection that has something to send. With a thousand of those this takes a fifth of a second. In that time,
+/// more datagrams arrive than are read: the kernel's buffer overflows, and acknowledgements and requests are lost. A
+/// reading thread would be worse on one processor: acknowledgements would arrive one by one, and each would cause a
+/// small burst.
 ///
 /// This relies on two facts of quinn 0.11, which a test of this module checks: an endpoint spawns its driver before any
 /// other task, and the driver yields by waking itself.
@@ -32,7 +32,7 @@ pub(crate) struct ReceivingRuntime {
     inner: Arc<dyn Runtime>,
     /// True once quinn's endpoint has spawned its driver; later tasks are connections.
     has_endpoint: AtomicBool,
-    /// The endpoint's socket, on which connections merge what they send.
+    /// The endpoint's socket; connections merge their datagrams on it.
     socket: Arc<MergingSocket>,
 }
 
@@ -56,7 +56,7 @@ impl Runtime for ReceivingRuntime {
             return self.inner.spawn(Box::pin(MergingTask::new(task, &self.socket)));
         }
         self.inner.spawn(Box::pin(LongTurnTask {
-            // tokio makes a task that has used up its budget wake itself and yield, which would end the turn here.
+            // When a task has used up its budget, tokio makes it wake itself and yield, which would end the turn here.
             task: SelfWaking::new(Box::pin(unconstrained(task))),
             clock: Arc::clone(&self.inner),
         }));
@@ -71,7 +71,7 @@ impl Runtime for ReceivingRuntime {
     }
 }
 
-/// A task that is polled again at once when it wakes itself, for up to [`LONGEST_READ`].
+/// A task that is polled again immediately when it wakes itself, for up to [`LONGEST_READ`].
 struct LongTurnTask {
     task: SelfWaking,
     clock: Arc<dyn Runtime>,
@@ -305,7 +305,7 @@ mod tests {
         }
     }
 
-    /// Fails if quinn changes what [`ReceivingRuntime`] relies on.
+    /// Fails if quinn changes the behaviour that [`ReceivingRuntime`] relies on.
     #[test]
     fn quinn_spawns_the_driver_first_and_the_driver_wakes_itself_while_there_is_more_to_read() {
         let (host, socket) = (Host::new(), Arc::<BusySocket>::default());

@@ -1,4 +1,4 @@
-//! [`SelfWaking`]: a task that reports when it yields and wants another poll at once.
+//! [`SelfWaking`]: a task that reports that it yielded and must be polled again immediately.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! [`SocketLayer`]: a socket on top of another one, which changes what is sent or received.
+//! [`SocketLayer`]: a socket on top of another one that changes the datagrams sent or received.
 
 use std::fmt;
 use std::io::{self, IoSliceMut};
@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 
-/// Changes to the socket below. Each method that an implementation leaves out is that of the socket below.
+/// Changes to the socket below. The default of each method calls the socket below.
 pub trait SocketLayer: fmt::Debug + Send + Sync + 'static {
     /// The socket that this layer changes.
     fn below(&self) -> &Arc<dyn AsyncUdpSocket>;
@@ -31,7 +31,7 @@ pub trait SocketLayer: fmt::Debug + Send + Sync + 'static {
     }
 }
 
-/// A socket for quinn that is the layer `L` and the socket below it.
+/// A socket for quinn, made of the layer `L` and the socket below it.
 #[derive(Debug)]
 #[expect(clippy::exhaustive_structs, reason = "a layer becomes a socket by it")]
 pub struct LayeredSocket<L>(pub L);

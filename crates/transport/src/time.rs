@@ -19,8 +19,8 @@ pub async fn sleep(runtime: &dyn Runtime, time: Duration) {
     poll_fn(|cx| timer.as_mut().poll(cx)).await;
 }
 
-/// Waits for `future`, but no longer than `limit` on `runtime`'s clock. The future is polled before the timer, so a
-/// future that is ready in time wins.
+/// Waits for `future`, at most for `limit` on `runtime`'s clock. The future is polled before the timer, so a future
+/// that is ready in time wins.
 pub async fn timeout<F: Future>(
     runtime: &dyn Runtime,
     limit: Duration,

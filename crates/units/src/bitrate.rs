@@ -33,7 +33,7 @@ const NANOS_PER_SECOND: u128 = 1_000_000_000;
 impl Bitrate {
     /// No bits at all.
     pub const ZERO: Self = Self(0);
-    /// The highest rate that can be written.
+    /// The highest representable rate.
     pub const MAX: Self = Self(u64::MAX);
 
     /// `rate` bits per second.
@@ -71,7 +71,7 @@ impl Bitrate {
         self.0 as f64 / 1e6
     }
 
-    /// The time `bytes` take to pass at this rate, rounded up to a nanosecond; `None` if the rate is zero.
+    /// The transmission time of `bytes` at this rate, rounded up to a nanosecond; `None` if the rate is zero.
     pub fn time_for(self, bytes: Bytes) -> Option<Duration> {
         let bits = u128::from(bytes.as_u64()).saturating_mul(8 * NANOS_PER_SECOND);
         if self.0 == 0 {
@@ -128,7 +128,7 @@ impl FromStr for Bitrate {
 }
 
 impl fmt::Display for Bitrate {
-    /// The shortest exact form that [`FromStr`] reads back to the same value.
+    /// The shortest exact form that [`FromStr`] parses to the same value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(&str, u64); 4] = [
             ("Gbit/s", 1_000_000_000),

@@ -34,7 +34,7 @@ const FAMILY: Family = Family {
 impl Bytes {
     /// A size of zero.
     pub const ZERO: Self = Self(0);
-    /// The largest number of bytes that can be written.
+    /// The largest representable number of bytes.
     pub const MAX: Self = Self(u64::MAX);
 
     /// A size of `bytes` bytes.
@@ -52,7 +52,7 @@ impl Bytes {
         Self(mib.saturating_mul(1 << 20))
     }
 
-    /// The number of bytes as a bare integer, for the edge where another library wants one.
+    /// The number of bytes as a bare integer, for other libraries.
     pub const fn as_u64(self) -> u64 {
         self.0
     }
@@ -67,7 +67,7 @@ impl Bytes {
         self.0 as f64
     }
 
-    /// The rate at which this many bytes pass in `time`; `None` if `time` is zero.
+    /// The rate for transmitting this many bytes in `time`; `None` if `time` is zero.
     pub fn per(self, time: Duration) -> Option<Bitrate> {
         let bits = u128::from(self.0).saturating_mul(8_000_000_000);
         let rate = bits.checked_div(time.as_nanos())?;
@@ -127,7 +127,7 @@ impl Mul<u64> for Bytes {
 impl Div<u64> for Bytes {
     type Output = Self;
     /// # Panics
-    /// If `divisor` is zero, as integers do.
+    /// If `divisor` is zero, as with integers.
     fn div(self, divisor: u64) -> Self {
         Self(self.0 / divisor)
     }
@@ -147,7 +147,7 @@ impl FromStr for Bytes {
 }
 
 impl fmt::Display for Bytes {
-    /// The shortest exact form that [`FromStr`] reads back to the same value.
+    /// The shortest exact form that [`FromStr`] parses to the same value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(&str, u64); 4] = [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000), ("B", 1)];
         shortest(self.0, &UNITS, f)

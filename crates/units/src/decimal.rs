@@ -1,25 +1,25 @@
-//! Exact decimal numbers with a unit suffix: the one parser and the one printer behind every unit.
+//! Exact decimal numbers with a unit suffix: the parser and the printer of every unit.
 
 use thiserror::Error;
 
-/// A text that does not name a quantity of the unit that was asked for.
+/// A text that is not a quantity of the requested unit.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 #[error("`{value}` is not a {quantity}: write a number and its unit, such as {example}")]
 pub struct ParseUnitError {
-    /// The text as it was given.
+    /// The text as given.
     pub value: String,
     /// The expected form, in words.
     pub quantity: &'static str,
-    /// Texts that would have been accepted.
+    /// Texts that would be accepted.
     pub example: &'static str,
 }
 
-/// A family of suffixes: `(suffix, how many base units one of it is)`.
+/// A family of suffixes: `(suffix, base units in one of it)`.
 pub(crate) struct Family {
     pub(crate) quantity: &'static str,
     pub(crate) example: &'static str,
-    /// Suffixes as they are read. The first match by full text wins; case matters only where it must.
+    /// Suffixes for parsing. The first match by full text wins; case matters only where necessary.
     pub(crate) suffixes: &'static [(&'static str, u64)],
 }
 
@@ -32,7 +32,7 @@ impl Family {
         }
     }
 
-    /// Reads `12.5kB` as base units. A fraction finer than one base unit is rounded to nearest.
+    /// Parses `12.5kB` to base units. A fraction finer than one base unit is rounded to nearest.
     pub(crate) fn parse(&self, value: &str) -> Result<u64, ParseUnitError> {
         let text = value.trim();
         let split = text
@@ -49,8 +49,7 @@ impl Family {
     }
 }
 
-/// `number × scale` with `number` a decimal text, exactly, rounded to nearest; `None` if malformed or too
-/// large.
+/// `number × scale` with `number` a decimal text, exactly, rounded to nearest; `None` if malformed or too large.
 fn scaled(number: &str, scale: u64) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     // Underscores alone are no number.
@@ -70,7 +69,7 @@ fn scaled(number: &str, scale: u64) -> Option<u64> {
     u64::try_from(whole.checked_add(part)?).ok()
 }
 
-/// The shortest exact text: the largest unit of `units` (largest first) that gives at most three decimals.
+/// The shortest exact text, in the largest unit of `units` (largest first) that needs at most three decimals.
 pub(crate) fn shortest(
     value: u64,
     units: &[(&'static str, u64)],

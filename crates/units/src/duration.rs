@@ -19,14 +19,14 @@ const FAMILY: Family = Family {
     ],
 };
 
-/// Reads a time such as `100ms`. Finer than a nanosecond is rounded.
+/// Parses a time such as `100ms`, rounded to a nanosecond.
 pub fn parse(text: &str) -> Result<Duration, ParseUnitError> {
     FAMILY.parse(text).map(Duration::from_nanos)
 }
 
-/// A [`Duration`] that prints as the shortest exact text that [`parse`] reads back to the same value.
+/// A [`Duration`] that prints as the shortest exact text that [`parse`] parses to the same value.
 ///
-/// Longer than 2⁶⁴ − 1 ns (584 years) is shown as that.
+/// Times longer than 2⁶⁴ − 1 ns (584 years) are shown as this maximum.
 pub fn display(time: Duration) -> impl fmt::Display {
     struct Shown(Duration);
     impl fmt::Display for Shown {

@@ -1,11 +1,11 @@
-//! Units as types: byte counts, bit rates and probabilities, and how people write them.
+//! Units as types: byte counts, bit rates and probabilities, and their text forms.
 //!
-//! Every other crate of playrate speaks in these types at its public boundary, so that a byte is never
-//! taken for a bit and a rate never for a size. All of them are integers; arithmetic saturates and the
-//! operators between them are the dimensional ones ([`Bitrate`] × [`Duration`] = [`Bytes`]).
+//! Every other crate of playrate uses these types at its public boundary, so that bytes are never mistaken for bits or
+//! rates for sizes. All of them are integers; arithmetic saturates and the operators between them are the dimensional
+//! ones ([`Bitrate`] × [`Duration`] = [`Bytes`]).
 //!
-//! Belongs here: a quantity that crosses a crate boundary, with its text form. Does not: anything
-//! that knows about networks, video or congestion control.
+//! Belongs here: a quantity that crosses a crate boundary, with its text form. Does not belong here: anything specific
+//! to networks, video or congestion control.
 //!
 //! ```
 //! use playrate_units::{Bitrate, Bytes, duration};

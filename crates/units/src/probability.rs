@@ -1,4 +1,4 @@
-//! [`Probability`]: how likely, in parts per billion.
+//! [`Probability`]: a probability in parts per billion.
 
 use core::fmt;
 use core::str::FromStr;
@@ -65,7 +65,7 @@ impl FromStr for Probability {
 }
 
 impl fmt::Display for Probability {
-    /// Percent, exactly; [`FromStr`] reads it back to the same value.
+    /// Percent, exactly; [`FromStr`] parses it to the same value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (whole, part) = (self.0 / 10_000_000, self.0 % 10_000_000);
         if part == 0 {

@@ -1,4 +1,4 @@
-//! Quantities as texts for people, rounded to about three digits.
+//! Quantities as readable texts, rounded to about three digits.
 //!
 //! ```
 //! use playrate_units::{Bitrate, Duration, rounded};

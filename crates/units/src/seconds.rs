@@ -1,13 +1,13 @@
 //! A [`Duration`] in files: decimal seconds to the nanosecond, for `#[serde(with = "playrate_units::seconds")]`.
 //!
-//! [`optional`] is the same for an `Option<Duration>`, whose field must be there even if it is `null`.
+//! [`optional`] is the same for an `Option<Duration>`, whose field must exist even if it is `null`.
 
 use core::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// `time` in seconds. One division, so that the result is the double nearest to the decimal and prints without
-/// trailing digits.
+/// `time` in seconds. One division, so that the result is the double nearest to the decimal and prints without trailing
+/// digits.
 pub fn from_duration(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1e9
 }
@@ -19,7 +19,7 @@ fn to_duration<E: serde::de::Error>(seconds: f64) -> Result<Duration, E> {
 /// Writes `time` as decimal seconds.
 ///
 /// # Errors
-/// As the serializer.
+/// Errors of the serializer.
 pub fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
     from_duration(*time).serialize(to)
 }
@@ -27,7 +27,7 @@ pub fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Erro
 /// Reads a time from decimal seconds.
 ///
 /// # Errors
-/// If the number is negative or too large, or as the deserializer.
+/// If the number is negative or too large, and errors of the deserializer.
 pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     to_duration(f64::deserialize(from)?)
 }
@@ -39,7 +39,7 @@ pub mod optional {
     /// Writes `time` as decimal seconds or `null`.
     ///
     /// # Errors
-    /// As the serializer.
+    /// Errors of the serializer.
     pub fn serialize<S: Serializer>(time: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
         time.map(from_duration).serialize(to)
     }
@@ -47,7 +47,7 @@ pub mod optional {
     /// Reads decimal seconds or `null`.
     ///
     /// # Errors
-    /// If the number is negative or too large, or as the deserializer.
+    /// If the number is negative or too large, and errors of the deserializer.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
         Option::deserialize(from)?.map(to_duration).transpose()
     }

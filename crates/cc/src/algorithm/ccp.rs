@@ -1,4 +1,4 @@
-//! `ccp` and `ccpd`: windows set outright from the path's estimated storage.
+//! `ccp` and `ccpd`: set the window directly from the path's estimated storage.
 
 use core::time::Duration;
 
@@ -13,12 +13,12 @@ use crate::{Bytes, Reason, Snapshot, Timestamp};
 use super::reno::Reno;
 use super::{Algorithm, AnyAlgorithm};
 
-/// Shortest time over which the derivative is taken: it bounds the gain at `kd / 1 ms`, where single ACKs of
-/// a fast link would make it explode.
+/// Shortest time over which the derivative is taken. It bounds the gain at `kd / 1 ms`; single ACKs of a fast link
+/// would otherwise make it explode.
 const DERIVATIVE_INTERVAL_NS: u64 = 1_000_000;
-/// Least storage of a very short path, segments: with less the window has no room to move in.
+/// Least storage of a very short path, segments: with less, the window has no room to move.
 const SEGMENTS_OF_STORAGE: f64 = 20.0;
-/// A largest RTT that is further above the smallest than this is a stall, not a queue.
+/// If the largest RTT exceeds the smallest by more than this, the excess is a stall, not a queue.
 const PLAUSIBLE_QUEUE_NS: u64 = 1_000_000_000;
 const NANOS_PER_SECOND: f64 = 1e9;
 
@@ -27,8 +27,8 @@ const NANOS_PER_SECOND: f64 = 1e9;
 pub(crate) enum Storage {
     /// Pipe and queue: `C · max(rtt_max, floor · rtt_min)`.
     RttMax {
-        /// The queue is taken to hold at least `floor − 1` times the pipe. Without it a window that never
-        /// fills the queue never learns how large the queue is, and keeps its rate low.
+        /// The queue is assumed to hold at least `floor − 1` times the pipe. Otherwise a window that never fills the
+        /// queue never learns the queue's size and keeps its rate low.
         floor: f64,
     },
     /// Queue only: `C · (rtt_max − rtt_min)`.
@@ -40,11 +40,11 @@ pub(crate) enum Storage {
 /// `w = [Kp·(B − x) − f]/2` (Cavendish et al. 2015 eq. (4)) or, with a derivative,
 /// `w = Kp·(B − x − f) + Kd/Δt·Δ(x + f)` (Watanabe et al. 2013 eq. (6)).
 ///
-/// `x = C·(rtt − rtt_min)` is the backlog and `f` what was in flight before the ACK. The window does not
-/// depend on the one before it. Until the capacity `C` is known this is Reno.
+/// `x = C·(rtt − rtt_min)` is the backlog and `f` the bytes in flight before the ACK. The window does not depend on its
+/// previous value. Until the capacity `C` is known, this is Reno.
 ///
-/// NOTE: the papers name B and x but do not define them. `B = C·rtt_max` is the definition whose windows fall
-/// within the ranges of the 2014 paper's figures.
+/// NOTE: the papers name B and x but do not define them. With `B = C·rtt_max`, the windows fall within the ranges of
+/// the 2014 paper's figures.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ccp {
     kp: f64,
@@ -54,11 +54,11 @@ pub(crate) struct Ccp {
     every_ack: bool,
     /// Lower bound of `B`, segments.
     least_storage: f64,
-    /// Time after which a largest RTT is forgotten, ns; zero keeps that of the connection.
+    /// Time after which a largest RTT is forgotten, ns; zero never forgets it.
     rtt_window_ns: u64,
     /// A loss ends slow start only if the packet may have found a queue.
     spares_slow_start: bool,
-    /// Slow start ended with the first estimate of the capacity, which governs from there on.
+    /// Slow start ended with the first capacity estimate, which the algorithm uses from then on.
     trusts_first_estimate: bool,
     reno: Reno,
 }
@@ -66,7 +66,7 @@ pub(crate) struct Ccp {
 /// The derivative part of `ccpd`.
 #[derive(Clone, Copy, Debug)]
 struct Derivative {
-    /// A time: 2000 µs is "2000" in the papers, whose unit only fits their figures if it is the microsecond.
+    /// A time. The papers write "2000" for 2000 µs: their figures only fit if the unit is the microsecond.
     kd_ns: f64,
     /// Time of the last reading of `x + f`, and the reading, bytes.
     last: Option<(Timestamp, f64)>,
@@ -75,7 +75,7 @@ struct Derivative {
 }
 
 impl Derivative {
-    /// The derivative part now that `stored` bytes are on the path, without samples older than `stale_ns`.
+    /// The derivative term for `stored` bytes on the path; samples older than `stale_ns` are ignored.
     fn update(&mut self, now: Timestamp, stored: f64, stale_ns: u64) -> f64 {
         match self.last {
             Some((at, _)) if now.nanos_since(at) > stale_ns.max(DERIVATIVE_INTERVAL_NS) => {
@@ -100,7 +100,7 @@ impl Derivative {
     }
 }
 
-/// Inputs of the equations at one ACK frame, bytes.
+/// Inputs of the equations at one ACK frame, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PathState {
     pub(crate) storage: f64,
@@ -150,7 +150,7 @@ impl Ccp {
         }
     }
 
-    /// The algorithm's window, bytes; negative where it would have none.
+    /// The algorithm's window in bytes; negative if the equation gives a negative value.
     ///
     /// Derivatives older than `stale_ns` do not count.
     pub(crate) fn equation(&mut self, now: Timestamp, state: PathState, stale_ns: u64) -> f64 {
@@ -168,8 +168,8 @@ impl Ccp {
         }
     }
 
-    /// Path storage estimate `B`, bytes, from the smallest RTT and the largest, ns. The largest is that of the
-    /// connection or of a window of time, and `None` while no sample counts.
+    /// Path storage estimate `B` in bytes, from the smallest and the largest RTT in ns. The largest RTT is that of the
+    /// connection or of a time window; it is `None` while no sample counts.
     fn storage(&self, capacity: f64, (min_ns, max_ns): (u64, Option<u64>), mtu: u64) -> f64 {
         let min = min_ns as f64 / NANOS_PER_SECOND;
         let max = max_ns
@@ -184,7 +184,7 @@ impl Ccp {
         storage.max(self.least_storage * float(mtu))
     }
 
-    /// `C`, bytes per second: of four samples, or of the one that ended slow start.
+    /// `C`, bytes per second: from four samples, or from the one that ended slow start.
     fn capacity(&self, core: &Core) -> Option<f64> {
         let capacity = if self.trusts_first_estimate {
             core.early_capacity()
@@ -205,13 +205,13 @@ impl Ccp {
         })
     }
 
-    /// `x = C·max(0, rtt − rtt_min)`, bytes. Not `C·rtt`, which would count the pipe twice: it is in `f` already.
+    /// `x = C·max(0, rtt − rtt_min)`, bytes. Not `C·rtt`: `f` already contains the pipe.
     fn backlog(&self, core: &Core) -> Option<f64> {
         let queued = core.rtt.latest_ns()?.saturating_sub(core.rtt.min_ns()?);
         Some(self.capacity(core)? * (queued as f64 / NANOS_PER_SECOND))
     }
 
-    /// `C·rtt_min`, bytes: what the path holds without a queue.
+    /// `C·rtt_min` in bytes: the path's content without a queue.
     fn pipe(&self, core: &Core) -> Option<f64> {
         Some(self.capacity(core)? * (core.rtt.min_ns()? as f64 / NANOS_PER_SECOND))
     }
@@ -249,8 +249,8 @@ impl Algorithm for Ccp {
         core.set_window(floor_bytes(window));
     }
 
-    /// A loss changes nothing in the papers; what it shall change is the loss policy's. Until the capacity is
-    /// known a loss must not leave the sender in unbounded slow start: then it costs what it costs Reno.
+    /// In the papers a loss changes nothing; the loss policy decides what it costs. Before the capacity is known, a
+    /// loss must end unbounded slow start: then it costs as much as with Reno.
     fn on_congestion(&mut self, core: &mut Core, event: &Congestion) -> Option<Reduction> {
         match self.capacity(core) {
             Some(_) => None,
@@ -258,8 +258,8 @@ impl Algorithm for Ccp {
         }
     }
 
-    /// Slow start doubles: a packet whose loss shows now left when half as much was in flight. If that was no
-    /// more than the pipe there was no queue to overflow, and none has been seen that `B` could be made of.
+    /// Slow start doubles: half as much was in flight when the packet left that is found lost now. If that was no more
+    /// than the pipe, no queue overflowed, and `B` has no queue to be estimated from.
     fn leaves_startup(&self, core: &Core, event: &Congestion) -> bool {
         let is_loss = matches!(event.signal, Signal::Loss { .. });
         let found_no_queue = || {
@@ -283,7 +283,7 @@ impl Algorithm for Ccp {
 /// Name of the weight of the derivative.
 const KD: &str = "kd";
 
-/// Those of `ccpd`; `ccp` has all but [`KD`].
+/// The parameters of `ccpd`; `ccp` has all but [`KD`].
 const PARAMETERS: [Parameter; 9] = [
     Parameter::number(
         "kp",

@@ -50,7 +50,7 @@ fn ccpd_takes_all_of_it(#[case] backlog: f64, #[case] in_flight: f64, #[case] by
     close(window(&mut ccpd(2_000), backlog, in_flight), bytes);
 }
 
-// As a map from one round trip's window to the next, CCP has the eigenvalue −1/2: damped, alternating.
+// CCP as a map from one round trip's window to the next has the eigenvalue −1/2: damped, alternating.
 #[test]
 fn ccp_settles_on_a_third_of_the_storage_by_damped_oscillation() {
     let (mut algorithm, mut w) = (ccp(), 12_000.0);
@@ -76,7 +76,7 @@ fn ccpd_without_derivative_swings_undamped_in_lock_step() {
     }
 }
 
-// Kd/Δt·Δs with s from 230,000 to 231,200: not taken before 1 ms has passed, then −2,400 and −4,800.
+// Kd/Δt·Δs with s from 230,000 to 231,200: nothing before 1 ms has passed, then −2,400 and −4,800.
 #[rstest]
 #[case(2_000, -2_400.0)]
 #[case(4_000, -4_800.0)]

@@ -1,4 +1,4 @@
-//! `compound`: Compound TCP, a loss window and a delay window that add up.
+//! `compound`: Compound TCP, the sum of a loss window and a delay window.
 
 use crate::component::{Reduction, Traits};
 use crate::entry::{Entry, Make};
@@ -13,27 +13,27 @@ use super::{Algorithm, AnyAlgorithm};
 
 /// Growth of the delay window: `α·win^k − 1` segments per round trip (draft-sridharan-tcpm-ctcp-02 §3.1).
 const ALPHA: f64 = 0.125;
-/// The exponent `k` that goes with [`ALPHA`].
+/// The exponent `k` for [`ALPHA`].
 const K: f64 = 0.75;
-/// Share that a loss takes of the whole window (draft §3.2).
+/// Share of the whole window that a loss removes (draft §3.2).
 const BETA: f64 = 0.5;
 /// Decrease of the delay window, segments per queued segment (ζ in the INFOCOM 2006 paper, η in the draft).
 const ETA: f64 = 1.0;
-/// A queue of this many segments is congestion (draft §3.3). Tuning keeps γ between the two.
+/// A queue of this many segments is congestion (draft §3.3). Tuning keeps γ between this and the lower bound.
 const GAMMA_HIGH: f64 = 30.0;
 /// Lower bound of tuning.
 const GAMMA_LOW: f64 = 5.0;
 /// Below this many segments the delay window is off (draft §3.4).
 const LOW_WINDOW: f64 = 38.0;
-/// Share of the old γ's replacement in tuning (ns-3's `TcpCompound`, after the draft).
+/// Weight of the new value when tuning replaces γ (ns-3's `TcpCompound`, after the draft).
 const LAMBDA: f64 = 0.8;
 
-/// Compound TCP. The window is `core.window()`; of it, [`TwoWindows::delay`] is the delay window
-/// (`dwnd`) and the rest the loss window (`cwnd`).
+/// Compound TCP. The window `core.window()` is the sum of the delay window (`dwnd`, [`TwoWindows::delay`]) and the loss
+/// window (`cwnd`).
 ///
-/// NOTE: the papers print `dwnd + α·dwnd^k − 1`, which can never leave zero, `dwnd·(1−β) − cwnd/2` on a loss,
-/// which is negative whenever dwnd < cwnd, and an increase of cwnd on loss. These are the whole window `win`
-/// of the draft, misprinted.
+/// NOTE: three equations in the papers are misprints of the draft's, with another window in place of the whole window
+/// `win`: `dwnd + α·dwnd^k − 1` can never leave zero; `dwnd·(1−β) − cwnd/2` on a loss is negative whenever dwnd < cwnd;
+/// and cwnd increases on loss.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Compound {
     tuning: bool,
@@ -62,14 +62,15 @@ impl Compound {
         } else if queued >= self.gamma {
             ETA.mul_add(-queued, self.windows.delay).max(0.0)
         } else if may_grow {
-            // The −1 makes up for the loss window's own segment.
+            // The −1 compensates for the loss window's own segment.
             self.windows.delay + ALPHA.mul_add(libm::pow(window, K), -1.0).max(0.0)
         } else {
             self.windows.delay
         }
     }
 
-    /// Returns the window, segments, after a round trip. The RTTs, ns, are its smallest and that of the connection.
+    /// Returns the window in segments after a round trip. The RTTs in ns are the round trip's smallest and the
+    /// connection's smallest.
     fn end_round(&mut self, window: f64, (rtt_ns, base_ns): (u64, u64), may_grow: bool) -> f64 {
         let queued = queued_segments(self.round_window, base_ns, rtt_ns);
         self.reno_backlog = Some(queued_segments(
@@ -83,7 +84,7 @@ impl Compound {
         window + change
     }
 
-    /// Draft §3.3 ("gamma auto-tuning"): γ follows three quarters of the queue that Reno would have had.
+    /// Draft §3.3 ("gamma auto-tuning"): γ follows three quarters of the queue that Reno would have.
     fn tune(&mut self) {
         if let Some(backlog) = self.reno_backlog.take().filter(|_| self.tuning) {
             let gamma = (1.0 - LAMBDA).mul_add(self.gamma, LAMBDA * 0.75 * backlog);
@@ -121,7 +122,7 @@ impl Algorithm for Compound {
         Some(self.windows.reduce(core, loss, left))
     }
 
-    /// As ns-3 does after the draft: the delay window starts over.
+    /// Like ns-3, following the draft: the delay window starts again.
     fn on_persistent(&mut self, _core: &mut Core) {
         *self = Self::new(self.tuning);
     }

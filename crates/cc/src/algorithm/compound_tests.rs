@@ -53,7 +53,7 @@ fn a_limited_sender_does_not_grow_the_delay_window() {
     );
 }
 
-// Draft §3.2 with β = 0.5: both windows halve. As the papers print it this would leave −10 segments.
+// Draft §3.2 with β = 0.5: both windows halve. The papers' equation would leave −10 segments.
 #[test]
 fn a_loss_halves_both_windows() {
     let mut core = Core::sample(140 * MTU, 100, 150);

@@ -1,4 +1,4 @@
-//! `cubic`: CUBIC as RFC 9438 has it.
+//! `cubic`: CUBIC as defined in RFC 9438.
 
 use crate::component::{Needs, Reduction};
 use crate::entry::{Entry, Make};
@@ -11,23 +11,22 @@ use super::{Algorithm, AnyAlgorithm};
 
 /// Steepness of the curve, segments/s³ (RFC 9438 §5.1: "C SHOULD be set to 0.4").
 pub(crate) const C: f64 = 0.4;
-/// Share of the window that is left after congestion (RFC 9438 §4.6: "`β_cubic` SHOULD be set to 0.7").
+/// Share of the window that remains after congestion (RFC 9438 §4.6: "`β_cubic` SHOULD be set to 0.7").
 pub(crate) const BETA: f64 = 0.7;
-/// Next plateau, as a share of the window, when this congestion came earlier than the last (RFC 9438 §4.7:
+/// Next plateau as a share of the window if congestion came below the last plateau (RFC 9438 §4.7:
 /// `(1 + β_cubic) / 2`).
 pub(crate) const FAST_CONVERGENCE: f64 = 0.85;
-/// Growth of the Reno-friendly estimate, segments per window, as long as it makes up for β (RFC 9438 §4.3).
+/// Growth of the Reno-friendly estimate in segments per window, until it has made up for β (RFC 9438 §4.3).
 pub(crate) const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
-/// The window grows by no more than half per round trip (RFC 9438 §4.4).
+/// The window grows by at most half per round trip (RFC 9438 §4.4).
 pub(crate) const MAX_TARGET: f64 = 1.5;
 const SECONDS_PER_NANO: f64 = 1e-9;
 
-/// CUBIC. Sizes are bytes and times seconds unless a name says otherwise; curve and window stay in bytes when
-/// the MTU changes.
+/// CUBIC. Sizes are bytes and times seconds unless a name says otherwise. Curve and window keep their value in bytes
+/// when the MTU changes.
 ///
-/// NOTE: where the curve and the Reno-friendly estimate differ, the window takes the faster growth of the
-/// two, as Linux does; RFC 9438 §4.3 read literally would hold the window to `W_est` for the first ACKs of
-/// each epoch.
+/// NOTE: where the curve and the Reno-friendly estimate differ, the window takes the faster growth, as in Linux. RFC
+/// 9438 §4.3 read literally would keep the window at `W_est` for the first ACKs of each epoch.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cubic {
     fast_convergence: bool,
@@ -68,7 +67,7 @@ impl Cubic {
         C * mtu * x * x * x + self.plateau
     }
 
-    /// Seconds of the epoch, without the time in which the application was the limit (RFC 9438 §4.2).
+    /// Seconds of the epoch, except while the application was the limit (RFC 9438 §4.2).
     fn elapsed(&self, core: &Core, now: Timestamp) -> f64 {
         let limited = core.limited.total_ns().saturating_sub(self.epoch_limited_ns);
         let ns = now.nanos_since(self.epoch_start).saturating_sub(limited);
@@ -78,7 +77,7 @@ impl Cubic {
     /// The window after `allowance` more bytes were acknowledged `t` into the epoch.
     fn grown(&mut self, window: f64, allowance: f64, at: EpochPoint) -> f64 {
         let EpochPoint { t, rtt, mtu } = at;
-        // Share of the window that was acknowledged; more than all of it cannot have been in flight.
+        // Share of the window that was acknowledged, at most 1: no more can have been in flight.
         let share = (allowance / window).min(1.0);
         let alpha = if self.reno >= self.prior { 1.0 } else { ALPHA };
         self.reno += alpha * mtu * share;
@@ -133,8 +132,7 @@ impl Algorithm for Cubic {
         core.set_window(whole);
     }
 
-    /// RFC 9438 §4.6, §4.7. The window stands for the flight size, as §4.6 allows where growth is bound to a
-    /// full window.
+    /// RFC 9438 §4.6, §4.7. The window replaces the flight size, as §4.6 allows if only a full window may grow.
     fn on_congestion(&mut self, core: &mut Core, _event: &Congestion) -> Option<Reduction> {
         let window = core.window() as f64;
         self.plateau = if self.fast_convergence && window < self.plateau {

@@ -106,7 +106,7 @@ fn fast_convergence_lowers_the_plateau_when_congestion_comes_earlier() {
     core.set_window(reduction.window);
     algorithm.begin(&mut core, Reason::RecoveryEnded, Timestamp::from_millis(1_100));
     close(algorithm.k, 3.107_233, 1e-6);
-    // Without it the plateau is where the loss was.
+    // Without fast convergence the plateau is the window at the loss.
     let mut plain = Cubic {
         fast_convergence: false,
         ..epoch(120_000.0, 84_000.0)

@@ -1,13 +1,13 @@
-//! Congestion avoidance algorithms: what governs once slow start is over, and what a loss costs.
+//! Congestion avoidance algorithms: growth after slow start, and the cost of a loss.
 //!
-//! A new one is a file here that implements [`Algorithm`] and gives an `entry()`; below it needs its `mod`
-//! line, a variant of [`AnyAlgorithm`] and a row of [`entries`]. An algorithm that needs an estimate or a
-//! fact that it does not have yet holds a [`reno::Reno`] and asks it instead.
+//! To add one, write a file here that implements [`Algorithm`] and has an `entry()`; below, add its `mod` line, a
+//! variant of [`AnyAlgorithm`] and a row of [`entries`]. An algorithm that lacks an estimate or a fact holds a
+//! [`reno::Reno`] and delegates to it.
 //!
-//! Two kinds fit the contract. A *window-based* algorithm starts from `core.window()`, grows it by
-//! `batch.allowance` and reduces it in `on_congestion`. An *absolute* one (`Component::absolute`) sets the
-//! window outright at every batch, may ignore `batch.allowance`, and may hold on a loss: it returns `None`
-//! from `on_congestion` and declares `holds_on_loss`, which leaves losses to the loss policy.
+//! The trait supports two kinds. A *window-based* algorithm starts from `core.window()`, grows it by `batch.allowance`
+//! and reduces it in `on_congestion`. An *absolute* one (`Component::absolute`) sets the window directly at every batch
+//! and may ignore `batch.allowance`. It may also hold on a loss: it then returns `None` from `on_congestion` and
+//! declares `holds_on_loss`, which leaves losses to the loss policy.
 
 mod ccp;
 mod compound;
@@ -36,39 +36,38 @@ pub(crate) trait Algorithm {
         Needs::default()
     }
 
-    /// The window's lower bound in packets: 2 for algorithms that live by loss (RFC 9002 §7.2: "The RECOMMENDED value
-    /// is 2 * `max_datagram_size`."), 4 for those that live by delay, because quinn lets a window of 2 have one packet
-    /// in flight.
+    /// The window's lower bound in packets: 2 for loss-based algorithms (RFC 9002 §7.2: "The RECOMMENDED value is 2 *
+    /// `max_datagram_size`."), 4 for delay-based ones, because quinn lets a window of 2 have one packet in flight.
     fn minimum_packets(&self) -> u64 {
         2
     }
 
-    /// Congestion avoidance begins at `now`: from slow start, from recovery ([`Reason::RecoveryEnded`]), or
-    /// again because an idle policy changed the window during avoidance ([`Reason::Idle`]). `on_batch` follows
-    /// with the allowance that slow start did not use, or with the batch that ended recovery.
+    /// Congestion avoidance begins at `now`: after slow start, after recovery ([`Reason::RecoveryEnded`]), or because
+    /// an idle policy changed the window during avoidance ([`Reason::Idle`]). Next, `on_batch` receives the allowance
+    /// that slow start did not use, or the batch that ended recovery.
     fn begin(&mut self, core: &mut Core, reason: Reason, now: Timestamp);
 
-    /// An ACK frame arrived in congestion avoidance. Called with an allowance of zero, too.
+    /// An ACK frame arrived in congestion avoidance. Also called with an allowance of zero.
     fn on_batch(&mut self, core: &mut Core, batch: &Batch);
 
-    /// An ACK frame arrived in slow start, after the startup component has acted and stayed. For algorithms
-    /// that measure in slow start or end it themselves.
+    /// An ACK frame arrived in slow start, and the startup component did not end it. For algorithms that measure in
+    /// slow start or end it themselves.
     fn watch_startup(&mut self, _core: &mut Core, _batch: &Batch) -> Step {
         Step::Stay
     }
 
-    /// The first congestion event of a new recovery, in any phase. `core.in_flight` still contains the lost
-    /// bytes (RFC 7661's `LossFlightSize`). `None`: the algorithm holds, and no recovery begins.
+    /// The first congestion event of a new recovery, in any phase. `core.in_flight` still contains the lost bytes (RFC
+    /// 7661's `LossFlightSize`). If it returns `None`, the algorithm holds and no recovery begins.
     fn on_congestion(&mut self, core: &mut Core, event: &Congestion) -> Option<Reduction>;
 
-    /// Slow start is going on and the algorithm held on a congestion event. Returns true if slow start ends. It
-    /// ends in any case if the flight does not [double](crate::startup::Startup::doubles).
+    /// The algorithm held on a congestion event during slow start. Returns true if slow start ends. It always ends if
+    /// the flight does not [double](crate::startup::Startup::doubles).
     fn leaves_startup(&self, _core: &Core, _event: &Congestion) -> bool {
         true
     }
 
-    /// Persistent congestion, after `on_congestion` if that was due. The window goes to the minimum and slow
-    /// start begins again when this returns; ssthresh stays as it is unless the algorithm sets it.
+    /// Persistent congestion, after `on_congestion` if that was due. When this returns, the window goes to the minimum
+    /// and slow start begins again; ssthresh stays unless the algorithm sets it.
     fn on_persistent(&mut self, core: &mut Core);
 
     /// A burst left after a pause (`Core::pause_ns`) of `pause_ns`. Measurements from before it may be stale.

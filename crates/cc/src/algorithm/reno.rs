@@ -1,4 +1,4 @@
-//! `reno`: NewReno as RFC 9002 §7 has it.
+//! `reno`: NewReno as defined in RFC 9002 §7.
 
 use crate::component::Reduction;
 use crate::entry::{Entry, Make};
@@ -22,7 +22,7 @@ impl Reno {
     /// Counts `allowance` bytes and grows the window by a packet once a whole window is acknowledged.
     #[inline]
     fn count(&mut self, core: &mut Core, allowance: u64) {
-        // What was counted under a larger window must not grow a smaller one by itself.
+        // Bytes counted under a larger window must not grow a smaller one by themselves.
         if allowance == 0 {
             return;
         }

@@ -2,8 +2,7 @@
 
 use crate::state::Batch;
 
-/// Fewer samples than this say nothing about a round trip (Linux `tcp_vegas.c`: "at least three", against
-/// delayed ACKs).
+/// With fewer samples, a round trip is not judged (Linux `tcp_vegas.c`: "at least three", against delayed ACKs).
 const ENOUGH_SAMPLES: u32 = 3;
 
 /// Smallest RTT and number of samples of the round trip that is going on.
@@ -11,7 +10,7 @@ const ENOUGH_SAMPLES: u32 = 3;
 pub(crate) struct RoundRtt {
     min_ns: Option<u64>,
     samples: u32,
-    /// The rest of this round does not count: it began before a pause or a recovery.
+    /// Ignore the rest of this round: it began before a pause or a recovery.
     skip: bool,
 }
 
@@ -39,7 +38,7 @@ impl RoundRtt {
         })
     }
 
-    /// Leaves out the round trip that is going on: one full fresh one is needed (after recovery, after a
+    /// Ignores the current round trip, so that the next result comes from a whole new one (after recovery, after a
     /// pause).
     pub(crate) fn restart(&mut self) {
         *self = Self {

@@ -5,8 +5,8 @@ use crate::Reason;
 use crate::component::Reduction;
 use crate::state::{Core, floor_bytes};
 
-/// The part of a window below one byte: `core.window()` is whole bytes, and an algorithm that adds fractions
-/// of a segment must not lose it.
+/// The part of a window below one byte: `core.window()` is whole bytes, and an algorithm that adds fractions of a
+/// segment must not lose it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Fraction(f64);
 
@@ -51,7 +51,7 @@ impl TwoWindows {
         }
     }
 
-    /// Congestion avoidance begins. The delay window outlives a recovery alone.
+    /// Congestion avoidance begins. The delay window is kept only across a recovery.
     pub(super) fn begin(&mut self, reason: Reason) {
         if reason != Reason::RecoveryEnded {
             self.delay = 0.0;
@@ -60,7 +60,7 @@ impl TwoWindows {
         self.round.restart();
     }
 
-    /// The sum, segments. If something else has cut it below the delay window, that is cut, too.
+    /// The sum, segments. If something else has cut the sum below the delay window, this cuts the delay window, too.
     pub(super) fn sum(&mut self, core: &Core) -> f64 {
         let sum = self.fraction.window(core);
         self.delay = self.delay.min(sum);
@@ -77,7 +77,7 @@ impl TwoWindows {
         self.fraction.set(core, sum, may_grow);
     }
 
-    /// Congestion leaves this loss window, the delay window and this threshold, segments.
+    /// Sets the loss window, the delay window and the threshold after congestion, segments.
     pub(super) fn reduce(&mut self, core: &Core, loss: f64, ssthresh: f64) -> Reduction {
         let mtu = core.mtu() as f64;
         self.fraction.forget();
@@ -87,7 +87,7 @@ impl TwoWindows {
         }
     }
 
-    /// The sender paused: the delay window rests on an RTT that is out of date.
+    /// The sender paused: the delay window is based on an outdated RTT.
     pub(super) fn on_pause(&mut self, core: &mut Core) {
         let loss = self.loss(core);
         self.delay = 0.0;
@@ -117,8 +117,8 @@ mod tests {
         assert_eq!(core.window(), 12_001);
     }
 
-    // Found by the fuzzer: 14,720 B in segments of 2735 B are 14,719.999… B again, and a change of the MTU
-    // leaves the fraction to a larger window.
+    // Found by the fuzzer: 14,720 B in segments of 2735 B become 14,719.999… B, and after a change of the MTU the
+    // fraction belongs to a larger window.
     #[test]
     fn rounding_does_not_grow_a_window_that_may_not() {
         let mut core = Core::sample(14_720, 100, 100);

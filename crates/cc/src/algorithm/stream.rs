@@ -1,5 +1,4 @@
-//! `stream`: TCP Stream, a loss window that stops at the video's rate and a delay window for what is left
-//! over.
+//! `stream`: TCP Stream, a loss window that stops at the video's rate and a delay window for the remaining capacity.
 
 use playrate_units::Bitrate;
 
@@ -16,22 +15,22 @@ use super::{Algorithm, AnyAlgorithm};
 /// The delay window grows below `N + 2` queued segments and shrinks above `N + 4` (Oda et al. 2012, section 4: α
 /// = 2 + N, β = 4 + N).
 const ALPHA: f64 = 2.0;
-/// The upper bound that goes with [`ALPHA`].
+/// The upper bound for [`ALPHA`].
 const BETA: f64 = 4.0;
 /// `N` is never below the smallest window, segments.
 const MINIMUM: u64 = 2;
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
-/// TCP Stream. The window is `core.window()`; of it, [`TwoWindows::delay`] is the delay window
-/// (`dwnd`) and the rest the loss window (`lwnd`), which stops at [`segments_for`] the video's rate. While the rate is
-/// unknown there is neither this stop nor a delay window: what is left is Reno.
+/// TCP Stream. The window `core.window()` is the sum of the delay window (`dwnd`, [`TwoWindows::delay`]) and the loss
+/// window (`lwnd`), which stops at [`segments_for`] the video's rate. While the rate is unknown, the loss window does
+/// not stop and the delay window is zero: this is Reno.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stream {
     windows: TwoWindows,
     /// Segments at which the loss window stops in this round trip: `N` of the rate on the wire, and the segment that
     /// the transport holds back ([`Path::strict`](crate::Path::strict)). `None` while the rate is unknown.
     enough: Option<f64>,
-    /// `N` of the paper, which α and β are made of, segments: that of the media's rate.
+    /// `N` of the paper in segments, from the media's rate; α and β are computed from it.
     media: f64,
 }
 
@@ -133,7 +132,7 @@ impl Algorithm for Stream {
         }
     }
 
-    /// Both windows halve. The paper says nothing of the delay window on a loss; halving it keeps to RFC 8085
+    /// Both windows halve. The paper does not say what a loss does to the delay window; halving it satisfies RFC 8085
     /// §3.1.2.
     fn on_congestion(&mut self, core: &mut Core, _event: &Congestion) -> Option<Reduction> {
         let loss = self.windows.loss(core) / 2.0;

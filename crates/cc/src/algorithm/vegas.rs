@@ -1,4 +1,4 @@
-//! `vegas`: TCP Vegas, which keeps a few segments queued and no more.
+//! `vegas`: TCP Vegas, which keeps only a few segments queued.
 
 use crate::component::{Reduction, Step, Traits};
 use crate::entry::{Entry, Make};
@@ -12,7 +12,7 @@ use super::reno::Reno;
 use super::round_rtt::{RoundEnd, RoundRtt, queued_segments};
 use super::{Algorithm, AnyAlgorithm};
 
-/// Arithmetic by which the queue is counted.
+/// Arithmetic for counting queued segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arithmetic {
     /// Linux `tcp_vegas.c`: whole segments, `cwnd·(rtt − base)/base`.
@@ -23,7 +23,7 @@ pub(crate) enum Arithmetic {
 
 /// TCP Vegas. Acts once per round trip; a loss costs what it costs Reno.
 ///
-/// NOTE: Vegas keeps its base RTT for ever. Here it rises when the [floor has risen](RisenFloor).
+/// NOTE: Vegas never raises its base RTT. Here it rises when the [floor has risen](RisenFloor).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Vegas {
     arithmetic: Arithmetic,
@@ -38,18 +38,18 @@ pub(crate) struct Vegas {
     reno: Reno,
 }
 
-/// Samples in a row that show a standing queue, as in HyStart (`HYSTART_MIN_SAMPLES` of Linux): more than a burst of
-/// ten packets gives, whose later packets wait for the earlier ones.
+/// Consecutive samples that show a standing queue, as in HyStart (`HYSTART_MIN_SAMPLES` of Linux). A burst of ten
+/// packets gives fewer: its later packets wait for the earlier ones.
 const STANDING_SAMPLES: u32 = 8;
 
-/// Search for a queue in slow start. A pacing sender queues at the end of a round trip: the smallest RTT of the round,
-/// which is that of its beginning, shows the queue a round trip late, when the window has doubled once more.
+/// Search for a queue in slow start. A pacing sender queues at the end of a round trip, but the round's smallest RTT is
+/// that of its beginning. It shows the queue a round trip late, when the window has doubled once more.
 #[derive(Clone, Copy, Debug, Default)]
 struct StartupQueue {
-    /// Samples in a row with more than γ segments queued.
+    /// Consecutive samples with more than γ segments queued.
     queued: u32,
-    /// The window since a queue stands, bytes, and the round trips that ended since. It grows no further, so that the
-    /// smallest RTT of the second round trip is that of this window.
+    /// The window in bytes when a queue was found, and the round trips that have ended since. The window grows no
+    /// further, so the smallest RTT of the second round trip belongs to this window.
     held: Option<(u64, u8)>,
 }
 
@@ -91,7 +91,7 @@ impl Vegas {
     fn queued(&self, core: &Core, base_ns: u64, rtt_ns: u64) -> f64 {
         let window = self.segments(core);
         match self.arithmetic {
-            // NOTE: divides by the base RTT, so it counts more than the original does.
+            // NOTE: divides by the base RTT, so the result is larger than the original's.
             Arithmetic::Linux => {
                 (window * rtt_ns.saturating_sub(base_ns) as f64 / base_ns.max(1) as f64).floor()
             }
@@ -137,8 +137,8 @@ impl Algorithm for Vegas {
                 } else if queued < self.alpha && batch.allowance > 0 {
                     core.grow(mtu);
                 }
-                // `tcp_current_ssthresh`: a later timeout finds the way back to three quarters of what was
-                // reached.
+                // `tcp_current_ssthresh`: after a later timeout, slow start returns to three quarters of the reached
+                // window.
                 let reached = (core.window() / 4).saturating_mul(3);
                 core.ssthresh = core.ssthresh.map(|ssthresh| ssthresh.max(reached));
             }
@@ -147,7 +147,7 @@ impl Algorithm for Vegas {
         }
     }
 
-    /// Leaves slow start when more than γ segments are queued, at what the path holds plus one segment.
+    /// Leaves slow start when more than γ segments are queued, with the path's capacity plus one segment as window.
     fn watch_startup(&mut self, core: &mut Core, batch: &Batch) -> Step {
         let end = self.round.on_batch(batch);
         self.look_for_queue(core, batch);
@@ -161,7 +161,7 @@ impl Algorithm for Vegas {
         let Some(RoundEnd::Measured(rtt_ns)) = end else {
             return Step::Stay;
         };
-        // Either it leaves now or the queue is gone again.
+        // Either slow start ends now or the queue is gone again.
         self.startup = StartupQueue::default();
         let base = core.rtt.min_ns().unwrap_or(rtt_ns);
         if self.queued(core, base, rtt_ns) <= self.gamma {

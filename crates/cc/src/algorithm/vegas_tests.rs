@@ -77,7 +77,7 @@ fn startup_round(algorithm: &mut Vegas, core: &mut Core, now: u64, rtts: &[u64])
     last
 }
 
-// The smallest RTT of a round whose queue builds up within it is that of its beginning. 40·120/100: 48 queue 8.
+// If the queue builds up within a round, the round's smallest RTT is that of its beginning. 40·120/100: 48 queue 8.
 #[test]
 fn a_queue_that_builds_up_within_a_round_stops_growth_at_once_and_ends_slow_start_a_round_later() {
     let mut core = Core::sample(40 * MTU, 100, 100);
@@ -99,7 +99,7 @@ fn a_queue_that_builds_up_within_a_round_stops_growth_at_once_and_ends_slow_star
     assert_eq!(core.window(), 41 * MTU, "58·100/145 + 1");
 }
 
-// Two packets for an ACK frame: a burst of ten gives five of them, of which only the first finds no queue.
+// Two packets per ACK frame: a burst of ten gives five frames, and only the first finds no queue.
 #[test]
 fn a_burst_is_no_standing_queue() {
     let mut core = Core::sample(40 * MTU, 100, 100);
@@ -133,7 +133,7 @@ fn a_round_with_two_samples_counts_for_reno_instead() {
     for round in 1..=2_u64 {
         algorithm.on_batch(&mut core, &Batch::sample(2_000 + 200 * round, 200, true));
     }
-    // Two packets acknowledged of a window of two: Reno adds one. Vegas would have taken one.
+    // Two packets acknowledged with a window of two: Reno adds one. Vegas would have removed one.
     assert_eq!(core.window(), 3 * MTU);
 }
 
@@ -148,7 +148,7 @@ fn a_limited_sender_does_not_grow() {
     assert_eq!(core.window(), 20 * MTU);
 }
 
-// Found by the fuzzer: Reno's count outlived the window that it was counted under.
+// Found by the fuzzer: Reno's count survived a reduction of the window that it was counted under.
 #[test]
 fn bytes_counted_for_reno_do_not_grow_a_smaller_window_of_a_limited_sender() {
     let mut core = Core::sample(20 * MTU, 100, 130);

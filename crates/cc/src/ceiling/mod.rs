@@ -1,10 +1,9 @@
-//! Ceilings: bounds on the published window from above, such as a rate that the application needs no more
-//! than.
+//! Ceilings: upper bounds of the published window, such as the highest rate that the application needs.
 //!
-//! quinn has no pacing hook, so a pacing rate is a window of rate · srtt. While a ceiling bounds the window,
-//! the sender counts as limited and the algorithm gets no allowance; a loss then starts from the bounded
-//! window. A new one is a file here that implements [`Ceiling`] and gives an `entry()`; below it needs its
-//! `mod` line, a variant of [`AnyCeiling`] and a row of [`entries`].
+//! quinn has no pacing hook, so a pacing rate is a window of rate · srtt. While a ceiling bounds the window, the sender
+//! counts as limited and the algorithm gets no allowance; a loss then reduces the bounded window. To add one, write a
+//! file here that implements [`Ceiling`] and has an `entry()`; below, add its `mod` line, a variant of [`AnyCeiling`]
+//! and a row of [`entries`].
 
 mod pace;
 
@@ -19,7 +18,7 @@ pub(crate) trait Ceiling {
         Needs::default()
     }
 
-    /// The upper bound, bytes; `None` for no bound but `u32::MAX`. The caller keeps the window at or above
+    /// The upper bound in bytes; `None` if only `u32::MAX` bounds the window. The caller keeps the window at or above
     /// the minimum.
     fn ceiling(&self, _core: &Core) -> Option<u64> {
         None

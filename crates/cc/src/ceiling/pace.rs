@@ -1,4 +1,4 @@
-//! `pace`: no faster than the player can use, by how full its buffer is.
+//! `pace`: bounds the rate by the player's demand, according to the fill of its buffer.
 
 use playrate_units::Bitrate;
 
@@ -10,30 +10,28 @@ use crate::{Facts, Playback};
 
 use super::{AnyCeiling, Ceiling};
 
-/// Below this many packets the peer would wait for more before it acknowledges (RFC 9000 §13.2.1), and its
-/// delay, not the ceiling, would set the rate.
+/// With fewer packets the peer would wait for more before it acknowledges (RFC 9000 §13.2.1), and its delay would set
+/// the rate instead of the ceiling.
 const LEAST_PACKETS: u64 = 4;
-/// The smoothed RTT counts as at most this many smallest RTTs. A window that follows the RTT raises its own bound where
-/// the link is slower than the rate: the queue that it makes makes the RTT longer. At two, a queue of others as long as
+/// The smoothed RTT counts as at most this many smallest RTTs. If the link is slower than the rate, a window that
+/// follows the RTT raises its own bound, because its queue lengthens the RTT. At two, another flow's queue as long as
 /// the pipe costs nothing, and one of 2k − 1 times the pipe leaves the video's rate.
 const MOST_SMALLEST_RTTS: u64 = 2;
 const SECONDS_PER_NANO: f64 = 1e-9;
 const BITS_PER_BYTE: f64 = 8.0;
 
-/// Application-informed pacing (Spang et al., "Sammy", SIGCOMM 2023): the rate is bounded by k times the
-/// video's, where k falls linearly from `start` at an empty playout buffer to `full` at a full one. A `full` above
-/// `start` counts as `start`: no report of a player raises the bound.
+/// Application-informed pacing (Spang et al., "Sammy", SIGCOMM 2023). The rate is at most k times the video's; k falls
+/// linearly from `start` at an empty playout buffer to `full` at a full one. A `full` above `start` counts as `start`:
+/// no report of a player raises the bound.
 ///
 /// The defaults, 3.0 and 1.5, are those of the authors' public demonstration
 /// (<https://sammy.brucespang.com>).
 ///
-/// NOTE: the authors multiply the title's highest bitrate; what is known here is the average rate of what is
-/// being streamed. A player that picks its quality by the throughput that it sees finds room for a step up to
-/// k times the present rate.
+/// NOTE: the authors multiply the title's highest bitrate; here only the average rate of the current stream is known. A
+/// player that selects its quality by observed throughput can step up to k times the present rate.
 ///
 /// NOTE: the bound is the window k · rate · min(smoothed RTT, 2 · smallest RTT), as quinn has no pacing hook. quinn's
-/// pacer spaces packets at 1.25 windows per smoothed RTT, so bursts shorter than a round trip are up to that much
-/// faster.
+/// pacer spaces packets at 1.25 windows per smoothed RTT, so bursts shorter than a round trip are up to 25 % faster.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     start: f64,
@@ -41,15 +39,15 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Fill of the player's buffer, from 0 to 1; 0 while it is unknown. The deadline of the latest request
-    /// stands in for a buffered time that the player does not report.
+    /// Fill of the player's buffer, from 0 to 1; 0 while unknown. If the player does not report its buffered time, the
+    /// deadline of its latest request is used instead.
     fn fill(core: &Core, rate: Bitrate) -> f64 {
         let time = core.known.buffered().or_else(|| core.known.deadline());
         let (Some(time), Some(size)) = (time, core.known.buffer_size()) else {
             return 0.0;
         };
         let held = bytes_in(rate, time.as_secs_f64());
-        // An empty buffer that can hold nothing is full.
+        // A buffer of size zero counts as full.
         (held / size.as_f64().max(1.0)).clamp(0.0, 1.0)
     }
 
@@ -65,9 +63,8 @@ impl Ceiling for Pace {
         Needs::knowledge(Facts::AVERAGE_RATE.union(fill))
     }
 
-    /// The ceiling, bytes; `None` while the rate or the RTT is unknown, and while the player says that it
-    /// starts up or that its buffer has run empty: a buffer is filled as fast as can be until there is
-    /// something to play from.
+    /// The ceiling in bytes. `None` while the rate or the RTT is unknown, and while the player reports that it starts
+    /// up or that its buffer is empty: until playback can start, the buffer is filled as fast as possible.
     fn ceiling(&self, core: &Core) -> Option<u64> {
         if core
             .known
@@ -86,7 +83,7 @@ impl Ceiling for Pace {
     }
 }
 
-/// Bytes that `rate` makes in this many seconds.
+/// Bytes of media at `rate` in this many seconds.
 fn bytes_in(rate: Bitrate, seconds: f64) -> f64 {
     rate.as_bits_per_second() as f64 / BITS_PER_BYTE * seconds
 }
@@ -143,7 +140,7 @@ mod tests {
         core
     }
 
-    // k · 1 MB/s · 0.1 s, k falling linearly from 3 to 1.5 while the buffer fills.
+    // k · 1 MB/s · 0.1 s; k falls linearly from 3 to 1.5 while the buffer fills.
     #[rstest]
     #[case(0, 300_000)]
     #[case(1_000, 262_500)]

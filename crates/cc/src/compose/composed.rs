@@ -10,7 +10,7 @@ use crate::{Bytes, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
 
 use super::{Components, Pipeline};
 
-/// A controller made of components. See the [module](super) for the order in which they act.
+/// A controller made of components. The [module](super) describes their order.
 #[derive(Clone, Debug)]
 pub(crate) struct Composed {
     core: Core,
@@ -40,7 +40,7 @@ impl Composed {
         controller
     }
 
-    /// The one place where the phase changes.
+    /// The only function that changes the phase.
     fn enter(&mut self, phase: Phase, reason: Reason, now: Timestamp) {
         self.core.enter(phase, reason);
         match phase {
@@ -52,13 +52,13 @@ impl Composed {
         }
     }
 
-    /// The idle policy changed the window: slow start again if it is below ssthresh now, otherwise avoidance.
+    /// The idle policy changed the window: slow start begins again if it is below ssthresh now, otherwise avoidance.
     #[cold]
     fn restarted(&mut self, now: Timestamp) {
         self.core.reason = Reason::Idle;
         self.core.note_reduction();
         let (window, governs) = (self.core.window(), self.core.phase == Phase::Avoidance);
-        // An algorithm that ended slow start without a threshold needs no slow start to find its way back.
+        // An algorithm that ended slow start without a threshold does not need slow start to recover its window.
         if self.core.ssthresh.map_or(!governs, |ssthresh| window < ssthresh) {
             self.enter(Phase::AfterIdle, Reason::Idle, now);
         } else if governs {
@@ -66,7 +66,7 @@ impl Composed {
         }
     }
 
-    /// A burst left although nothing was in flight, as far as is known: the sender may have paused.
+    /// A burst left while, as far as is known, nothing was in flight: the sender may have paused.
     fn sent_after_silence(&mut self, event: &Sent) {
         let pause_ns = self.core.pause_ns(event.now);
         if let Some(pause_ns) = pause_ns {
@@ -85,7 +85,7 @@ impl Composed {
         }
     }
 
-    /// Congestion that belongs to no recovery yet: the algorithm answers, and a recovery begins, or it holds.
+    /// Congestion outside any recovery: either the algorithm reduces and a recovery begins, or it holds.
     fn reduce(&mut self, event: &Congestion, reason: Reason) {
         let (core, components) = (&mut self.core, &mut self.components);
         if core.capped {
@@ -108,7 +108,7 @@ impl Composed {
         if in_use.is_some() {
             core.set_window(before);
         }
-        // A window that a ceiling or the loss policy bounds does not double either.
+        // A window does not double either while a ceiling or the loss policy bounds it.
         let doubles = components.startup.doubles(core) && !core.capped;
         if core.phase.is_slow_start() && (!doubles || components.algorithm.leaves_startup(core, event)) {
             self.enter(Phase::Avoidance, reason, event.now);
@@ -121,7 +121,7 @@ impl Composed {
         self.enter(Phase::Avoidance, Reason::RecoveryEnded, now);
     }
 
-    /// An ACK batch arrived in slow start or, which changes nothing, in recovery.
+    /// An ACK batch arrived in slow start, or in recovery, where it changes nothing.
     #[inline(never)]
     fn slow_start(&mut self, batch: &Batch) {
         if !self.core.phase.is_slow_start() {
@@ -140,7 +140,7 @@ impl Composed {
         }
     }
 
-    /// Works out what the transport may have in flight.
+    /// Computes the published window.
     #[inline]
     fn publish(&mut self) {
         if self.pipeline == Pipeline::Full {
@@ -196,8 +196,8 @@ impl CoreController for Composed {
         self.core.note_acked(event);
     }
 
-    /// Runs an ACK frame that has been read through the components. One function for both ways to report it,
-    /// so that all that is called here only once is part of it.
+    /// Runs an ACK frame that has been read through the components. Both ways to report a frame share this function, so
+    /// that the compiler can inline everything that is called only here.
     #[inline(never)]
     fn frame_ended(&mut self, last_run: Option<&Acked>, event: &AckBatch) {
         let Some(mut batch) = self.core.close_batch(last_run, event) else {

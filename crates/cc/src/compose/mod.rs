@@ -12,9 +12,9 @@
 //! | loss policy | [`loss`](crate::loss) | the cost of a loss to an algorithm that holds on it |
 //! | ceiling | [`ceiling`](crate::ceiling) | a bound from above |
 //!
-//! [`Growth`](crate::state::Growth) decides on growth while the window is not used in full, for every window-based
-//! algorithm alike: the core gives an *allowance*, acknowledged bytes that may grow the window, and bounds what the
-//! algorithm or the startup component makes of it.
+//! [`Growth`](crate::state::Growth) decides how much a window grows that is not used in full, for all window-based
+//! algorithms alike. The core grants an *allowance*, the acknowledged bytes that may grow the window, and bounds the
+//! growth that the algorithm or the startup component derives from it.
 //!
 //! One ACK frame runs through the components in this order:
 //!
@@ -46,9 +46,8 @@
 //!               algorithm, idle on_persistent; window = minimum    -> enter(AfterPersistentCongestion)
 //! ```
 //!
-//! Phases change in `Composed::enter` and nowhere else. Components change the window through
-//! `Core::set_window` and `Core::grow`, which keep it within its bounds. Windows are whole bytes; an
-//! algorithm may keep fractions to itself.
+//! Only `Composed::enter` changes the phase. Components change the window through `Core::set_window` and `Core::grow`,
+//! which keep it within its bounds. Windows are whole bytes; an algorithm may keep fractions to itself.
 
 mod composed;
 
@@ -63,7 +62,7 @@ use crate::shaper::AnyShaper;
 use crate::startup::AnyStartup;
 use crate::state::Rules;
 
-/// One component of each kind; by default `reno` and the components that leave its window as it is.
+/// One component of each kind; by default `reno` and the components that do not change its window.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Components {
     pub(crate) startup: AnyStartup,
@@ -72,7 +71,7 @@ pub(crate) struct Components {
     pub(crate) idle: AnyIdlePolicy,
     pub(crate) loss: AnyLossPolicy,
     pub(crate) ceiling: AnyCeiling,
-    /// Meaning of the parameters that algorithms share.
+    /// Values of the parameters that algorithms share.
     pub(crate) rules: Rules,
 }
 
@@ -90,7 +89,7 @@ impl Components {
             .merge(resends)
     }
 
-    /// The steps of an ACK frame that these components cannot do without.
+    /// The steps of an ACK frame that these components require.
     fn pipeline(&self) -> Pipeline {
         let published_as_it_is = matches!(self.shaper, AnyShaper::Unshaped(_))
             && matches!(self.loss, AnyLossPolicy::Standard(_))
@@ -105,14 +104,13 @@ impl Components {
     }
 }
 
-/// Extent of the [order of steps](self) that a controller runs for an ACK frame. The shortcuts spare the
-/// default compositions, which are most, the branches of components that they do not have.
+/// Extent of the [order of steps](self) that a controller runs for an ACK frame. The shortcuts spare the default
+/// compositions, the most common ones, the branches of components that they do not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pipeline {
     /// Startup component or algorithm; the window is published as it is.
     Growth,
-    /// The idle policy, the counting of ACK frames and the bound of growth, too; the window is published as
-    /// it is.
+    /// The idle policy, the counting of ACK frames and the bound of growth, too; the window is published as it is.
     WithIdle,
     /// All steps of the order.
     Full,

@@ -4,14 +4,14 @@ use crate::Timestamp;
 
 use super::NANOS_PER_SECOND;
 
-/// Samples kept per second, and samples that decide.
+/// Samples kept per second, and samples that enter the estimate.
 pub(super) const BEST: u8 = 8;
 /// Index of the worst of them.
 const LAST: usize = BEST as usize - 1;
 /// Seconds that are remembered.
 const SECONDS: u8 = 10;
 
-/// A rate and how little it was disturbed.
+/// A rate and a measure of its disturbance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sample {
     /// Rank of the sample, smallest first.
@@ -22,8 +22,7 @@ pub(super) struct Sample {
 
 /// The eight samples with the smallest keys of each of the last ten seconds.
 ///
-/// A sample carries a tag as long as its second is the current one or the one before, so that it can be taken
-/// back.
+/// A sample keeps its tag during its second and the next, so that it can be removed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BestSamples {
     /// Each second's samples in ascending order of their keys.
@@ -39,7 +38,7 @@ pub(super) struct BestSamples {
 }
 
 impl BestSamples {
-    /// Forgets what has become too old. Returns whether a second ended.
+    /// Forgets expired samples. Returns true if a second ended.
     pub(super) fn advance(&mut self, now: Timestamp) -> bool {
         let ended = now.nanos_since(self.head_began) / NANOS_PER_SECOND;
         if ended == 0 {
@@ -54,7 +53,7 @@ impl BestSamples {
         true
     }
 
-    /// Adds a sample to the current second if it is among its best. Returns whether it is.
+    /// Adds a sample to the current second if it is among its best. Returns true if it is.
     pub(super) fn insert(&mut self, sample: Sample, tag: u32) -> bool {
         let head = usize::from(self.head);
         let (bucket, tags) = (&mut self.seconds[head], &mut self.tags[0]);
@@ -78,7 +77,7 @@ impl BestSamples {
         self.counts[head] < BEST || key < self.seconds[head][LAST].key
     }
 
-    /// Takes back the samples with this tag. Returns whether there were any.
+    /// Removes the samples with this tag. Returns true if there were any.
     pub(super) fn remove(&mut self, tag: u32) -> bool {
         let last = usize::from(self.head.wrapping_add(SECONDS - 1) % SECONDS);
         let mut removed = false;
@@ -99,7 +98,7 @@ impl BestSamples {
         removed
     }
 
-    /// The best eight of all, fewer if there are fewer, in ascending order of their keys.
+    /// The best eight of all seconds, or fewer if there are fewer, in ascending order of their keys.
     pub(super) fn best(&self) -> Best {
         let mut best = Best::default();
         let mut taken = [0_usize; SECONDS as usize];
@@ -136,8 +135,7 @@ pub(super) struct Best {
 }
 
 impl Best {
-    /// The key that a sample must undercut to be among the best; everything does while there are fewer than
-    /// eight.
+    /// The key that a sample must undercut to be among the best; the maximum while there are fewer than eight.
     pub(super) fn worst_key(&self) -> u32 {
         if self.count < BEST {
             u32::MAX

@@ -1,4 +1,4 @@
-//! [`Capacity`]: the one estimate that algorithms use, of trains and delivery rate together.
+//! [`Capacity`]: the one estimate that algorithms use, from trains and delivery rate together.
 
 use playrate_units::Bitrate;
 
@@ -11,12 +11,12 @@ use super::{DeliveryRate, TrainCapacity};
 /// The [train estimate](TrainCapacity), but no less than the largest [delivery rate](DeliveryRate::max) of
 /// the last ten seconds.
 ///
-/// A peer that acknowledges so rarely that no train is ever acknowledged in two parts, as Chromium does with
-/// every tenth packet, gives no train samples. Then the largest delivery rate measured while the link's queue
-/// was never empty ([`DeliveryRate::busy_max`]) stands in. It comes into being when the sender first fills a
-/// queue, at the latest in the round trip before its first loss.
+/// If a peer acknowledges so rarely that no train is ever acknowledged in two parts, there are no train samples;
+/// Chromium acknowledges every tenth packet. Then the estimate is the largest delivery rate measured while the link's
+/// queue was never empty ([`DeliveryRate::busy_max`]). It exists once the sender has filled a queue, at the latest in
+/// the round trip before its first loss.
 ///
-/// The estimate never expires: it falls only when fresh measurements of the better kind say so.
+/// The estimate never expires: it falls only when new measurements of the better kind say so.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Capacity {
     trains: TrainCapacity,
@@ -56,13 +56,12 @@ impl Capacity {
         self.delivery.on_congestion(event);
     }
 
-    /// The estimate, once four train samples or one busy delivery rate have been seen.
+    /// The estimate, after four train samples or one busy delivery rate.
     pub(crate) fn estimate(&self) -> Option<Bitrate> {
         self.bounded(self.trains.estimate())
     }
 
-    /// The estimate, once any train sample or one busy delivery rate has been seen: what a slow start that
-    /// ends with the first estimate waits for.
+    /// The estimate, after any train sample or one busy delivery rate. Slow start can end with this first estimate.
     pub(crate) fn early_estimate(&self) -> Option<Bitrate> {
         self.bounded(self.trains.early_estimate())
     }

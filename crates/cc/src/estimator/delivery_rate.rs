@@ -1,9 +1,8 @@
-//! Delivery rate: bytes that arrive, over at least a round trip.
+//! Delivery rate: bytes that arrive per time, over at least a round trip.
 //!
-//! As draft-ietf-ccwg-bbr §4.1 (Cheng et al., *Delivery Rate Estimation*), but without a record per packet:
-//! the state that a packet would carry from its departure to its acknowledgement is looked up by its send
-//! time in a ring of marks, one per eighth of an RTT, and rounding a send time down to a mark only lengthens
-//! the interval.
+//! As draft-ietf-ccwg-bbr §4.1 (Cheng et al., *Delivery Rate Estimation*), but without a record per packet. The state
+//! that the draft stores with each packet is looked up by the packet's send time in a ring of marks, one per eighth of
+//! an RTT. Rounding a send time down to a mark only lengthens the interval.
 
 use playrate_units::Bitrate;
 
@@ -13,40 +12,38 @@ use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
 use super::slot_max::TimedMax;
 use super::{NANOS_PER_SECOND, bytes_per_second};
 
-/// Marks that are kept: one and a half round trips' worth. Sixteen would put the dearest controllers above 2
-/// KiB.
+/// Number of marks: one and a half round trips' worth. Sixteen would make the largest controllers exceed 2 KiB.
 pub(crate) const MARKS: u8 = 12;
 /// Marks per round trip.
 const MARKS_PER_RTT: u64 = 8;
-/// A mark older than this is no start of an interval. The marks' clock wraps after 18 min.
+/// An interval may not start at a mark older than this. The marks' clock wraps after 18 min.
 const MAX_INTERVAL_NS: u64 = 60_000_000_000;
-/// Longest time for which a peer delays an acknowledgement unless it says otherwise (RFC 9000 §18.2, `max_ack_delay`:
-/// "If this value is absent, a default of 25 milliseconds is assumed.").
+/// Longest time that a peer delays an acknowledgement unless it declares another (RFC 9000 §18.2, `max_ack_delay`: "If
+/// this value is absent, a default of 25 milliseconds is assumed.").
 const MAX_ACK_DELAY_NS: u64 = 25_000_000;
 
 /// One measurement of the delivery rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RateSample {
-    /// Bytes delivered, over the time that sending or acknowledging them took, whichever is longer.
+    /// Bytes delivered per second: the time is the longer one of sending and acknowledging them.
     pub(crate) bytes_per_second: u32,
-    /// The packet that it was measured with left while the application or flow control, not the window,
-    /// limited the sender.
+    /// The application or flow control, not the window, limited the sender when the sampled packet left.
     pub(crate) app_limited: bool,
-    /// The narrowest link's queue held more than acknowledgement delay can explain at both ends of the
-    /// interval, the sender was not limited, and it is the acknowledgements that took longer: the link then
-    /// had work all the time, and `rate` is its capacity less cross traffic.
+    /// The link was busy throughout the interval, so `rate` is its capacity less cross traffic. True if, at both ends,
+    /// the narrowest link's queue held more than acknowledgement delay can explain, the sender was not limited, and
+    /// acknowledging took longer than sending.
     pub(crate) busy: bool,
     /// Bytes delivered in the interval.
     pub(crate) delivered: u32,
-    /// Index of the mark at which the interval began: the newest that is no younger than the packet.
+    /// Index of the mark where the interval began: the newest that is no younger than the packet.
     pub(crate) mark: usize,
 }
 
 /// Delivery rate and its maximum over ten seconds.
 ///
-/// The application-limited state of a packet when it left is worked out from the flag of the ACK
-/// frames and the bytes in flight: once a frame bears the flag, all that leaves does until a packet that left
-/// after that frame is delivered; and so does what leaves when nothing is in flight.
+/// Whether a packet was application-limited is derived from the flag of the ACK frames and the bytes in flight. Once a
+/// frame has the flag, every departing packet counts as limited until a packet that left after that frame is delivered.
+/// So do packets that leave when nothing is in flight.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeliveryRate {
     marks: [Mark; MARKS as usize],
@@ -64,13 +61,12 @@ pub(crate) struct DeliveryRate {
     /// Send time of the newest packet delivered.
     newest_sent: Timestamp,
     in_flight: u64,
-    /// Time at which the sender was last limited. The effect is over when a packet that left later is
-    /// delivered.
+    /// Time when the sender was last limited. The effect ends when a packet that left later is delivered.
     limited_at: Option<Timestamp>,
     min_rtt_ns: Option<u64>,
     gathered: u64,
     acked_any: bool,
-    /// Largest rates of the last ten seconds, to the second, bytes per second.
+    /// Largest rates of the last ten seconds, in slots of a second, bytes per second.
     max: TimedMax<u32, 10>,
     busy_max: TimedMax<u32, 10>,
 }
@@ -105,8 +101,8 @@ impl DeliveryRate {
         self.acked_any = true;
     }
 
-    /// The ACK frame has been read. Gives a sample about eight times per round trip, and for each further frame that
-    /// acknowledges the burst of the last sample: its first frame shows a part of what the burst delivers.
+    /// The ACK frame has been read. Gives about eight samples per round trip, and another for each further frame that
+    /// acknowledges the last sampled burst: the first such frame covers only a part of the burst.
     pub(crate) fn on_ack_batch(&mut self, event: &AckBatch) -> Option<RateSample> {
         let now = event.now;
         self.max.advance(now, NANOS_PER_SECOND);
@@ -158,8 +154,8 @@ impl DeliveryRate {
         }
     }
 
-    /// Largest sample of the last ten seconds: the capacity is at least that. Limited samples count only if
-    /// they raise it.
+    /// Largest sample of the last ten seconds, a lower bound of the capacity. Limited samples count only if they raise
+    /// it.
     pub(super) fn max(&self) -> Option<Bitrate> {
         rate(self.max.max())
     }
@@ -170,7 +166,7 @@ impl DeliveryRate {
         rate(self.busy_max.max())
     }
 
-    /// From now on, and until a packet that leaves later is delivered, all that leaves counts as limited.
+    /// Counts all departing packets as limited, until one that leaves after `now` is delivered.
     pub(crate) const fn mark_limited(&mut self, now: Timestamp) {
         self.limited_at = Some(now);
     }
@@ -224,7 +220,7 @@ impl DeliveryRate {
         let mark = self.marks[at];
         let acked_in = ticks(now).wrapping_sub(mark.at);
         let sent_in = ticks(self.newest_sent).wrapping_sub(mark.sent);
-        // One unit more: both times were rounded.
+        // One more unit: both times were rounded.
         let interval_ns = (u64::from(acked_in.max(sent_in)) + 1) << TICK_SHIFT;
         let bytes = low_bits(self.delivered).wrapping_sub(mark.delivered);
         let measured = bytes_per_second(u64::from(bytes), interval_ns)?;
@@ -259,7 +255,7 @@ const fn low_bits(value: u64) -> u32 {
     value as u32
 }
 
-/// The rate of that many bytes per second, if there are any.
+/// Converts bytes per second to a rate; `None` if zero.
 fn rate(bytes_per_second: u32) -> Option<Bitrate> {
     (bytes_per_second > 0).then(|| Bitrate::from_bytes_per_second(bytes_per_second.into()))
 }

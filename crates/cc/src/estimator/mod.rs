@@ -1,11 +1,11 @@
-//! Estimators: what a controller measures by acknowledgements and losses.
+//! Estimators: measurements from acknowledgements and losses.
 //!
-//! Each is a self-contained struct that takes what happened, in the order of [`events`](crate::events), and
-//! is read when an algorithm needs it. None reads a clock or allocates; all keep bounded state.
+//! Each is a self-contained struct that receives events, in the order of [`events`](crate::events), and is read when an
+//! algorithm needs it. None reads a clock or allocates; all keep bounded state.
 //!
-//! Every controller keeps the RTT (latest, smoothed, variance, extremes, RTO), rounds counted by time, and
-//! the time in which the sender did not use its window. The capacity is estimated if a component's
-//! [`Needs`](crate::component::Needs) ask for it:
+//! Every controller keeps the RTT (latest, smoothed, variance, extremes, RTO), rounds counted by time, and the time
+//! during which the sender did not use its window. The capacity is estimated if a component's
+//! [`Needs`](crate::component::Needs) request it:
 //!
 //! | estimator | gives |
 //! |---|---|
@@ -37,8 +37,8 @@ pub(crate) use windowed::{Largest, Smallest};
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// Bytes per second, from bytes in a time; `None` if the time is zero. Saturates at 4.29 GB/s (34 Gbit/s),
-/// which no train or window that QUIC sends can reveal, so that a rate fits four bytes.
+/// Bytes per second, from bytes in a time; `None` if the time is zero. Saturates at 4.29 GB/s (34 Gbit/s) to fit four
+/// bytes; no train or window of QUIC can show more.
 fn bytes_per_second(bytes: u64, time_ns: u64) -> Option<u32> {
     let rate = bytes.saturating_mul(NANOS_PER_SECOND).checked_div(time_ns)?;
     Some(u32::try_from(rate).unwrap_or(u32::MAX))

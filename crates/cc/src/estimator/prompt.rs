@@ -1,18 +1,18 @@
-//! [`PromptSamples`]: the RTT samples that no delayed acknowledgement inflated.
+//! [`PromptSamples`]: the RTT samples without delay by the peer's ACK timer.
 
 use crate::Timestamp;
 
-/// A packet that left this soon after a lone one would have been acknowledged together with it, had the peer
-/// held the lone one's acknowledgement back.
+/// If the peer had delayed the acknowledgement of a lone packet, it would have acknowledged a packet that left this
+/// soon afterwards in the same frame.
 const COMPANION_NS: u64 = 1_000_000;
 
-/// Tells RTT samples that the peer's timer may have made longer from those that it did not.
+/// Separates RTT samples that the peer's timer may have lengthened from the others.
 ///
-/// A lone packet may have waited for the timer. It did not if the next packet left right behind it and was
-/// acknowledged apart from it: then the peer acknowledges every packet.
+/// The acknowledgement of a lone packet may have waited for the timer. It did not if the next packet left right behind
+/// it and was acknowledged separately: then the peer acknowledges every packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct PromptSamples {
-    /// A lone packet's sample that may yet prove prompt.
+    /// A lone packet's sample that may still prove prompt.
     lone: Option<Lone>,
 }
 
@@ -24,8 +24,8 @@ struct Lone {
 }
 
 impl PromptSamples {
-    /// Takes the sample of an ACK batch whose newest packet left at `sent`. Returns the larger of this sample and
-    /// that of the lone packet before it, as far as they are known to be prompt.
+    /// Takes the sample of an ACK batch whose newest packet left at `sent`. Returns the larger of this sample and the
+    /// previous lone packet's, considering only samples known to be prompt.
     #[inline]
     pub(crate) fn on_sample(&mut self, sent: Timestamp, packets: u32, sample_ns: u64) -> Option<u64> {
         let lone = self.lone;

@@ -7,27 +7,27 @@ use super::Rtt;
 /// Round trips with a smaller flight: the first still shows the RTT of the larger flight, the queue drains in the
 /// second, and the third is compared.
 const ROUNDS: u8 = 3;
-/// Differences below this tell nothing: `kGranularity` (RFC 9002 §6.1.2), ns.
+/// Differences below this are not significant: `kGranularity` (RFC 9002 §6.1.2), ns.
 const GRANULARITY_NS: u64 = 1_000_000;
 
-/// Raises the smallest RTT of a connection when a flight that has fallen by a quarter leaves the RTT where it was.
+/// Raises a connection's smallest RTT if the flight has fallen by a quarter without shortening the RTT.
 ///
-/// A queue of the sender's own shrinks with its flight. An RTT that does not is that of a longer path, or of a queue
-/// that others keep full: to give way further would not shorten it either. Without this a controller that takes the
-/// rise for its queue stays small for ever. If it was raised by mistake, the next shorter RTT lowers it.
+/// A queue of the sender's own shrinks with its flight. If the RTT stays, the path is longer, or other flows keep the
+/// queue full; yielding further would not help in either case. Without this, a controller that mistakes the rise for
+/// its own queue stays small for ever. If it was raised by mistake, the next shorter RTT lowers it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RisenFloor {
-    /// Smallest RTT (ns) and largest flight (bytes) of the round trip that is going on.
+    /// Smallest RTT (ns) and largest flight (bytes) of the current round trip.
     rtt_ns: Option<u64>,
     flight: u64,
-    /// Largest flight of the round trips before, bytes, and the largest of their smallest RTTs, ns.
+    /// Largest flight of the previous round trips in bytes, and the largest of their smallest RTTs in ns.
     before: Option<(u64, u64)>,
-    /// Round trips in a row with a smaller flight.
+    /// Consecutive round trips with a smaller flight.
     smaller: u8,
 }
 
 impl RisenFloor {
-    /// Takes an ACK frame, and raises the smallest RTT if need be.
+    /// Takes an ACK frame, and raises the smallest RTT if necessary.
     pub(crate) fn on_batch(&mut self, rtt: &mut Rtt, batch: &Batch) {
         if batch.new_round
             && let Some(floor_ns) = self.end_round()
@@ -39,7 +39,7 @@ impl RisenFloor {
         self.flight = self.flight.max(batch.prior_in_flight());
     }
 
-    /// A round trip is over: returns its smallest RTT if that did not fall with the flight.
+    /// Ends a round trip. Returns its smallest RTT if that did not fall with the flight.
     fn end_round(&mut self) -> Option<u64> {
         let rtt_ns = self.rtt_ns.take()?;
         let flight = core::mem::take(&mut self.flight);

@@ -2,7 +2,7 @@
 
 use crate::Timestamp;
 
-/// Maximum over the current slot of time and those before it, `SLOTS` in all. Zero stands for no value.
+/// Maximum over the current slot of time and the previous ones, `SLOTS` in all. Zero means no value.
 ///
 /// The owner decides how long a slot lasts: a second, a round trip, a cycle of probing.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +35,7 @@ impl<T: Copy + Ord + Default, const SLOTS: usize> SlotMax<T, SLOTS> {
         self.max
     }
 
-    /// The largest value of the current slot and the one before it.
+    /// The largest value of the current slot and the previous one.
     pub(crate) fn recent_max(&self) -> T {
         let before = Self::stepped(self.head, SLOTS.saturating_sub(1));
         self.slots[self.head].max(self.slots[before])
@@ -66,7 +66,7 @@ pub(super) struct TimedMax<T, const SLOTS: usize> {
 }
 
 impl<T: Copy + Ord + Default, const SLOTS: usize> TimedMax<T, SLOTS> {
-    /// Forgets what has become too old; a slot lasts `slot_ns`.
+    /// Forgets expired values; a slot lasts `slot_ns`.
     pub(super) fn advance(&mut self, now: Timestamp, slot_ns: u64) {
         let age = now.nanos_since(self.began);
         if age < slot_ns {

@@ -1,10 +1,10 @@
-//! Round-trip times, round trips counted by time (QUIC's packet numbers restart in every packet number space), and
-//! the time in which the sender did not use its window.
+//! Round-trip times, round trips counted by time (QUIC's packet numbers restart in every packet number space), and the
+//! time during which the sender did not use its window.
 //!
-//! RTTs are measured from `now − sent` of the newest packet of each ACK batch.
+//! RTTs are `now − sent` of the newest packet of each ACK batch.
 //!
-//! The sample contains the peer's acknowledgement delay (25 ms at most by default), because a quinn
-//! controller is not shown it. All values are nanoseconds.
+//! The sample contains the peer's acknowledgement delay (25 ms at most by default), because quinn does not pass it to a
+//! controller. All values are nanoseconds.
 
 use core::time::Duration;
 
@@ -13,23 +13,23 @@ use crate::Timestamp;
 use super::PromptSamples;
 use super::slot_max::TimedMax;
 
-/// Granularity of timers: the least that the variance adds to an RTO (RFC 9002 §6.1.2: "The RECOMMENDED value of the
-/// timer granularity (kGranularity) is 1 millisecond.").
+/// Granularity of timers: the least variance term in an RTO (RFC 9002 §6.1.2: "The RECOMMENDED value of the timer
+/// granularity (kGranularity) is 1 millisecond.").
 const GRANULARITY_NS: u64 = 1_000_000;
 
 /// RTT estimator of one path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Rtt {
     own: Option<RttSamples>,
-    /// The transport's smoothed RTT, which leaves the peer's delay out.
+    /// The transport's smoothed RTT, without the peer's delay.
     transport_smoothed_ns: Option<u64>,
     /// Largest sample of a batch of two or more packets: a lone packet may have waited for a delayed ACK.
     max_ns: Option<u64>,
-    /// The same of a window of time, in place of that of the connection.
+    /// The same over a window of time, used instead of the connection's.
     windowed_max: Option<Box<WindowedMax>>,
-    /// Send time of the newest packet sampled; an older packet says nothing about now.
+    /// Send time of the newest sampled packet; an older packet does not show the present RTT.
     newest_sent: Timestamp,
-    /// Tells which samples count for `max_ns`.
+    /// Decides which samples count for `max_ns`.
     prompt: PromptSamples,
 }
 
@@ -42,7 +42,7 @@ struct RttSamples {
     min: u64,
 }
 
-/// Largest sample, ns, of a window of time, to an eighth of it.
+/// Largest sample (ns) of a window of time, with a resolution of an eighth of the window.
 #[derive(Clone, Debug, PartialEq)]
 struct WindowedMax {
     part_ns: u64,
@@ -50,7 +50,7 @@ struct WindowedMax {
 }
 
 impl Rtt {
-    /// An estimator that forgets a largest RTT after `window_ns`; zero keeps that of the connection.
+    /// An estimator that forgets a largest RTT after `window_ns`; zero never forgets it.
     pub(crate) fn remembering(window_ns: u64) -> Self {
         Self {
             windowed_max: (window_ns > 0).then(|| {
@@ -71,8 +71,8 @@ impl Rtt {
         }
     }
 
-    /// Takes the sample of one ACK batch. Returns it unless the batch's newest packet is older than one
-    /// sampled before.
+    /// Takes the sample of one ACK batch. Returns it unless the batch's newest packet is older than a packet sampled
+    /// before.
     #[inline]
     pub(crate) fn on_batch(&mut self, now: Timestamp, newest_sent: Timestamp, packets: u32) -> Option<u64> {
         if newest_sent < self.newest_sent {
@@ -113,7 +113,7 @@ impl Rtt {
         Some(sample)
     }
 
-    /// Persistent congestion: the path may have changed, so the extremes are learnt again (RFC 9002 §5.2).
+    /// Persistent congestion: the path may have changed, so the extremes are measured again (RFC 9002 §5.2).
     pub(crate) fn forget_extremes(&mut self) {
         self.set_max(None);
         if let Some(own) = &mut self.own {
@@ -128,7 +128,7 @@ impl Rtt {
         }
     }
 
-    /// Sets the largest sample, ns, in place of what samples of another state of the path made it.
+    /// Replaces the largest sample (ns), when earlier samples belong to another state of the path.
     pub(crate) fn set_max(&mut self, max_ns: Option<u64>) {
         self.max_ns = max_ns;
         if let Some(window) = &mut self.windowed_max {
@@ -181,13 +181,13 @@ pub(crate) struct Rounds {
 }
 
 impl Rounds {
-    /// Begins a round now: it ends when a packet that leaves from now on is acknowledged.
+    /// Begins a round now. It ends when a packet that leaves from now on is acknowledged.
     pub(crate) const fn restart(&mut self, now: Timestamp) {
         self.start = now;
     }
 
-    /// An ACK batch whose newest packet left at `newest_sent` arrived. Returns whether it ended a round; the
-    /// batch itself then belongs to the new one.
+    /// An ACK batch whose newest packet left at `newest_sent` arrived. Returns true if it ended a round; the batch
+    /// itself then belongs to the new one.
     #[inline]
     pub(crate) fn on_batch(&mut self, now: Timestamp, newest_sent: Timestamp) -> bool {
         let ended = newest_sent >= self.start;
@@ -198,10 +198,10 @@ impl Rounds {
     }
 }
 
-/// Adds up the time in which the application, not the window, held the sender back.
+/// Adds up the time during which the application, not the window, limited the sender.
 ///
-/// RFC 9438 §4.2: an epoch's elapsed time MUST NOT include periods in which an application-limited sender left
-/// cwnd as it was.
+/// RFC 9438 §4.2: an epoch's elapsed time MUST NOT include periods when an application-limited sender left cwnd
+/// unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LimitedTime {
     total_ns: u64,
@@ -213,7 +213,7 @@ pub(crate) struct LimitedTime {
 }
 
 impl LimitedTime {
-    /// A burst left. If nothing was in flight, nothing had been since the last batch, and that arrived at `last`.
+    /// A burst left. If nothing was in flight, nothing has been since the last batch, which arrived at `last`.
     #[inline]
     pub(crate) fn on_sent(&mut self, now: Timestamp, last: Option<Timestamp>) {
         if self.is_quiet {
@@ -222,8 +222,8 @@ impl LimitedTime {
         }
     }
 
-    /// An ACK frame arrived. The time since the last one, `elapsed_ns`, counts as limited if the sender was
-    /// limited at either end, else as far as nothing was in flight.
+    /// An ACK frame arrived. If the sender was limited at the start or the end, the whole time since the last frame,
+    /// `elapsed_ns`, counts as limited. Otherwise only the time with nothing in flight counts.
     #[inline]
     pub(crate) fn on_batch(&mut self, elapsed_ns: Option<u64>, limited: bool, in_flight: u64) {
         if let Some(elapsed_ns) = elapsed_ns {
@@ -239,7 +239,7 @@ impl LimitedTime {
         self.was_limited = limited;
     }
 
-    /// All limited time of the connection so far, ns. It never falls.
+    /// All limited time of the connection so far, ns. It never decreases.
     pub(crate) const fn total_ns(&self) -> u64 {
         self.total_ns
     }

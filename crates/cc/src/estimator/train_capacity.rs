@@ -1,10 +1,10 @@
 //! Capacity of the narrowest link from how far it spreads the packets of a train.
 //!
-//! Packets that leave in one burst queue behind each other at the narrowest link and leave it spaced by its
-//! rate: in the time between the arrivals of two of them it carried the bytes of the later one and of all
-//! between them. Cross traffic gets in between and distorts that; of two packets whose delays sum up to the
-//! minimum neither was held up, so their spacing is the link's own (Kapoor et al., *`CapProbe`*, SIGCOMM
-//! 2004). Plain minimum is fragile under jitter, hence the median of eight.
+//! Packets that leave in one burst queue behind each other at the narrowest link and leave it spaced by its rate:
+//! between the arrivals of two of them, the link carried the bytes of the later one and of all in between. Cross
+//! traffic distorts the spacing by getting in between. If the sum of two packets' delays is minimal, neither was held
+//! up, so their spacing is the link's own (Kapoor et al., *`CapProbe`*, SIGCOMM 2004). The plain minimum is fragile
+//! under jitter, hence the median of eight.
 
 use playrate_units::Bitrate;
 
@@ -14,50 +14,48 @@ use crate::events::{AckBatch, Acked, Congestion, Signal};
 use super::best_samples::{BEST, BestSamples, Sample};
 use super::{NANOS_PER_SECOND, bytes_per_second};
 
-/// Shortest spacing that timers and polling do not drown.
+/// Shortest spacing that exceeds the noise of timers and polling.
 const MIN_SPACING_NS: u64 = 200_000;
-/// A batch of fewer packets may have waited for the peer's ACK timer, whatever the batches before it.
+/// A batch of fewer packets may have waited for the peer's ACK timer, whatever the previous batches were.
 const LEAST_PROMPT: u32 = 2;
 /// Samples that make an estimate.
 const FIRST_ESTIMATE: u8 = 4;
 
 /// Capacity by packet trains.
 ///
-/// A *train* is the packets with one send time. One batch of acknowledgements opens it; each later one that
-/// is wholly of the same train gives a sample: bytes acknowledged since, over the time since, ranked by the
-/// sum of both batches' delays, less what the sample's own bytes took to pass the link. (`CapProbe`,
-/// whose pairs are all alike, need not subtract it.) Otherwise short samples, which jitter hurts most, would always
-/// rank first. Samples live ten seconds, the best eight of each second are kept, and the estimate is the median of the
-/// best eight of all.
+/// A *train* is the packets with one send time. A batch of acknowledgements opens it. Each later batch that is entirely
+/// of the same train gives a sample: bytes acknowledged since, over the time since. Its rank is the sum of both
+/// batches' delays, less the time that the sample's own bytes took to pass the link. (`CapProbe`, whose pairs are all
+/// alike, need not subtract it.) Otherwise short samples, which jitter distorts most, would always rank first. Samples
+/// live ten seconds, the best eight of each second are kept, and the estimate is the median of the best eight of all.
 ///
-/// Works with peers that acknowledge every packet, every other, or every tenth, because a batch is measured
-/// by the packet that made the peer acknowledge, whichever that is. What must be kept out is a batch that the
-/// peer's ACK timer made: a batch counts at once if it has as many packets as the train's batches before it;
-/// if it has fewer, or is a lone packet, it counts once another batch of the same train follows, for then it did not
-/// wait for packets that were not coming.
+/// This works with peers that acknowledge every packet, every other, or every tenth, because a batch is measured by the
+/// packet that triggered the acknowledgement, whichever that is. Batches triggered by the peer's ACK timer must not
+/// count. So a batch counts immediately only if it has as many packets as the train's previous batches. If it has
+/// fewer, or is a lone packet, it counts once another batch of the same train follows: then it did not wait for packets
+/// that never came.
 ///
-/// An estimate never expires into a worse one: a new one needs as many fresh samples as the old one was made
-/// of (up to eight).
+/// An estimate never expires into a worse one: a new one needs as many fresh samples as the old one had (up to eight).
 ///
-/// A train with a loss gives no more samples, and those that it gave are taken back; of several trains that
-/// one event reports, only the newest is known. (What the link's own queue dropped it did not carry, so the
-/// others' samples hold.) MTU probes travel alone and so form no train; one that leaves together with a train
-/// was carried like the rest of it and counts like it.
+/// After a loss, a train gives no more samples, and its earlier samples are removed. If one event reports several
+/// trains, only the newest is known. (The link did not carry what its own queue dropped, so the others' samples hold.)
+/// MTU probes travel alone and so form no train; one that leaves together with a train was carried with it and counts
+/// as part of it.
 #[derive(Clone, Debug)]
 pub(super) struct TrainCapacity {
     samples: BestSamples,
-    /// Samples that are left, up to eight.
+    /// Samples that have not expired, up to eight.
     fresh: u8,
     /// The key that a sample must undercut to be among the best eight.
     worst_key: u32,
     estimate: Option<u32>,
-    /// Samples that `estimate` was made of.
+    /// Number of samples in `estimate`.
     basis: u8,
-    /// Time that the link is busy with a byte, in 2⁻¹⁰ ns, by the estimate; zero without one.
+    /// Transmission time of a byte on the link, in 2⁻¹⁰ ns, by the estimate; zero without one.
     byte_time: u64,
     train: Option<Train>,
     frame: FrameTrain,
-    /// Trains that left up to this moment lost packets.
+    /// Trains that left up to this time lost packets.
     lossy_until: Option<Timestamp>,
 }
 
@@ -69,7 +67,7 @@ struct Train {
     opened: Timestamp,
     /// Bytes acknowledged since it was opened.
     bytes: u64,
-    /// Packets of the largest batch that had packets of the train.
+    /// Packets of the largest batch that contained packets of the train.
     largest_batch: u32,
     /// A sample that the peer's ACK timer may have distorted.
     held: Option<Sample>,
@@ -130,7 +128,8 @@ impl TrainCapacity {
         } else if frame.newest_sent > train.sent {
             self.open(event.now, &frame);
         }
-        // Else stragglers of an older train: they were overtaken, so they say nothing of the spacing.
+        // Otherwise these are stragglers of an older train: later packets overtook them, so their spacing is not the
+        // link's.
     }
 
     pub(super) fn on_congestion(&mut self, event: &Congestion) {
@@ -146,20 +145,19 @@ impl TrainCapacity {
         }
     }
 
-    /// The estimate, once four samples have been seen.
+    /// The estimate, after four samples.
     pub(super) fn estimate(&self) -> Option<Bitrate> {
         self.early_estimate().filter(|_| self.basis >= FIRST_ESTIMATE)
     }
 
-    /// The estimate, however few samples it is made of: what a slow start that ends with the first estimate
-    /// waits for.
+    /// The estimate from any number of samples. Slow start can end with this first estimate.
     pub(super) fn early_estimate(&self) -> Option<Bitrate> {
         self.estimate
             .map(|rate| Bitrate::from_bytes_per_second(u64::from(rate)))
     }
 
-    /// Returns true if the estimate is made of eight samples of the last ten seconds, rather than held from
-    /// earlier or made of few.
+    /// Returns true if the estimate consists of eight samples of the last ten seconds. False if it was kept from
+    /// earlier or has fewer samples.
     pub(super) fn is_fresh(&self) -> bool {
         self.fresh >= BEST
     }
@@ -196,7 +194,7 @@ impl TrainCapacity {
         self.train = Some(train);
     }
 
-    /// Rank of a sample that ends now, in units of 1024 ns: both batches' delays, less what the train itself
+    /// Rank of a sample that ends now, in units of 1024 ns: both batches' delays, less the delay that the train itself
     /// causes.
     fn key(&self, train: &Train, now: Timestamp) -> u32 {
         let delays = train
@@ -213,7 +211,7 @@ impl TrainCapacity {
         }
     }
 
-    /// Makes a new estimate, unless too few samples are left to do better than the old one.
+    /// Makes a new estimate, unless too few samples remain to improve on the old one.
     fn rank(&mut self) {
         let best = self.samples.best();
         self.fresh = best.count;

@@ -5,8 +5,8 @@ use crate::Timestamp;
 /// Best value of a window of time, after Kathleen Nichols (`lib/win_minmax.c` of Linux, `windowed_filter.h` of
 /// Chromium and mvfst): the best of the whole window, of its last three quarters and of its last half.
 ///
-/// The window's length comes with each value, so that it may follow the RTT. No value outlives its window; one
-/// that succeeds the best may be a quarter of the window later than the true second best.
+/// Each value comes with the window's length, so the length may follow the RTT. No value outlives its window. The
+/// successor of the best value may be up to a quarter of the window newer than the true second best.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extreme<const IS_LARGEST: bool> {
     /// Time and value of the three best, best first; `None` before the first value.
@@ -19,7 +19,7 @@ pub(crate) type Smallest = Extreme<false>;
 pub(crate) type Largest = Extreme<true>;
 
 impl<const IS_LARGEST: bool> Extreme<IS_LARGEST> {
-    /// Takes a value; forgets what is older than `window_ns`.
+    /// Takes a value; forgets values older than `window_ns`.
     pub(crate) fn insert(&mut self, now: Timestamp, value: u64, window_ns: u64) {
         let new = (now, value);
         let Some(mut best) = self.best else {

@@ -1,4 +1,4 @@
-//! `cwv`: congestion window validation as RFC 2861 has it and Linux does it (`tcp_slow_start_after_idle`).
+//! `cwv`: congestion window validation as in RFC 2861 and Linux (`tcp_slow_start_after_idle`).
 
 use crate::entry::{Entry, Make};
 use crate::events::Sent;
@@ -8,18 +8,18 @@ use crate::{Phase, Timestamp};
 
 use super::{AnyIdlePolicy, IdlePolicy, MINIMUM_RTO, PauseRule, remember_three_quarters, restart_window};
 
-/// An ssthresh that no window reaches (Linux `TCP_INFINITE_SSTHRESH`), bytes: unlike `None`, slow start
-/// has to find one again.
+/// An ssthresh that no window reaches (Linux `TCP_INFINITE_SSTHRESH`), bytes. Unlike after `None`, slow start has to
+/// find a threshold again.
 const INFINITE_SSTHRESH: u64 = i32::MAX as u64;
 
-/// A pause halves the window for each RTO that it lasted; an RTO without a full window brings it
-/// halfway to what was used. ssthresh remembers three quarters of what the window was.
+/// A pause halves the window for each RTO of its length. An RTO without a full window brings the window halfway to the
+/// used part. ssthresh keeps three quarters of the previous window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cwv {
     pause: PauseRule,
     /// A pause makes ssthresh infinite again.
     forget_ssthresh: bool,
-    /// Time at which the window was last filled, or last judged (Linux `snd_cwnd_stamp`).
+    /// Time when the window was last filled or last checked (Linux `snd_cwnd_stamp`).
     checked: Option<Timestamp>,
     /// Largest flight since, bytes (RFC 2861's `W_used`).
     used: u64,
@@ -40,15 +40,15 @@ impl Cwv {
         self.used = 0;
     }
 
-    /// The window that is left after a whole RTO with at most `used` bytes in flight, if that is less.
+    /// The window after a whole RTO with at most `used` bytes in flight, if it is smaller.
     fn after_unused_rto(core: &Core, used: u64) -> Option<u64> {
         let window = core.window();
-        // Linux `tcp_is_cwnd_limited`: in slow start half a window in flight counts as all of it.
+        // Linux `tcp_is_cwnd_limited`: in slow start, half a window in flight counts as a full one.
         let in_slow_start = core.ssthresh.is_none_or(|ssthresh| window < ssthresh);
         if in_slow_start && used.saturating_mul(2) > window {
             return None;
         }
-        // Linux `tcp_cwnd_application_limited`: no less than the initial window counts as used.
+        // Linux `tcp_cwnd_application_limited`: the used part counts as at least the initial window.
         let used = used.max(core.initial_window());
         (used < window).then(|| window.midpoint(used))
     }

@@ -1,9 +1,9 @@
-//! Idle policies: what a pause, or a window that goes unused, costs.
+//! Idle policies: the cost of a pause, or of a window that goes unused.
 //!
-//! A new one is a file here that implements [`IdlePolicy`] and gives an `entry()`; below it needs its
-//! `mod` line, a variant of [`AnyIdlePolicy`] and a row of [`entries`]. A pause becomes visible when a
-//! burst leaves: `core.pause_ns(now)`, or `core.quiet_ns(now)` against `core.rtt.rto_ns()` for another bound.
-//! That burst has already left with the old window.
+//! To add one, write a file here that implements [`IdlePolicy`] and has an `entry()`; below, add its `mod` line, a
+//! variant of [`AnyIdlePolicy`] and a row of [`entries`]. A pause becomes visible when a burst leaves:
+//! `core.pause_ns(now)`, or `core.quiet_ns(now)` against `core.rtt.rto_ns()` for another bound. That burst has already
+//! left with the old window.
 
 mod cwv;
 pub(crate) mod keep;
@@ -29,29 +29,28 @@ use rfc5681::Rfc5681;
 
 /// Cost of a pause, or of a window that goes unused.
 ///
-/// Methods that return `bool` return true if they lowered the window or raised ssthresh because of idleness;
-/// slow start then begins again if the window is below ssthresh. An infinite ssthresh counts only if slow
-/// start was going on.
+/// Methods that return `bool` return true if they lowered the window or raised ssthresh because of idleness. Slow start
+/// then begins again if the window is below ssthresh; an infinite ssthresh counts only during slow start.
 pub(crate) trait IdlePolicy {
-    /// A burst left although nothing was in flight as of the last ACK frame: `core.quiet_ns(now)` is the
-    /// length of the silence. `core` does not contain the burst yet. Several bursts in a row may be such.
+    /// A burst left although nothing was in flight as of the last ACK frame: `core.quiet_ns(now)` is the length of the
+    /// silence. `core` does not contain the burst yet. It may be called for several consecutive bursts.
     fn on_sent(&mut self, _core: &mut Core, _event: &Sent) -> bool {
         false
     }
 
-    /// An ACK frame arrived, in any phase, before startup component or algorithm receive it. May set
+    /// An ACK frame arrived, in any phase; the startup component or algorithm has not received it yet. May set
     /// `batch.allowance` to zero so that the window does not grow.
     fn on_batch(&mut self, _core: &mut Core, _batch: &mut Batch) -> bool {
         false
     }
 
-    /// The window that is known to have been in use, bytes, if that is less than `core.window()`. Called
-    /// before the algorithm answers a congestion event: it reduces from the smaller of the two.
+    /// The part of the window known to be in use, in bytes, if it is less than `core.window()`. Called before the
+    /// algorithm answers a congestion event, which then reduces the smaller of the two.
     fn window_in_use(&self, _core: &Core, _now: Timestamp) -> Option<u64> {
         None
     }
 
-    /// A new recovery begins; `reduction` is the algorithm's, `in_use` the result of
+    /// A new recovery begins. `reduction` is the algorithm's; `in_use` is the result of
     /// [`window_in_use`](Self::window_in_use). Returns the reduction to apply.
     fn on_congestion(
         &mut self,
@@ -95,7 +94,7 @@ pub(crate) fn entries() -> Vec<Entry> {
     ]
 }
 
-/// Parameter of policies that answer a pause longer than an RTO.
+/// Parameter of policies that answer pauses longer than an RTO.
 const MINIMUM_RTO: Parameter = Parameter::time(
     "min_rto",
     Duration::from_millis(200),
@@ -135,9 +134,9 @@ fn restart_window(core: &Core) -> u64 {
     core.initial_window().min(core.window())
 }
 
-/// max(ssthresh, ¾ · cwnd); in slow start an infinite ssthresh stays so (RFC 2861 §3.2, Linux
-/// `tcp_current_ssthresh`). In avoidance it only says that slow start ended without one, and is taken for
-/// none.
+/// max(ssthresh, ¾ · cwnd); in slow start an infinite ssthresh stays infinite (RFC 2861 §3.2, Linux
+/// `tcp_current_ssthresh`). In avoidance an infinite ssthresh only means that slow start ended without one, and is
+/// ignored.
 fn remember_three_quarters(core: &mut Core) {
     let reached = core.window().saturating_mul(3) / 4;
     core.ssthresh = match core.ssthresh {

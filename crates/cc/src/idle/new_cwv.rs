@@ -1,4 +1,4 @@
-//! `new-cwv`: RFC 7661, which keeps a window over a pause but does not take it for validated.
+//! `new-cwv`: RFC 7661, which keeps the window over a pause but marks it as not validated.
 
 use crate::component::Reduction;
 use crate::entry::{Entry, Make};
@@ -13,31 +13,29 @@ use core::time::Duration;
 use super::pipe_ack::{Expired, PipeAck, sampling_period_ns};
 use super::{AnyIdlePolicy, IdlePolicy, remember_three_quarters, restart_window};
 
-/// A pause longer than this many non-validated periods changes nothing more: the window is the initial one by
-/// then.
+/// A pause longer than this many non-validated periods has no further effect: the window is the initial one by then.
 const MOST_HALVINGS: u64 = 32;
 
-/// New congestion window validation. The window is validated while pipeACK, the bytes acknowledged per round
-/// trip lately, is undefined or at least half of it. Sizes are bytes.
+/// New congestion window validation. The window is validated while pipeACK, the bytes acknowledged per recent round
+/// trip, is undefined or at least half of it. Sizes are bytes.
 ///
-/// While it is not validated it is kept, but does not grow unless it limits the sender; congestion then
-/// counts against what was in use; and every five minutes half of it is given up.
+/// A window that is not validated is kept, but does not grow unless it limits the sender. Congestion then reduces the
+/// part in use, and every five minutes the window is halved.
 ///
-/// NOTE: whether the window limits the sender is the transport's word, which counts pacing as such (RFC 9002
-/// §7.8), instead of RFC 7661's "less than one SMSS is left of it".
+/// NOTE: the transport reports whether the window limits the sender, and counts pacing as such a limit (RFC 9002 §7.8).
+/// RFC 7661 has "less than one SMSS is left of it" instead.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewCwv {
     /// The non-validated period, ns.
     nvp_ns: u64,
     /// In slow start a quarter of the window in use validates it.
     quarter: bool,
-    /// A reduction in the non-validated phase sets ssthresh to the new window instead of the algorithm's
-    /// ssthresh.
+    /// A reduction in the non-validated phase sets ssthresh to the new window instead of the algorithm's ssthresh.
     window_is_ssthresh: bool,
     pipe_ack: PipeAck,
-    /// Time at which the window was last known to be validated, or last halved for not being.
+    /// Time when the window was last known to be validated, or last halved because it was not.
     validated_at: Timestamp,
-    /// The recovery that is going on, if it began in the non-validated phase.
+    /// The current recovery, if it began in the non-validated phase.
     episode: Option<Episode>,
 }
 
@@ -88,8 +86,7 @@ impl NewCwv {
             .is_none_or(|bytes| bytes.saturating_mul(share) >= window)
     }
 
-    /// Gives up half of the window for each full non-validated period (RFC 7661 §4.4.3). Returns whether it
-    /// did.
+    /// Halves the window for each full non-validated period (RFC 7661 §4.4.3). Returns true if it did.
     fn give_up_half(&mut self, core: &mut Core, now: Timestamp) -> bool {
         let periods = now
             .nanos_since(self.validated_at)

@@ -1,5 +1,5 @@
-//! `new-cwv-restart`: what Yanev et al. 2022 describe as New CWV: a pause restarts the window, and ssthresh
-//! knows the way back.
+//! `new-cwv-restart`: New CWV as Yanev et al. 2022 describe it: a pause restarts the window, and ssthresh keeps its
+//! previous size.
 
 use crate::entry::{Entry, Make};
 use crate::events::Sent;
@@ -10,14 +10,14 @@ use super::{AnyIdlePolicy, IdlePolicy, MINIMUM_RTO, PauseRule, restart_window};
 
 /// After more than an RTO without sending: ssthresh = cwnd, cwnd = min(IW, cwnd).
 ///
-/// NOTE: RFC 7661 keeps the window over a pause ([`new-cwv`](super::new_cwv)). The paper's figure 1b and its
-/// text ("preserves the cwnd before the idle period as its slow-start threshold") show this instead: its
-/// kernel module did not stop Linux from restarting the window. A window that is no larger than the initial
-/// one is left alone, and so is ssthresh: the paper's connections never paused that early.
+/// NOTE: RFC 7661 keeps the window over a pause ([`new-cwv`](super::new_cwv)). The paper's figure 1b and its text
+/// ("preserves the cwnd before the idle period as its slow-start threshold") show this instead: its kernel module did
+/// not stop Linux from restarting the window. A window no larger than the initial one is left alone, and so is
+/// ssthresh: the paper's connections never paused that early.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewCwvRestart {
     pause: PauseRule,
-    /// ssthresh never falls by a pause.
+    /// A pause never lowers ssthresh.
     keep_higher: bool,
 }
 

@@ -1,23 +1,23 @@
-//! [`PipeAck`]: how much of the window was acknowledged per round trip lately (RFC 7661 §4.2, §4.5).
+//! [`PipeAck`]: bytes of the window acknowledged per recent round trip (RFC 7661 §4.2, §4.5).
 
 use crate::Timestamp;
 use crate::state::Batch;
 
-/// The sampling period is divided into this many bins, as in the authors' own module. A bin expires as a
-/// whole, so a sample counts for three quarters of a period to a full one.
+/// The sampling period is divided into this many bins, as in the authors' own module. A bin expires as a whole, so a
+/// sample counts for between three quarters of a period and a full one.
 const BINS: usize = 4;
 const BINS_NS: u64 = BINS as u64;
 /// The sampling period is three round trips, but at least a second (RFC 7661 §4.5.1).
 const MINIMUM_PERIOD_NS: u64 = 1_000_000_000;
 
-/// Value of pipeACK once all samples have expired although there have been some.
+/// Value of pipeACK once all its samples have expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expired {
-    /// Nothing is known to have been in use: the window is not validated.
+    /// Zero bytes are known to be in use: the window is not validated.
     Zero,
     /// As on a new connection: the window counts as validated (ngtcp2).
     Undefined,
-    /// The last sample goes on (the authors' Linux module).
+    /// The last sample is kept (the authors' Linux module).
     Last,
 }
 
@@ -26,21 +26,19 @@ pub(crate) enum Expired {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PipeAck {
     expired: Expired,
-    /// Largest sample of each bin, newest bin first; [`NONE`] where there was none.
+    /// Largest sample of each bin, newest bin first; [`NONE`] if it has none.
     bins: [u32; BINS],
     /// Beginning of the newest bin.
     newest: Timestamp,
     /// Newest sample, or [`NONE`].
     last: u32,
-    /// Acknowledged in the round trip that is going on; [`NONE`] until one begins.
+    /// Bytes acknowledged in the current round trip; [`NONE`] until one begins.
     round: u32,
-    /// Time at which that last grew: a sample belongs to this moment, and not to the end of a pause that
-    /// follows it.
+    /// Time when `round` last grew. A sample belongs to this time, not to the end of a following pause.
     round_acked: Timestamp,
 }
 
-/// No sample. Samples are 32 bits wide, to keep a connection's state small, and end one below: no window is
-/// larger.
+/// No sample. Samples have 32 bits, to keep a connection's state small, and are less than this: no window is larger.
 const NONE: u32 = u32::MAX;
 
 fn known(sample: u32) -> Option<u64> {
@@ -72,7 +70,7 @@ impl PipeAck {
     /// Number of bins that have passed since the newest began.
     fn passed(&self, now: Timestamp, period_ns: u64) -> usize {
         let (age, width) = (now.nanos_since(self.newest), period_ns / BINS_NS);
-        // Nearly always; a division costs as much as the rest of the part.
+        // True for nearly every call; a division costs as much as the rest of this component.
         if age < width {
             return 0;
         }
@@ -98,7 +96,7 @@ impl PipeAck {
         self.last = bytes;
     }
 
-    /// Takes an ACK batch; the first of a new round trip makes a sample of the one before.
+    /// Takes an ACK batch; the first batch of a new round trip completes the previous one's sample.
     pub(super) fn on_batch(&mut self, batch: &Batch, period_ns: u64) {
         if batch.new_round {
             if let Some(bytes) = known(self.round) {
@@ -123,13 +121,12 @@ impl PipeAck {
         })
     }
 
-    /// Returns true if a sampling period has passed since the last acknowledgement of a round trip that was
-    /// never completed.
+    /// Returns true if a sampling period has passed since the last acknowledgement of an incomplete round trip.
     fn broke_off(&self, now: Timestamp, period_ns: u64) -> bool {
         known(self.round).is_some_and(|bytes| bytes > 0) && now.nanos_since(self.round_acked) >= period_ns
     }
 
-    /// Undefined again, until the next complete sample.
+    /// Makes pipeACK undefined until the next complete sample.
     pub(super) const fn forget(&mut self) {
         *self = Self::new(self.expired);
     }
@@ -173,8 +170,8 @@ mod tests {
         );
     }
 
-    // RFC 7661 leaves open what an idle sender's pipeACK is: ngtcp2 makes it undefined, the authors' module
-    // keeps the last.
+    // RFC 7661 does not define an idle sender's pipeACK: ngtcp2 makes it undefined, the authors' module keeps the last
+    // value.
     #[rstest]
     #[case(Expired::Zero, Some(0))]
     #[case(Expired::Undefined, None)]

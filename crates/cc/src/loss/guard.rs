@@ -1,9 +1,9 @@
-//! `guard`: a ceiling that answers congestive loss on behalf of an algorithm that does not.
+//! `guard`: a ceiling that answers congestive loss for algorithms that do not.
 //!
-//! CCP and CCPD ignore loss. RFC 9002 §7 asks every controller to live up to RFC 8085 §3.1, and the pure
-//! algorithm does not: with twelve CCP flows on a link with a buffer of one bandwidth-delay product two
-//! packets in three are lost. The guard leaves random loss unanswered, so that an algorithm keeps what it is
-//! good at, and answers loss that a full queue explains.
+//! CCP and CCPD ignore loss. RFC 9002 §7 requires every controller to follow RFC 8085 §3.1, and the pure algorithm does
+//! not: twelve CCP flows on a link with a buffer of one bandwidth-delay product lose two packets in three. The guard
+//! leaves random loss unanswered, so that an algorithm keeps its strengths, and answers loss that a full queue
+//! explains.
 
 use crate::Timestamp;
 use crate::algorithm::cubic::{ALPHA, BETA, C, FAST_CONVERGENCE, MAX_TARGET};
@@ -13,20 +13,20 @@ use crate::state::{Batch, Core, MINIMUM_RTO_NS, float, floor_bytes};
 
 use super::LossPolicy;
 
-/// Packets that a loss share must be made of.
+/// Least number of packets for a loss share.
 const MIN_PACKETS: u64 = 8;
-/// A loss average above 10 % is congestive whatever the queue; in fractions of [`WHOLE`].
+/// A loss average above 10 % is congestive whatever the queue length; in fractions of [`WHOLE`].
 const TOLERATED: u32 = WHOLE / 10;
-/// A loss average above 2 % at queues shorter than the longest refutes that length; in fractions of [`WHOLE`]. Above
-/// the residual loss of a radio link, and far below what a controller that knows the length leaves. Where the loss
-/// average alone decides, it is also what a path may lose under a ceiling.
+/// A loss average above 2 %, at queues shorter than the longest, refutes that length; in fractions of [`WHOLE`]. It
+/// exceeds the residual loss of a radio link, and is far below the loss of a controller that knows the length. Where
+/// the loss average alone decides, it is also the tolerated loss under a ceiling.
 const REFUTING: u32 = WHOLE / 50;
 /// A loss share of 1.
 const WHOLE: u32 = 1 << 16;
 /// Lower bound of the ceiling.
 const MIN_PACKETS_IN_FLIGHT: u64 = 4;
 
-/// Returns true if the queue is at least three quarters as long as it ever was, given that there ever was one
+/// Returns true if the queue is at least three quarters as long as its maximum, provided that there ever was a queue
 /// (largest RTT more than 1.05 times the smallest).
 fn queue_is_full(rtt: &Rtt) -> bool {
     let latest = rtt.latest_ns().unwrap_or(0);
@@ -39,30 +39,30 @@ fn queue_is_full(rtt: &Rtt) -> bool {
 
 /// Answers congestive loss by an upper bound of the window. Sizes are bytes.
 ///
-/// A loss is *congestive* if the [queue is full](queue_is_full), or if the loss average (a quarter of each round trip's
-/// share of bytes that were lost although the queue was not full, rounds joined until they are 8 packets) exceeds 10 %.
-/// ECN-CE always is. The first congestive loss of a round sets the ceiling to 0.7 of what was in flight, at least four
-/// packets, and never raises it; after each round without one it rises [as CUBIC's window does](Ceiling). It goes when
-/// it exceeds twice the algorithm's window.
+/// A loss is *congestive* if the [queue is full](queue_is_full), or if the loss average exceeds 10 %; ECN-CE always is.
+/// The loss average moves by a quarter per round trip towards the share of bytes lost while the queue was not full;
+/// rounds with fewer than 8 packets are merged. The first congestive loss of a round sets the ceiling to 0.7 of the
+/// flight, at least four packets, and never raises it. After each round without such a loss, the ceiling rises [as
+/// CUBIC's window does](Ceiling). It is removed when it exceeds twice the algorithm's window.
 ///
-/// For [`copa`](crate::standalone), which answers a full queue itself, the loss average alone decides: above 10 %, and
+/// For [`copa`](crate::standalone), which answers a full queue itself, the loss average alone decides: above 10 %, or
 /// above 2 % while there is a ceiling.
 ///
-/// Persistent congestion lifts it: the algorithm then starts again from the minimum window.
+/// Persistent congestion removes it: the algorithm then starts again from the minimum window.
 ///
-/// What is full depends on the largest RTT, and so does the window of the algorithms that need a guard. It is corrected
-/// where the path itself contradicts it. After a silence of more than an RTO with data in flight it is that of before
-/// the silence: an RTT of a path that stood still is no queue. While the loss average exceeds 2 % it is that of the
-/// present round trip: a queue that overflows shows its length. Without either, it is the connection's. So is the
-/// smallest RTT corrected, when the [floor has risen](RisenFloor).
+/// The largest RTT defines a full queue, and also the window of the algorithms that need a guard. The guard corrects it
+/// where the path contradicts it. After a silence of more than an RTO with data in flight, it is restored to its value
+/// before the silence: an RTT sampled across an outage does not indicate queueing. While the loss average exceeds 2 %,
+/// it is that of the present round trip: a queue that overflows shows its length. Otherwise it is the connection's. The
+/// smallest RTT is corrected, too, when the [floor has risen](RisenFloor).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LossGuard {
     ceiling: Option<Ceiling>,
-    /// Plateau of the last ceiling (`W_max` of RFC 9438), which outlives it for fast convergence.
+    /// Plateau of the last ceiling (`W_max` of RFC 9438), kept for fast convergence.
     plateau: f64,
-    /// In flight before the last ACK frame.
+    /// Bytes in flight before the last ACK frame.
     prior_in_flight: u64,
-    /// Packets that left up to this moment belong to the last congestive loss.
+    /// Packets that left up to this time belong to the last congestive loss.
     cut_at: Option<Timestamp>,
     round_start: Timestamp,
     round_was_cut: bool,
@@ -76,18 +76,18 @@ pub(crate) struct LossGuard {
     average: u32,
     silence: Silence,
     floor: RisenFloor,
-    /// The queue's length does not make a loss congestive.
+    /// Ignores the queue's length when deciding if a loss is congestive.
     ignores_queue: bool,
 }
 
-/// The upper bound of the window after congestive loss: CUBIC's window (RFC 9438 §4), so that a guarded flow comes back
-/// as fast as a CUBIC flow that met the same loss, and no faster. Evaluated once per round trip.
+/// The upper bound of the window after congestive loss: CUBIC's window (RFC 9438 §4), so that a guarded flow recovers
+/// exactly as fast as a CUBIC flow after the same loss. Evaluated once per round trip.
 #[derive(Clone, Copy, Debug)]
 struct Ceiling {
     bytes: u64,
     /// Beginning of the epoch.
     began: Timestamp,
-    /// Plateau of the curve, bytes, and the time from the epoch's beginning to it, s.
+    /// Plateau of the curve in bytes, and the time from the epoch's beginning to it in s.
     plateau: f64,
     k: f64,
     /// Bytes that were in flight at the loss.
@@ -97,7 +97,7 @@ struct Ceiling {
 }
 
 impl Ceiling {
-    /// The ceiling after a loss at `now`, which reduced `prior` bytes in flight to `bytes`, with a plateau at `prior`.
+    /// The ceiling after a loss at `now` that reduced `prior` bytes in flight to `bytes`, with a plateau at `prior`.
     fn new(now: Timestamp, prior: u64, bytes: u64) -> Self {
         Self {
             bytes,
@@ -109,7 +109,7 @@ impl Ceiling {
         }
     }
 
-    /// The same with another plateau, which it reaches after K (RFC 9438 §4.2, figure 2).
+    /// The same with another plateau, reached after K (RFC 9438 §4.2, figure 2).
     fn with_plateau(mut self, plateau: f64, mtu: u64) -> Self {
         let segments = (plateau - float(self.bytes)).max(0.0) / float(mtu);
         self.plateau = plateau.max(float(self.bytes));
@@ -130,10 +130,10 @@ impl Ceiling {
     }
 }
 
-/// A path that stood still: no ACK frame for longer than an RTO, with data in flight.
+/// A path that stopped: no ACK frame for longer than an RTO, with data in flight.
 #[derive(Clone, Copy, Debug, Default)]
 struct Silence {
-    /// Arrival of the last ACK frame, and what it left in flight.
+    /// Arrival of the last ACK frame, and the flight after it.
     last: Timestamp,
     in_flight: u64,
     /// RTO and largest RTT as of that frame, ns.
@@ -144,7 +144,7 @@ struct Silence {
 }
 
 impl Silence {
-    /// Takes an ACK frame. Undoes what a silence did to the largest RTT once a packet arrives that left after it.
+    /// Takes an ACK frame. Once a packet that left after a silence arrives, restores the largest RTT from before it.
     fn on_batch(&mut self, core: &mut Core, batch: &Batch) {
         let silent_ns = batch.now.nanos_since(self.last);
         let stood_still =
@@ -170,7 +170,7 @@ fn least(core: &Core) -> u64 {
 }
 
 impl LossGuard {
-    /// A guard whose loss average alone decides.
+    /// A guard that uses only the loss average.
     pub(crate) fn by_average() -> Self {
         Self {
             ignores_queue: true,
@@ -262,7 +262,7 @@ impl LossPolicy for LossGuard {
         }
     }
 
-    /// Lifts a ceiling of more than twice the window.
+    /// Removes a ceiling of more than twice the window.
     fn limit(&mut self, core: &Core, window: u64) -> u64 {
         // The MTU, and with it the lower bound, may have grown.
         let least = least(core);

@@ -1,4 +1,4 @@
-//! The choice of congestive losses, and the course of the ceiling.
+//! The classification of congestive losses, and the course of the ceiling.
 
 use proptest::prelude::*;
 use rstest::rstest;
@@ -7,7 +7,7 @@ use super::*;
 use crate::Bytes;
 use crate::tests::{MTU, at};
 
-/// RTTs in ms, the smallest being 100 ms: the latest and, if one counts, the largest.
+/// RTTs in ms; the smallest is 100 ms: the latest and, if one counts, the largest.
 #[derive(Clone, Copy)]
 struct Rtts {
     latest: u64,
@@ -26,7 +26,7 @@ const FULL: Rtts = Rtts {
 fn core(rtts: Rtts) -> Core {
     let mut core = Core::sample(300_000, 100, 100);
     core.rtt = Rtt::default();
-    // A packet that is acknowledged alone does not count for the largest.
+    // A packet acknowledged alone does not count for the largest.
     core.rtt.on_batch(at(1_100), at(1_000), 1);
     if let Some(max) = rtts.max {
         core.rtt.on_batch(at(2_000 + max), at(2_000), 2);
@@ -251,7 +251,7 @@ fn the_ceiling_stays_above_four_packets_of_a_larger_mtu() {
     assert_eq!(guard.limit(&core, 50_000), 36_000);
 }
 
-/// One round trip of 100 packets at these RTTs, of which `lost` are lost; `core` has seen nothing larger than 1 s.
+/// One round trip of 100 packets with `lost` losses at these RTTs; the largest RTT in `core` is 1 s.
 fn round_with_loss(guard: &mut LossGuard, core: &mut Core, now: u64, lost: u64) {
     core.rtt.on_batch(at(now), at(now - 200), 2);
     for _ in 0..lost {
@@ -282,7 +282,7 @@ fn after_a_longer_queue(lost: u64) -> (LossGuard, Core) {
     (guard, core)
 }
 
-// A queue of 100 ms that loses 9 % overflows, whatever longer one there was before.
+// A queue of 100 ms that loses 9 % overflows, even if an earlier queue was longer.
 #[test]
 fn losses_refute_a_largest_rtt_that_the_path_no_longer_has() {
     let (guard, core) = after_a_longer_queue(9);
@@ -297,7 +297,7 @@ fn few_losses_leave_the_largest_rtt_as_it_is() {
     assert_eq!(ceiling(&guard), None);
 }
 
-// 3 s without an ACK frame while 50,000 B are in flight; what left before it ends arrives with RTTs of 3 s.
+// 3 s without an ACK frame while 50,000 B are in flight; packets sent before it ends have RTTs of 3 s.
 #[test]
 fn an_rtt_of_a_path_that_stood_still_is_no_queue() {
     let mut core = core(EMPTY);

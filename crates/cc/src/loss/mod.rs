@@ -1,9 +1,8 @@
-//! Loss policies: what a loss does to an algorithm that holds on it (`Algorithm::on_congestion` returned
-//! `None`).
+//! Loss policies: the effect of a loss on an algorithm that holds on it (`Algorithm::on_congestion` returned `None`).
 //!
-//! A new one is a file here that implements [`LossPolicy`] and gives an `entry()`; below it needs its
-//! `mod` line, a variant of [`AnyLossPolicy`] and a row of [`entries`]. An algorithm that answers losses
-//! itself takes no other than `standard`.
+//! To add one, write a file here that implements [`LossPolicy`] and has an `entry()`; below, add its `mod` line, a
+//! variant of [`AnyLossPolicy`] and a row of [`entries`]. An algorithm that answers losses itself accepts only
+//! `standard`.
 
 mod guard;
 
@@ -19,7 +18,7 @@ pub(crate) trait LossPolicy {
     /// of the RTT.
     fn on_batch(&mut self, _core: &mut Core, _batch: &Batch) {}
 
-    /// A congestion event, of a new recovery or not, after the algorithm. `core.in_flight` still contains the
+    /// A congestion event, of a new recovery or not; the algorithm has received it. `core.in_flight` still contains the
     /// lost bytes.
     fn on_congestion(&mut self, _core: &Core, _event: &Congestion) {}
 
@@ -29,7 +28,7 @@ pub(crate) trait LossPolicy {
     }
 }
 
-/// A guard on the heap: nearly no controller has one.
+/// On the heap, because few controllers have a guard.
 type Guard = Box<LossGuard>;
 
 dispatch! {
@@ -39,7 +38,7 @@ dispatch! {
     fn limit(&mut self, core: &Core, window: u64) -> u64;
 }
 
-/// Leaves the answer to the algorithm, which may have none, as in the papers.
+/// Leaves the answer to the algorithm; in the papers it may have none.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Standard;
 

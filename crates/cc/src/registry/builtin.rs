@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{Alias, Entry, Registry};
 use crate::{algorithm, ceiling, idle, loss, shaper, standalone, startup};
 
-/// Algorithms first, then controllers without components, then the components by key; the first component of a key is
-/// its default.
+/// Algorithms first, then controllers without components, then the components by key; a key's first component is its
+/// default.
 fn entries() -> Vec<Entry> {
     [
         algorithm::entries(),

@@ -1,11 +1,11 @@
-//! [`SpecError`]: what is wrong with a spec, and what would be right.
+//! [`SpecError`]: the mistake in a spec, and how to correct it.
 
 use thiserror::Error;
 
 use super::Key;
 use super::suggest::nearest;
 
-/// A text that names no controller.
+/// A text that is not a valid spec.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SpecError {
@@ -30,7 +30,7 @@ pub enum SpecError {
     Unknown {
         /// `controller`, `key` or `component`.
         kind: &'static str,
-        /// The name as given, a component's behind its key.
+        /// The name as given; for a component, with its key in front.
         name: String,
         /// The nearest name that exists.
         suggestion: Option<&'static str>,
@@ -42,10 +42,10 @@ pub enum SpecError {
     NoKey {
         /// The part of the spec.
         text: String,
-        /// The same behind its key, or the form of components.
+        /// The allowed names, with the key in front; or the form of components.
         expected: String,
     },
-    /// A key was given twice, or once although an alias sets it.
+    /// A key was given twice, or once although an alias already sets it.
     #[error("`{key}=` is given twice{}", set_by(alias.as_deref()))]
     KeyTwice {
         /// The key as given.
@@ -78,7 +78,7 @@ pub enum SpecError {
     TooManyArguments {
         /// The controller or component.
         of: String,
-        /// The first that is too many.
+        /// The first surplus value.
         value: String,
         /// The parameters that exist, in words.
         allowed: String,
@@ -88,10 +88,10 @@ pub enum SpecError {
     BadArgument {
         /// The controller or component.
         of: String,
-        /// The mistake and what would be right, in words.
+        /// The mistake and its correction, in words.
         problem: String,
     },
-    /// A component does not go with the algorithm.
+    /// A component is incompatible with the algorithm.
     #[error("`{spec}` is refused: {reason}")]
     Refused {
         /// The spec in full.
@@ -102,7 +102,7 @@ pub enum SpecError {
 }
 
 impl SpecError {
-    /// `name`, which a component has behind `key`, is none of `names`.
+    /// `name` is not in `names`; for a component, `key` is the text in front of it.
     pub(super) fn unknown(kind: &'static str, key: &str, name: &str, names: &[&'static str]) -> Self {
         Self::Unknown {
             kind,
@@ -112,7 +112,7 @@ impl SpecError {
         }
     }
 
-    /// The same error where `names`, too, are names of controllers: those that the caller resolves itself.
+    /// The same error if `names` are valid controllers, too: the caller resolves them itself.
     #[must_use]
     pub fn with_controllers(mut self, names: &[&'static str]) -> Self {
         if let Self::Unknown {

@@ -26,8 +26,8 @@ pub use spec::ControllerSpec;
 pub struct Alias {
     /// The name in specs.
     pub name: &'static str,
-    /// The spec that it stands for. Further components may be added to it; arguments of the alias go to the
-    /// components that it names, then to its algorithm, in their documented order.
+    /// The spec that it stands for. A spec may add further components. The alias's arguments go to the components in
+    /// the expansion, then to its algorithm, in their documented order.
     pub expansion: &'static str,
     /// One line for listings.
     pub summary: &'static str,
@@ -36,7 +36,7 @@ pub struct Alias {
 }
 
 impl Alias {
-    /// `name` for `expansion`, which [`Registry::register_alias`] checks.
+    /// `name` for `expansion`; [`Registry::register_alias`] checks it.
     pub const fn new(
         name: &'static str,
         expansion: &'static str,
@@ -56,10 +56,10 @@ impl Alias {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RegisterError {
-    /// Something of the same kind has the name already.
+    /// Another entry of the same kind already has this name.
     #[error("the name `{0}` is already registered")]
     NameTaken(&'static str),
-    /// The name could be mistaken for the grammar around it.
+    /// The name conflicts with the grammar of specs.
     #[error("invalid name `{0}`: use lower case letters, digits, `-` and `_`, beginning with a letter")]
     BadName(&'static str),
     /// A default value lies outside its own range, or two parameters share a name.
@@ -70,10 +70,10 @@ pub enum RegisterError {
         /// The mistake in words.
         problem: String,
     },
-    /// The process has an installed registry already.
+    /// The process already has an installed registry.
     #[error("a registry was installed before: register everything in one, and install it once")]
     Installed,
-    /// The alias stands for no valid spec.
+    /// The alias's expansion is not a valid spec.
     #[error("the expansion of the alias `{alias}` is invalid: {error}")]
     BadExpansion {
         /// Name of the alias.
@@ -94,20 +94,19 @@ static BUILTIN: LazyLock<Registry> = LazyLock::new(builtin::registry);
 static INSTALLED: OnceLock<Registry> = OnceLock::new();
 
 impl Registry {
-    /// This crate's own controllers, components and aliases, to be extended with
-    /// [`register`](Self::register).
+    /// This crate's own controllers, components and aliases; [`register`](Self::register) adds more.
     pub fn builtin() -> Self {
         BUILTIN.clone()
     }
 
-    /// The registry in which the process looks up the specs that it reads: the one that was
-    /// [installed](Self::install), or else [`builtin`](Self::builtin).
+    /// The process's registry for parsing specs: the [installed](Self::install) one, or else
+    /// [`builtin`](Self::builtin).
     pub fn installed() -> &'static Self {
         INSTALLED.get().unwrap_or(&BUILTIN)
     }
 
-    /// Makes this the registry in which the process looks up specs: options, config files and scenarios may name what
-    /// it has. Call it once, before the first spec is read.
+    /// Makes this the process's registry for parsing specs, so that options, config files and scenarios accept its
+    /// names. Call it once, before the first spec is read.
     ///
     /// ```
     /// use playrate_cc::registry::{Alias, Registry};
@@ -122,7 +121,7 @@ impl Registry {
     /// ```
     ///
     /// # Errors
-    /// If a registry was installed before; that one stays.
+    /// If a registry was installed before; that one is kept.
     pub fn install(self) -> Result<(), RegisterError> {
         INSTALLED.set(self).map_err(|_| RegisterError::Installed)
     }
@@ -159,12 +158,12 @@ impl Registry {
         self.entries.iter().map(Arc::as_ref)
     }
 
-    /// The algorithms and complete controllers, which a spec begins with.
+    /// The algorithms and complete controllers: the names that begin a spec.
     pub fn controllers(&self) -> impl Iterator<Item = &Entry> {
         self.entries().filter(|entry| entry.key().is_none())
     }
 
-    /// The components that may stand behind `key=`.
+    /// The components for `key=`.
     pub fn components(&self, key: Key) -> impl Iterator<Item = &Entry> {
         self.entries().filter(move |entry| entry.key() == Some(key))
     }
@@ -174,7 +173,7 @@ impl Registry {
         self.aliases.iter()
     }
 
-    /// The component behind `key`, or with `None` the algorithm or complete controller, of this name.
+    /// The component for `key` with this name; if `key` is `None`, the algorithm or complete controller.
     pub(crate) fn find(&self, key: Option<Key>, name: &str) -> Option<&Arc<Entry>> {
         self.entries
             .iter()

@@ -26,7 +26,7 @@ fn split_outside(text: &str, separator: char) -> impl Iterator<Item = &str> {
     })
 }
 
-/// `name(arguments)`, read but not yet understood.
+/// `name(arguments)`, parsed but not resolved.
 struct Term<'a> {
     name: &'a str,
     /// Name, if given, and value.
@@ -57,7 +57,7 @@ impl<'a> Term<'a> {
 }
 
 impl Registry {
-    /// Reads a spec. Each mistake has an error of its own, which says what would be right.
+    /// Parses a spec. Each mistake has its own error, which says how to correct it.
     pub fn parse(&self, text: &str) -> Result<ControllerSpec, SpecError> {
         complete(self, read(self, text)?)
     }
@@ -73,8 +73,8 @@ impl FromStr for ControllerSpec {
 }
 
 impl ControllerSpec {
-    /// The same controller with another value of the parameter `name`: of the algorithm or, if it has none of that
-    /// name, of the first component that declares it.
+    /// The same controller with another value of the parameter `name`: the algorithm's or, if it has none of that name,
+    /// that of the first component that declares it.
     ///
     /// ```
     /// use playrate_cc::ControllerSpec;
@@ -93,8 +93,8 @@ impl ControllerSpec {
         Ok(spec)
     }
 
-    /// The same controller with `component`, such as `hystartpp` or `cwv(forget_ssthresh=on)`, behind `key` in place of
-    /// the one that it has. Components are those of [`Registry::installed`].
+    /// The same controller with `component`, such as `hystartpp` or `cwv(forget_ssthresh=on)`, as its component for
+    /// `key`. Components are those of [`Registry::installed`].
     ///
     /// ```
     /// use playrate_cc::ControllerSpec;
@@ -107,7 +107,8 @@ impl ControllerSpec {
     /// ```
     ///
     /// # Errors
-    /// If the controller takes no components, or `component` is unknown, malformed or does not go with the algorithm.
+    /// If the controller takes no components, or if `component` is unknown, malformed or incompatible with the
+    /// algorithm.
     pub fn with_component(&self, key: Key, component: &str) -> Result<Self, SpecError> {
         let registry = Registry::installed();
         let (algorithm, piece) = (self.algorithm(), format!("{key}={component}"));
@@ -118,7 +119,7 @@ impl ControllerSpec {
     }
 }
 
-/// Reads `text` into a spec that has only the components which `text` names.
+/// Reads `text` into a spec that contains only the components named in `text`.
 fn read(registry: &Registry, text: &str) -> Result<ControllerSpec, SpecError> {
     let mut pieces = split_outside(text, '+').map(str::trim);
     let empty = |place| SpecError::Empty {
@@ -136,7 +137,7 @@ fn read(registry: &Registry, text: &str) -> Result<ControllerSpec, SpecError> {
                 SpecError::unknown("controller", "", head.name, &registry.controller_names())
             })?),
         };
-    // Those of an alias go to its components first.
+    // An alias's arguments go to its components first.
     let takers = spec.components.values_mut().chain([&mut spec.algorithm]);
     assign(head.name, &head.arguments, takers.collect())?;
     let by_alias: Vec<Key> = spec.components.keys().copied().collect();
@@ -153,7 +154,7 @@ fn read(registry: &Registry, text: &str) -> Result<ControllerSpec, SpecError> {
     Ok(spec)
 }
 
-/// Fills in the default components and checks that all fit together.
+/// Adds the default components and checks that all are compatible.
 fn complete(registry: &Registry, mut spec: ControllerSpec) -> Result<ControllerSpec, SpecError> {
     let algorithm = Arc::clone(&spec.algorithm.entry);
     if !algorithm.takes_components() {
@@ -177,7 +178,7 @@ fn complete(registry: &Registry, mut spec: ControllerSpec) -> Result<ControllerS
     }
 }
 
-/// Reads `KEY=COMPONENT` behind `algorithm`, which the spec calls `of`.
+/// Reads `KEY=COMPONENT` behind `algorithm`; the spec writes the algorithm as `of`.
 fn read_component(
     registry: &Registry,
     of: &str,
@@ -225,7 +226,7 @@ fn find_component<'a>(registry: &'a Registry, key: Key, name: &str) -> Result<&'
     })
 }
 
-/// Gives arguments to the parameters of `takers`, in order. A name that several declare is that of the first.
+/// Assigns arguments to the parameters of `takers`, in order. If several declare a name, the first one gets it.
 fn assign(
     of: &str,
     arguments: &[(Option<&str>, &str)],

@@ -1,4 +1,4 @@
-//! [`ControllerSpec`]: which controller, written as text.
+//! [`ControllerSpec`]: a controller written as text.
 //!
 //! `ALGORITHM[(args)][+KEY=COMPONENT[(args)]]…` with KEY one of `start`, `shape`, `idle`, `loss`, `ceiling`,
 //! each at most once. Arguments are `name=value`, or values in their documented order.
@@ -15,9 +15,8 @@ use crate::{CongestionController, Path, VideoKnowledge};
 
 /// A controller with its components and their arguments: a recipe that builds any number of controllers.
 ///
-/// Its text form is canonical: aliases are expanded, and components and arguments that have their default
-/// value are left out. Reading that text gives an equal spec, and equal specs build controllers that behave
-/// alike.
+/// Its text form is canonical: aliases are expanded, and default components and arguments are left out. Parsing that
+/// text gives an equal spec, and equal specs build controllers that behave alike.
 ///
 /// ```
 /// use playrate_cc::ControllerSpec;
@@ -53,7 +52,7 @@ impl ControllerSpec {
         Box::new(Composed::new(path, components, known))
     }
 
-    /// The algorithm, or the whole controller, that the spec begins with.
+    /// The algorithm or complete controller at the beginning of the spec.
     pub fn algorithm(&self) -> &Entry {
         &self.algorithm.entry
     }
@@ -69,18 +68,18 @@ impl ControllerSpec {
         Some((&chosen.entry, &chosen.arguments))
     }
 
-    /// Returns true if algorithm and components grow the window by acknowledged bytes only, never outright.
+    /// Returns true if algorithm and components grow the window by acknowledged bytes only, and never set it directly.
     pub fn is_window_based(&self) -> bool {
         !self.chosen().any(|chosen| chosen.entry.is_absolute())
     }
 
-    /// Returns true if the window may grow while it is not used in full (`growth=ratelimited`), up to what
-    /// draft-ietf-ccwg-ratelimited-increase allows.
+    /// Returns true if the window may grow while it is not used in full (`growth=ratelimited`), within the bound of
+    /// draft-ietf-ccwg-ratelimited-increase.
     pub fn grows_while_limited(&self) -> bool {
         Growth::from_arguments(&self.algorithm.arguments).is_rate_limited()
     }
 
-    /// An algorithm without components, which are still to be filled in.
+    /// An algorithm without components; the caller adds them.
     pub(super) fn bare(algorithm: &Arc<Entry>) -> Self {
         Self {
             algorithm: Chosen::by_default(algorithm),

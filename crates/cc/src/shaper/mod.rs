@@ -1,9 +1,8 @@
-//! Shapers: what of an algorithm's window is published, given what is known of the video.
+//! Shapers: change the published window by what is known of the video.
 //!
-//! The algorithm goes on working with its own window; a shaper only changes the one that the transport
-//! receives. A new one is a file here that implements [`Shaper`] and gives an `entry()`; below it needs
-//! its `mod` line, a variant of [`AnyShaper`] and a row of [`entries`]. One that lacks a fact of the video
-//! returns the window as it is.
+//! The algorithm continues with its own window; a shaper only changes the one that the transport receives. To add one,
+//! write a file here that implements [`Shaper`] and has an `entry()`; below, add its `mod` line, a variant of
+//! [`AnyShaper`] and a row of [`entries`]. A shaper that lacks a fact of the video returns the window unchanged.
 
 mod video;
 
@@ -23,8 +22,8 @@ pub(crate) trait Shaper {
         false
     }
 
-    /// The window to publish, bytes, from `core.window()`. Called after every event in congestion avoidance and, where
-    /// it [acts there](Self::acts_in_recovery), in recovery: the papers shape in no other phase. The caller keeps the
+    /// The window to publish, bytes, from `core.window()`. Called after every event in congestion avoidance and, if it
+    /// [acts there](Self::acts_in_recovery), in recovery: the papers shape in no other phase. The caller keeps the
     /// result within its bounds.
     fn shape(&self, core: &Core) -> u64 {
         core.window()

@@ -8,14 +8,14 @@ use crate::state::{Core, floor_bytes};
 use super::{AnyShaper, Shaper};
 use crate::Facts;
 
-/// RTT that the rate is multiplied with.
+/// RTT used as the rate's factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FloorRtt {
-    /// The newest sample ("at current packet rtt experienced"): the floor rises with the queue that it makes.
+    /// The newest sample ("at current packet rtt experienced"): the floor rises with its own queue.
     Latest,
     /// The smoothed RTT of the path.
     Smoothed,
-    /// Smallest of the connection: the floor never queues on its own account.
+    /// The connection's smallest RTT: the floor itself never causes a queue.
     Min,
 }
 
@@ -41,8 +41,8 @@ impl Shaper for RateFloor {
         Needs::knowledge(Facts::AVERAGE_RATE)
     }
 
-    /// A floor that gave way to every loss would be none: the papers' algorithms have no recovery, others are in it
-    /// after each loss.
+    /// A floor that yielded to every loss would be useless: the papers' algorithms have no recovery, and others enter
+    /// it after each loss.
     fn acts_in_recovery(&self) -> bool {
         true
     }
@@ -71,8 +71,8 @@ impl Shaper for PlayoutBuffer {
         Needs::knowledge(Facts::PLAYOUT_BUFFER)
     }
 
-    /// w + POB/r, bytes (Cavendish et al. 2015 eq. (5)). A reported buffer does not count: it would let a
-    /// player choose its window.
+    /// w + POB/r, bytes (Cavendish et al. 2015 eq. (5)). A reported buffer does not count: otherwise a player could
+    /// choose its window.
     fn shape(&self, core: &Core) -> u64 {
         let extra = core
             .known
@@ -106,9 +106,9 @@ fn only_if_it_need_not_yield(algorithm: Traits) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// On a path that cannot hold the added window every round trip would lose packets whatever the algorithm
-/// does: over a queue of one bandwidth-delay product CUBIC lost a fifth of its packets and a third of the
-/// link. The loss guard bounds the sum instead.
+/// If the path cannot hold the added window, every round trip would lose packets whatever the algorithm does: with a
+/// queue of one bandwidth-delay product, CUBIC lost a fifth of its packets and a third of the link's capacity. The loss
+/// guard bounds the sum instead.
 fn only_if_it_holds(algorithm: Traits) -> Result<(), &'static str> {
     if algorithm.delay_based {
         return Err(

@@ -1,8 +1,8 @@
 //! Controllers that are not composed of components, because one model governs the whole life of the connection.
 //!
-//! A new one is a file or folder here that implements [`CongestionController`](crate::CongestionController) and gives
-//! an `entry()`; below it needs its `mod` line and a row of [`entries`]. It has no startup component, shaper, idle
-//! policy, loss policy or ceiling: what they do is part of its model.
+//! To add one, write a file or folder here that implements [`CongestionController`](crate::CongestionController) and
+//! has an `entry()`; below, add its `mod` line and a row of [`entries`]. It has no startup component, shaper, idle
+//! policy, loss policy or ceiling: its model does their work.
 
 mod bbr;
 mod copa;

@@ -1,4 +1,4 @@
-//! `hystart`: HyStart as Linux has had it for CUBIC since 2.6.29, which leaves slow start at once.
+//! `hystart`: HyStart as in Linux since 2.6.29 for CUBIC; it leaves slow start immediately.
 
 use core::time::Duration;
 
@@ -11,38 +11,38 @@ use crate::{Phase, Reason, Timestamp};
 
 use super::{AnyStartup, Startup, standard};
 
-// Ha and Rhee, "Taming the elephants: new TCP slow start", Computer Networks 55(9), 2011. The values are those
-// of net/ipv4/tcp_cubic.c of Linux 3.6, which 2.6.39 brought.
-/// Windows below this many packets are left alone: `hystart_low_window`.
+// Ha and Rhee, "Taming the elephants: new TCP slow start", Computer Networks 55(9), 2011. The values are those of
+// net/ipv4/tcp_cubic.c of Linux 3.6, introduced in 2.6.39.
+/// HyStart ignores windows below this many packets: `hystart_low_window`.
 const LOW_WINDOW: u64 = 16;
-/// A train that ends slow start lasts longer than this fraction of the smallest RTT (`delay_min >> 4` as
-/// milliseconds, `delay_min` being in eighths of one).
+/// A train that ends slow start lasts longer than this fraction of the smallest RTT (`delay_min >> 4` in milliseconds;
+/// `delay_min` is in eighths of one).
 const TRAIN_DIVISOR: u64 = 2;
-/// Samples whose smallest is the RTT of a round: `HYSTART_MIN_SAMPLES`.
+/// Number of samples for the RTT of a round, which is the smallest of them: `HYSTART_MIN_SAMPLES`.
 const MIN_SAMPLES: u32 = 8;
 /// Smallest rise of the RTT that counts: `HYSTART_DELAY_MIN`, 4 ms.
 const DELAY_MIN_NS: u64 = 4_000_000;
 /// Largest rise that is required: `HYSTART_DELAY_MAX`, 16 ms.
 const DELAY_MAX_NS: u64 = 16_000_000;
-/// The rise that counts is this fraction of the smallest RTT (`delay_min >> 4` as eighths of
-/// a millisecond, like `delay_min`).
+/// The rise that counts is this fraction of the smallest RTT (`delay_min >> 4` in eighths of a millisecond, like
+/// `delay_min`).
 const DELAY_DIVISOR: u64 = 16;
 
-/// HyStart. Either of two signs ends slow start, with the window as ssthresh: a train of ACK frames that began
-/// with the round and lasts longer than half of the smallest RTT, or a round whose first eight RTTs all
-/// exceed the smallest RTT of the connection by a sixteenth, within 4 and 16 ms.
+/// HyStart. Either of two signs ends slow start, with the window as ssthresh. One is a train of ACK frames that began
+/// with the round and lasts longer than half of the smallest RTT. The other is a round whose first eight RTTs all
+/// exceed the connection's smallest RTT by a sixteenth, within 4 and 16 ms.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HyStart {
     watches_train: bool,
     watches_delay: bool,
     /// ACK frames of a train follow each other within this time, ns.
     spacing_ns: u64,
-    /// A sign was found. Only a timeout has Linux look for another.
+    /// A sign was found. Linux looks for another only after a timeout.
     found: bool,
     round: Option<AckRound>,
 }
 
-/// The round that is going on. Times are nanoseconds.
+/// The current round. Times are nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct AckRound {
     start: Timestamp,
@@ -53,7 +53,7 @@ struct AckRound {
     samples: u32,
 }
 
-/// The rise of the RTT over the smallest one that ends slow start, ns.
+/// The rise of the RTT over the smallest RTT that ends slow start, ns.
 fn threshold(min_ns: u64) -> u64 {
     (min_ns / DELAY_DIVISOR).clamp(DELAY_MIN_NS, DELAY_MAX_NS)
 }
@@ -68,7 +68,7 @@ impl AckRound {
         }
     }
 
-    /// Takes an ACK frame. Returns the length of the train, ns, if it is unbroken since the round began.
+    /// Takes an ACK frame. Returns the length of the train, ns, if it has continued since the round began.
     fn train_ns(&mut self, now: Timestamp, spacing_ns: u64) -> Option<u64> {
         if now.nanos_since(self.last_ack) > spacing_ns {
             return None;
@@ -77,7 +77,7 @@ impl AckRound {
         Some(now.nanos_since(self.start))
     }
 
-    /// Takes an RTT. Returns true if the smallest of the eight before it exceeds `limit_ns`.
+    /// Takes an RTT. Returns true if the smallest of the previous eight exceeds `limit_ns`.
     fn delay_exceeds(&mut self, rtt_ns: u64, limit_ns: u64) -> bool {
         if self.samples < MIN_SAMPLES {
             self.min_ns = self.min_ns.min(rtt_ns);
@@ -100,7 +100,7 @@ impl HyStart {
         }
     }
 
-    /// `hystart_update` of Linux: the sign that this ACK frame gives.
+    /// `hystart_update` of Linux: the sign of this ACK frame, if any.
     fn sign(&mut self, core: &Core, batch: &Batch) -> Option<Reason> {
         let round = self.round.as_mut().filter(|_| !self.found)?;
         if core.window() < core.mtu().saturating_mul(LOW_WINDOW) {
@@ -126,7 +126,7 @@ impl Startup for HyStart {
         self.round = None;
     }
 
-    /// As in Linux, a frame that begins a round is judged as one of the round before it.
+    /// As in Linux, a frame that begins a round counts for the previous round.
     fn on_batch(&mut self, core: &mut Core, batch: &Batch) -> Step {
         if let Some(reason) = self.sign(core, batch) {
             self.found = true;

@@ -12,7 +12,7 @@ use super::{AnyStartup, Startup, standard};
 // growth per ACK, is infinite for a sender that paces, and quinn always does.
 /// Smallest rise of the RTT that counts: `MIN_RTT_THRESH`, 4 ms.
 const MIN_RTT_THRESH_NS: u64 = 4_000_000;
-/// Largest rise that is asked for: `MAX_RTT_THRESH`, 16 ms.
+/// Largest rise that is required: `MAX_RTT_THRESH`, 16 ms.
 const MAX_RTT_THRESH_NS: u64 = 16_000_000;
 /// The rise that counts is this fraction of the last round's RTT: `MIN_RTT_DIVISOR`.
 const MIN_RTT_DIVISOR: u64 = 8;
@@ -32,7 +32,7 @@ pub(crate) struct HyStartPp {
     css: Option<ConservativeSlowStart>,
 }
 
-/// Slow start at a quarter of its speed, while it is not yet sure that the rise was congestion.
+/// Slow start at a quarter of its speed, while it is uncertain that the rise was congestion.
 #[derive(Clone, Copy, Debug)]
 struct ConservativeSlowStart {
     baseline: u64,

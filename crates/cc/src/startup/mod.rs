@@ -1,9 +1,9 @@
-//! Startup components: slow start and its variants. They govern at the beginning of a connection, after
-//! persistent congestion and after idle; `core.phase()` says which.
+//! Startup components: slow start and its variants. They govern at the beginning of a connection, after persistent
+//! congestion and after idle; `core.phase()` distinguishes these.
 //!
-//! A new one is a file here that implements [`Startup`] and gives an `entry()`; below it needs its `mod`
-//! line, a variant of [`AnyStartup`] and a row of [`entries`]. One that lacks a fact of the video grows as
-//! [`standard`] until the fact is known.
+//! To add one, write a file here that implements [`Startup`] and has an `entry()`; below, add its `mod` line, a variant
+//! of [`AnyStartup`] and a row of [`entries`]. A component that lacks a fact of the video grows like [`standard`] until
+//! the fact is known.
 
 mod hystart;
 mod hystartpp;
@@ -36,14 +36,14 @@ pub(crate) trait Startup {
     /// burst](crate::component::Bursts::Every); `core` does not contain the burst yet.
     fn on_sent(&mut self, _core: &mut Core, _event: &Sent) {}
 
-    /// Returns true if the flight doubles in a round trip. If so, a packet whose loss shows now left when half as
+    /// Returns true if the flight doubles in a round trip. If so, a packet whose loss is detected now left when half as
     /// much was in flight.
     fn doubles(&self, _core: &Core) -> bool {
         true
     }
 
-    /// An ACK frame arrived in slow start. Sets the window, by `batch.allowance` bytes (already zero where
-    /// the sender was limited). A loss needs no answer: the algorithm reduces the window and recovery begins.
+    /// An ACK frame arrived in slow start. Sets the window, by `batch.allowance` bytes (already zero if the sender was
+    /// limited). A loss needs no answer: the algorithm reduces the window and recovery begins.
     fn on_batch(&mut self, core: &mut Core, batch: &Batch) -> Step;
 }
 

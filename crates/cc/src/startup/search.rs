@@ -1,5 +1,5 @@
-//! `search`: SEARCH ("Slow start Exit At Right Chokepoint"), which leaves slow start when what arrives no longer
-//! keeps up with what was sent.
+//! `search`: SEARCH ("Slow start Exit At Right Chokepoint"), which leaves slow start when arrivals no longer keep up
+//! with departures.
 
 use crate::component::{Bursts, Needs, Step};
 use crate::entry::{Entry, Make};
@@ -10,22 +10,22 @@ use crate::{Reason, Timestamp};
 
 use super::{AnyStartup, Startup, standard};
 
-// draft-chung-ccwg-search-09, "SEARCH 4.0"; names in capitals are the draft's. `search.rs` of neqo (Mozilla) and
-// `tcp_cubic_search.c` of the draft's authors show what it leaves open.
-/// Bins that the window is made of.
+// draft-chung-ccwg-search-09, "SEARCH 4.0"; names in capitals are the draft's. Where it leaves choices open,
+// `search.rs` of neqo (Mozilla) and `tcp_cubic_search.c` of the draft's authors make them.
+/// Number of bins in the window.
 const W: u32 = 10;
-/// Bins more, so that the window can be shifted back by an RTT that the queue has made longer: `EXTRA_BINS`.
+/// Additional bins, so that the window can be shifted back by an RTT lengthened by the queue: `EXTRA_BINS`.
 const EXTRA_BINS: u32 = 15;
-/// Places for bins: those above, and one before the first, as bins hold running totals.
+/// Places for bins: those above, and one before the first, because bins hold running totals.
 const NUM_BINS: u32 = W + EXTRA_BINS + 1;
 /// Length of a bin as a share of the first RTT, in hundredths: a window of 3.5 RTTs in ten bins.
 const BIN_PERCENT: u64 = 35;
-/// Acknowledged bytes for one byte that may leave while the queue drains: `SEARCH_DRAIN_ACKEDSEG_THRESH` of the
-/// authors' module for Linux.
+/// Acknowledged bytes per byte sent while the queue drains: `SEARCH_DRAIN_ACKEDSEG_THRESH` of the authors' module for
+/// Linux.
 const DRAIN_DIVISOR: u64 = 16;
 
-/// SEARCH. Once per bin it compares what arrived in the last window with what was sent in the window one RTT
-/// earlier. While the path has room these are equal; slow start is over when a share of it is missing.
+/// SEARCH. Once per bin it compares the bytes that arrived in the last window with those sent in the window one RTT
+/// earlier. While the path has room these are equal; when a share of them is missing, slow start ends.
 #[derive(Clone, Debug)]
 pub(crate) struct Search {
     /// The share that ends slow start: `THRESH`.
@@ -41,9 +41,9 @@ pub(crate) struct Search {
 enum Exit {
     /// The window follows the flight down to the target, and the queue drains.
     Drain,
-    /// The window is set to the target at once.
+    /// The window is set to the target immediately.
     Reset,
-    /// The window stays what it is.
+    /// The window does not change.
     Keep,
 }
 
@@ -58,9 +58,9 @@ struct Totals {
 #[derive(Clone, Debug, Default)]
 struct Bins {
     totals: [Totals; NUM_BINS as usize],
-    /// Number of the newest bin that is over, counted from zero.
+    /// Number of the newest completed bin, counted from zero.
     newest: u32,
-    /// End of the bin that goes on.
+    /// End of the current bin.
     end: Timestamp,
     /// Length of a bin; zero until the first RTT is known.
     bin_ns: u64,
@@ -71,7 +71,7 @@ struct Bins {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Drain {
     target: u64,
-    /// Acknowledged bytes for which nothing has left.
+    /// Acknowledged bytes that have not been replaced by sent ones.
     acked: u64,
 }
 
@@ -88,7 +88,7 @@ impl Bins {
         };
     }
 
-    /// Closes the bins that are over by now. Returns how many they were.
+    /// Closes the bins that have ended. Returns their number.
     fn advance(&mut self, now: Timestamp, totals: Totals) -> u64 {
         if now <= self.end {
             return 0;
@@ -125,8 +125,8 @@ impl Bins {
         self.at(last).sent.wrapping_sub(first.sent)
     }
 
-    /// Share of what was sent in the window one RTT ago that did not arrive in the window that is over now; `None` if
-    /// the bins do not reach back that far.
+    /// Missing share of the bytes sent in the window one RTT ago, as of the window that ends now; `None` if the bins do
+    /// not reach back that far.
     fn missing(&self, rtt_ns: u64) -> Option<f64> {
         let back = u32::try_from(rtt_ns.checked_div(self.bin_ns)?).ok()?;
         let previous = self.newest.checked_sub(back)?;
@@ -154,7 +154,7 @@ const fn place(bin: u32) -> usize {
 }
 
 impl Drain {
-    /// The window after an ACK frame: the flight and a sixteenth of what was acknowledged, down to the target.
+    /// The window after an ACK frame: the flight and a sixteenth of the acknowledged bytes, down to the target.
     fn window(&mut self, core: &Core, batch: &Batch) -> u64 {
         self.acked = self.acked.saturating_add(batch.acked);
         let packets = (self.acked / DRAIN_DIVISOR).checked_div(core.mtu()).unwrap_or(0);
@@ -183,7 +183,7 @@ impl Search {
         }
     }
 
-    /// Takes what a frame acknowledges; returns true if that closes a bin and slow start is over.
+    /// Takes the acknowledged bytes of a frame; returns true if that closes a bin and slow start has ended.
     fn finds_chokepoint(&mut self, batch: &Batch) -> bool {
         let acked = u32::try_from(batch.acked).unwrap_or(u32::MAX);
         self.totals.acked = self.totals.acked.wrapping_add(acked);
@@ -194,7 +194,7 @@ impl Search {
         }
         let passed = self.bins.advance(batch.now, self.totals);
         if passed > W.into() {
-            // Nothing of the last window is left, and the path may have changed ("missed bins", optional).
+            // Nothing of the last window remains, and the path may have changed ("missed bins", optional).
             self.forget();
             return false;
         }
@@ -211,7 +211,7 @@ impl Search {
         self.drain = None;
     }
 
-    /// The chokepoint was found: sets what the window goes down to, at least the initial window.
+    /// The chokepoint was found: sets the target of the window, at least the initial window.
     fn exit(&mut self, core: &mut Core) {
         let target = self.bins.target().max(core.initial_window()).min(core.window());
         match self.exit {
@@ -222,7 +222,7 @@ impl Search {
     }
 }
 
-/// Ends slow start at the window that it has.
+/// Ends slow start with the present window.
 fn leave(core: &mut Core, unused: u64) -> Step {
     core.ssthresh = Some(core.window());
     Step::Leave {

@@ -8,10 +8,10 @@ use crate::tests::{MS_IN_NS as MS, at, spec};
 use crate::{Bytes, Path};
 
 const RTT: u64 = 100 * MS;
-/// Length of a bin that follows from [`RTT`].
+/// Length of a bin for [`RTT`].
 const BIN_MS: u64 = 35;
 
-/// Bins of a path with an RTT of 100 ms that carries at most `most` bytes in a bin; what is sent doubles every three
+/// Bins of a path with an RTT of 100 ms that carries at most `most` bytes per bin. The bytes sent double every three
 /// bins, as in slow start. Ends with the bin `last`.
 fn bins(last: u64, most: u32) -> Bins {
     let (mut bins, mut totals) = (Bins::default(), Totals::default());
@@ -20,7 +20,7 @@ fn bins(last: u64, most: u32) -> Bins {
     let mut queued = 0_u32;
     for bin in 1..=last {
         totals.sent += sent(bin);
-        // What left an RTT ago arrives.
+        // Bytes that left an RTT ago arrive.
         queued += if bin > 3 { sent(bin - 3) } else { 0 };
         let arrives = queued.min(most);
         queued -= arrives;
@@ -64,7 +64,7 @@ fn nothing_is_missing_while_the_path_has_room() {
     assert!(missing.abs() < 0.05, "{missing}");
 }
 
-// From bin 15 on the path carries what it carries; SEARCH sees it two RTTs, six bins, later.
+// From bin 15 on the path is at its capacity; SEARCH sees it two RTTs, six bins, later.
 #[test]
 fn a_path_at_its_capacity_delivers_less_than_was_sent() {
     let missing = |last| bins(last, 16_000).missing(RTT).expect("enough bins");
@@ -163,7 +163,7 @@ fn the_window_follows_the_flight_down_to_what_an_empty_rtt_delivers() {
         windows.push(core.window());
         assert_eq!(matches!(step, Step::Leave { .. }), core.ssthresh.is_some());
     }
-    // For every sixteen packets that are acknowledged one may leave.
+    // One packet may leave for every sixteen acknowledged.
     let flights = (1..).map(|acked| 150_000 - acked * 1_200);
     let expected = flights
         .zip(1..)
@@ -201,7 +201,7 @@ fn on_a_long_queue_it_leaves_before_most_of_the_loss_and_drains_the_queue() {
 }
 
 // It needs about two round trips beyond the chokepoint to see it; a queue of one bandwidth-delay product overflows
-// before.
+// earlier.
 #[test]
 fn on_a_short_queue_the_loss_comes_first() {
     assert_eq!(over(250, "cubic+start=search"), over(250, "cubic"));

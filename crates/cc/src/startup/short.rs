@@ -7,9 +7,9 @@ use crate::state::{Batch, Core};
 
 use super::{AnyStartup, Startup, standard};
 
-/// CCPSSS: slow start until the first sample gives an estimate of the capacity, or a loss, or ssthresh.
+/// CCPSSS: slow start until the first sample gives a capacity estimate, or a loss, or ssthresh.
 ///
-/// Slow start again, after persistent congestion or a pause, ends at once if the capacity is known by then.
+/// After persistent congestion or a pause, slow start ends immediately if the capacity is known by then.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Short;
 

@@ -1,4 +1,4 @@
-//! `standard`: slow start as RFC 9002 §7.3.1 has it.
+//! `standard`: slow start as defined in RFC 9002 §7.3.1.
 
 use crate::Reason;
 use crate::component::Step;
@@ -7,7 +7,7 @@ use crate::state::{Batch, Core};
 
 use super::{AnyStartup, Startup};
 
-/// Grows the window by what is acknowledged until it reaches ssthresh.
+/// Grows the window by the acknowledged bytes until it reaches ssthresh.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Standard;
 

@@ -7,12 +7,12 @@ use crate::state::{Batch, Core};
 
 use super::{AnyStartup, Startup, standard};
 
-/// CCPVS: the window is the one that carries the video's rate, at once.
+/// CCPVS: the window immediately carries the video's rate.
 ///
-/// It follows the smoothed RTT down as well as up and stays until a loss. Once ssthresh is finite (after
-/// persistent congestion, after a pause) slow start goes on from there to ssthresh.
+/// It follows the smoothed RTT down as well as up and stays until a loss. Once ssthresh is finite (after persistent
+/// congestion, after a pause), slow start continues from there to ssthresh.
 ///
-/// NOTE: the 2015 paper prints VR/rtt, which is no window; throughput = cwnd/rtt makes it VR·rtt.
+/// NOTE: the 2015 paper prints VR/rtt, which is not a window; throughput = cwnd/rtt gives VR·rtt.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct VideoRate;
 
@@ -21,7 +21,7 @@ impl Startup for VideoRate {
         Needs::knowledge(Facts::AVERAGE_RATE)
     }
 
-    /// The window is the video's from the first RTT on, if its rate is known.
+    /// If the video's rate is known, the window carries it from the first RTT on.
     fn doubles(&self, core: &Core) -> bool {
         video_window(core).is_none()
     }

@@ -4,9 +4,9 @@ use crate::Timestamp;
 
 /// Sums over the runs of the ACK frame that is being read.
 ///
-/// They are few and in another order than in [`Batch`] on purpose: were they alike, two that were just
-/// written one by one would be read as one vector, which a processor can do only once both writes have left
-/// its store buffer.
+/// The fields are few and intentionally in another order than in [`Batch`]. If the orders matched, two fields that were
+/// just written one by one would be read as one vector. A processor can only do that once both writes have left its
+/// store buffer.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct Runs {
@@ -21,7 +21,7 @@ pub(super) struct Runs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(test, derive(Default))]
 pub(crate) struct Batch {
-    /// Time at which the frame arrived.
+    /// Time when the frame arrived.
     pub(crate) now: Timestamp,
     /// Send time of the newest packet that the frame newly acknowledged.
     pub(crate) newest_sent: Timestamp,
@@ -29,15 +29,14 @@ pub(crate) struct Batch {
     pub(crate) acked: u64,
     /// Packets newly acknowledged, at least 1.
     pub(crate) packets: u32,
-    /// Allowance: acknowledged bytes that may grow a window, because they were sent after the current
-    /// recovery began and while the window was what limited the sender. In slow start no more than
-    /// [`MAX_SSTHRESH`](super::opening::MAX_SSTHRESH) allows.
+    /// Allowance: acknowledged bytes that may grow a window. They were sent after the current recovery began and while
+    /// the window limited the sender. In slow start [`MAX_SSTHRESH`](super::opening::MAX_SSTHRESH) bounds them.
     pub(crate) allowance: u64,
     /// Bytes in flight after the frame, lost packets still included.
     pub(crate) in_flight: u64,
     /// The application, a ceiling or the sender's own speed, not the window, limited the sender.
     pub(crate) limited: bool,
-    /// RTT sample `now − newest_sent`, ns; `None` if it is out of date.
+    /// RTT sample `now − newest_sent`, ns; `None` if it is outdated.
     pub(crate) rtt_ns: Option<u64>,
     /// The frame is the first of a new round trip.
     pub(crate) new_round: bool,

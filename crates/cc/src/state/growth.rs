@@ -1,4 +1,4 @@
-//! [`Growth`]: the growth of a window by an ACK frame, and while the sender does not use all of it.
+//! [`Growth`]: the growth of a window by an ACK frame, also while the sender does not use all of it.
 
 use crate::parameter::{Arguments, Parameter, Value};
 
@@ -6,7 +6,7 @@ const NAME: &str = "growth";
 const RATE_LIMITED: &str = "ratelimited";
 const ACKS: &str = "acks";
 
-/// The parameter of every window-based algorithm that chooses.
+/// The parameter of every window-based algorithm that selects it.
 pub(crate) const GROWTH: Parameter = Parameter::word(
     NAME,
     "credit",
@@ -16,7 +16,7 @@ pub(crate) const GROWTH: Parameter = Parameter::word(
      since the last reduction in slow start, one packet above it in avoidance (draft-ietf-ccwg-ratelimited-increase)",
 );
 
-/// The parameter of every algorithm that chooses what an ACK frame counts for.
+/// The parameter of every algorithm that selects how an ACK frame counts.
 pub(crate) const COUNTING: Parameter = Parameter::word(
     "counting",
     "bytes",
@@ -25,17 +25,17 @@ pub(crate) const COUNTING: Parameter = Parameter::word(
      (RFC 5681 §3.1, Linux before 3.13)",
 );
 
-/// Growth of a window while the application, flow control or a ceiling is the limit. Sizes are bytes.
+/// Growth of a window while the application, flow control or a ceiling limits the sender. Sizes are bytes.
 ///
-/// No window grows beyond [about twice the largest flight](Self::most) since its last reduction, whatever the transport
-/// says of the limit: a sender that its own processor limits never reports that the application does.
+/// No window grows beyond [about twice the largest flight](Self::most) since its last reduction, even if the transport
+/// reports no limit: a sender limited by its own processor never reports that the application is the limit.
 ///
-/// `credit` is RFC 9002 §7.8: not at all. `ratelimited` is draft-ietf-ccwg-ratelimited-increase: the bound on
-/// growth is `maxFS`, the largest flight since the window was last reduced. While the window is the limit
-/// both grow alike.
+/// `credit` is RFC 9002 §7.8: no growth. `ratelimited` is draft-ietf-ccwg-ratelimited-increase: growth is bounded by
+/// `maxFS`, the largest flight since the last reduction of the window. While the window limits the sender, both grow
+/// alike.
 ///
-/// `counting` concerns a window that is used in full, too: with `acks` a frame counts for one packet,
-/// however many it acknowledges.
+/// `counting` also applies to a window that is used in full: with `acks`, a frame counts for one packet, however many
+/// it acknowledges.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Growth {
     rate_limited: bool,
@@ -45,7 +45,7 @@ pub(crate) struct Growth {
 }
 
 impl Growth {
-    /// As an algorithm's arguments say; `credit` and `bytes` for algorithms that do not have the parameters.
+    /// From an algorithm's arguments; `credit` and `bytes` for algorithms without the parameters.
     pub(crate) fn from_arguments(arguments: &Arguments) -> Self {
         Self {
             rate_limited: arguments.value(NAME) == Some(Value::Word(RATE_LIMITED)),

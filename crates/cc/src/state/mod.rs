@@ -25,7 +25,7 @@ pub(crate) use rules::{OF_ALL_ALGORITHMS, Rules};
 /// Above this quinn stops pacing.
 const MAXIMUM_WINDOW: u64 = u32::MAX as u64;
 
-/// Linux's `TCP_RTO_MIN`, 200 ms: a shorter silence is no pause.
+/// Linux's `TCP_RTO_MIN`, 200 ms: a shorter silence is not a pause.
 pub(crate) const MINIMUM_RTO_NS: u64 = 200_000_000;
 
 /// Shared state. Sizes are bytes.
@@ -36,20 +36,19 @@ pub(crate) struct Core {
     /// Slow start threshold; `None` while it is infinite.
     pub(crate) ssthresh: Option<u64>,
     mtu: u64,
-    /// The transport sends only while a packet fits below the window with room to spare.
+    /// The transport sends only while `in_flight + mtu` is less than the window ([`Path::strict`]).
     strict: bool,
-    /// The window's lower bound in packets: 2 for algorithms that live by loss, 4 for those that live by
-    /// delay.
+    /// The window's lower bound in packets: 2 for loss-based algorithms, 4 for delay-based ones.
     minimum_packets: u64,
     /// The window's lower bound in bytes, read at every event.
     minimum: u64,
     /// Merged needs of all components.
     pub(crate) needs: Needs,
-    /// Packets that left at or before this moment belong to the current or last recovery.
+    /// Packets that left at or before this time belong to the current or last recovery.
     pub(crate) recovery_start: Option<Timestamp>,
     /// Only the `enter` of a controller writes it.
     pub(crate) phase: Phase,
-    /// Cause of the last change of phase, or of the window other than by growth.
+    /// Cause of the last change of phase, or of the window except for growth.
     pub(crate) reason: Reason,
     pub(crate) rtt: Rtt,
     /// Capacity estimator, if a component needs it.
@@ -57,13 +56,13 @@ pub(crate) struct Core {
     rounds: Rounds,
     /// Time that does not count for algorithms that grow by time.
     pub(crate) limited: LimitedTime,
-    /// Bytes in flight as of the last ACK frame, less those lost since. What was sent since is not in it.
+    /// Bytes in flight as of the last ACK frame, less those lost since. Bytes sent since are not included.
     pub(crate) in_flight: u64,
     /// Departure of the last burst.
     pub(crate) last_sent: Option<Timestamp>,
     /// Arrival of the last ACK frame.
     pub(crate) last_acked: Option<Timestamp>,
-    /// The published window is a ceiling's, not the algorithm's: the algorithm must not grow.
+    /// A ceiling determines the published window: the algorithm must not grow.
     pub(crate) capped: bool,
     rules: Rules,
     /// Upper bound of growth in this batch.
@@ -104,7 +103,7 @@ impl Core {
         self.window
     }
 
-    /// Sets the algorithm's window, raised to the minimum and lowered to `u32::MAX` if need be.
+    /// Sets the algorithm's window, within the minimum and `u32::MAX`.
     pub(crate) fn set_window(&mut self, window: u64) {
         self.window = self.bounded(window);
     }
@@ -114,7 +113,7 @@ impl Core {
         self.rules.growth.on_reduction();
     }
 
-    /// Begins the connection with these rules.
+    /// Applies these rules to the start of the connection.
     pub(crate) fn set_rules(&mut self, rules: Rules) {
         self.rules = rules;
         self.ssthresh = self.rules.opening.ssthresh();
@@ -122,7 +121,7 @@ impl Core {
         self.rules.growth = self.rules.growth.starting_at(self.initial_window());
     }
 
-    /// Notes what was lost; returns true if it had been sent again and the sender now waits for a timeout.
+    /// Notes a loss; returns true if the data had been resent and the sender now waits for a timeout.
     pub(crate) fn lost_again(&mut self, event: &Congestion) -> bool {
         let (Some(resends), Signal::Loss { bytes, .. }) = (&mut self.rules.resends, event.signal) else {
             return false;
@@ -139,8 +138,8 @@ impl Core {
             .is_some_and(|resends| resends.is_silent(now))
     }
 
-    /// Undoes what the window grew by beyond its bound for this batch. It was `before` when the algorithm got
-    /// the batch.
+    /// Undoes growth of the window beyond its bound for this batch. `before` is the window when the algorithm got the
+    /// batch.
     #[inline]
     pub(crate) fn bound_growth(&mut self, before: u64) {
         let bound = self.growth_bound.max(before);
@@ -169,12 +168,12 @@ impl Core {
         self.mtu
     }
 
-    /// The window that a connection starts with: by default that of RFC 9002 §7.2.
+    /// A connection's first window: by default that of RFC 9002 §7.2.
     pub(crate) fn initial_window(&self) -> u64 {
         self.bounded(self.rules.opening.window(self.mtu))
     }
 
-    /// Slow start grows by what is acknowledged divided by this ([`opening::MAX_SSTHRESH`]); at least 1.
+    /// Divisor of acknowledged bytes for growth in slow start ([`opening::MAX_SSTHRESH`]); at least 1.
     #[inline]
     pub(crate) fn slow_start_divisor(&self) -> u64 {
         self.rules.opening.divisor(self.window, self.mtu)
@@ -190,20 +189,20 @@ impl Core {
         self.capacity.as_deref().and_then(Capacity::early_estimate)
     }
 
-    /// The window that carries the video's rate over a path with this RTT, bytes: VR·rtt, and what the
-    /// transport holds back of a window ([`Path::strict`]). `None` while the rate is unknown.
+    /// The window that carries the video's rate over a path with this RTT, bytes: VR·rtt, and the part that the
+    /// transport holds back ([`Path::strict`]). `None` while the rate is unknown.
     pub(crate) fn video_window(&self, rtt_ns: u64) -> Option<u64> {
         let rate = self.known.wire_rate()?;
         let window = rate * core::time::Duration::from_nanos(rtt_ns);
         Some(window.as_u64().saturating_add(self.headroom()))
     }
 
-    /// Surplus that a window needs if it follows from a rate, bytes.
+    /// Surplus of a window derived from a rate, bytes.
     pub(crate) fn headroom(&self) -> u64 {
         if self.strict { self.mtu } else { 0 }
     }
 
-    /// Changes the phase. All controllers change it here, so that all keep to the state machine.
+    /// Changes the phase. All controllers change it here, so that all follow the state machine.
     pub(crate) fn enter(&mut self, phase: Phase, reason: Reason) {
         debug_assert!(
             self.phase.may_become(phase, reason),
@@ -225,14 +224,14 @@ impl Core {
         self.recovery_start.is_some_and(|start| sent <= start)
     }
 
-    /// Time, ns, since something was last sent or acknowledged; `None` if packets were in flight. Read before a burst
-    /// is noted.
+    /// Time, ns, since something was last sent or acknowledged; `None` if packets were in flight. Read it before noting
+    /// a burst.
     pub(crate) fn quiet_ns(&self, now: Timestamp) -> Option<u64> {
         let last = self.last_sent.max(self.last_acked)?;
         (self.in_flight == 0).then(|| now.nanos_since(last))
     }
 
-    /// [`quiet_ns`](Self::quiet_ns) if it is longer than an RTO, and than Linux's smallest RTO.
+    /// [`quiet_ns`](Self::quiet_ns) if it is longer than an RTO and than Linux's smallest RTO.
     pub(crate) fn pause_ns(&self, now: Timestamp) -> Option<u64> {
         let rto = self.rtt.rto_ns()?.max(MINIMUM_RTO_NS);
         self.quiet_ns(now).filter(|&quiet| quiet > rto)
@@ -334,8 +333,7 @@ impl Core {
         })
     }
 
-    /// Bounds the growth of a window that may grow while it is not used in full; returns the allowance that
-    /// is left.
+    /// Bounds the growth of a window that may grow while it is not used in full; returns the remaining allowance.
     #[inline(never)]
     fn rate_limited_allowance(&mut self, allowance: u64, limited: bool) -> u64 {
         self.growth_bound = if limited {
@@ -350,10 +348,10 @@ impl Core {
         }
     }
 
-    /// Leaves an ACK frame one packet of its allowance where frames are counted instead of bytes.
+    /// Reduces an ACK frame's allowance to one packet if frames are counted instead of bytes.
     ///
-    /// An algorithm that grows by time has that in slow start alone: Linux's CUBIC made up for delayed ACKs in
-    /// avoidance (`delayed_ack` of `tcp_cubic.c`, Linux 3.6).
+    /// For an algorithm that grows by time, this applies only in slow start: Linux's CUBIC compensated for delayed ACKs
+    /// in avoidance (`delayed_ack` of `tcp_cubic.c`, Linux 3.6).
     pub(crate) fn count_frame(&self, batch: &mut Batch) {
         let grows_by_time = self.needs.limited_time;
         if self.rules.growth.counts_acks() && (self.phase.is_slow_start() || !grows_by_time) {
@@ -361,7 +359,7 @@ impl Core {
         }
     }
 
-    /// Takes lost bytes out of what is in flight, after the components have seen the event.
+    /// Subtracts lost bytes from the flight, after the components have seen the event.
     pub(crate) fn note_congestion(&mut self, event: &Congestion) {
         if let Some(capacity) = &mut self.capacity {
             capacity.on_congestion(event);

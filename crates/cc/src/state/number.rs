@@ -2,8 +2,8 @@
 
 use crate::Bytes;
 
-/// A size or a time as a float, saturating at 2⁶³, which no size or time reaches: so it is `value as f64` in
-/// a fifth of the instructions.
+/// A size or a time as a float. Saturates at 2⁶³, which no size or time reaches, so that it is `value as f64` in a
+/// fifth of the instructions.
 #[inline]
 pub(crate) const fn float(value: u64) -> f64 {
     let value = if value > i64::MAX as u64 {
@@ -14,7 +14,7 @@ pub(crate) const fn float(value: u64) -> f64 {
     value as f64
 }
 
-/// An algorithm's float window as whole bytes, rounded down; what is negative or no number is zero.
+/// An algorithm's float window as whole bytes, rounded down; negative values and NaN become zero.
 #[inline]
 #[expect(
     clippy::cast_possible_truncation,

@@ -1,4 +1,4 @@
-//! [`Opening`]: the window and the threshold that a connection begins with, and the bound of slow start.
+//! [`Opening`]: the first window and threshold of a connection, and the bound of slow start.
 
 use crate::Bytes;
 use crate::parameter::{Arguments, Parameter};
@@ -22,10 +22,10 @@ pub(crate) const SSTHRESH: Parameter = Parameter::size(
     "slow start threshold that the connection begins with, as Linux remembers one for each destination; 0 is infinite",
 );
 
-/// The parameter of every algorithm that bounds slow start: `max_ssthresh` of RFC 3742, which recommends 100 where the
-/// concern is the burst of losses. Here it is a receiver: quinn's closes a connection whose stream has more than 1,024
+/// The parameter of every algorithm that bounds slow start: `max_ssthresh` of RFC 3742. The RFC recommends 100 against
+/// bursts of losses; here the concern is the receiver. quinn's closes a connection whose stream has more than 1,024
 /// gaps, and where a queue overflows every second packet leaves one. Half of 1,536 packets in a round trip is the
-/// largest bound under which no path of our grid came above 1,000 losses.
+/// largest bound with at most 1,000 losses on every path of our grid.
 pub(crate) const MAX_SSTHRESH: Parameter = Parameter::number(
     "max_ssthresh",
     1536.0,
@@ -71,8 +71,8 @@ impl Opening {
         mtu.saturating_mul(10).min(mtu.saturating_mul(2).max(14_720))
     }
 
-    /// K of RFC 3742 §2: slow start grows a window by 1/K of what is acknowledged. K is the number of times that half
-    /// of the bound goes into the window, and 1 up to the bound.
+    /// K of RFC 3742 §2: slow start grows a window by 1/K of the acknowledged bytes. K is the window divided by half of
+    /// the bound, and 1 up to the bound.
     pub(super) fn divisor(self, window: u64, mtu: u64) -> u64 {
         let most = self.max_ssthresh.saturating_mul(mtu);
         if window <= most {

@@ -1,4 +1,4 @@
-//! [`Resends`]: lost data that was sent again (`recovery=tcp`): losing it once more costs a timeout.
+//! [`Resends`]: lost data that was resent (`recovery=tcp`): losing it once more costs a timeout.
 
 use super::MINIMUM_RTO_NS;
 use crate::Timestamp;
@@ -6,7 +6,7 @@ use crate::parameter::{Arguments, Parameter};
 
 const TCP: &str = "tcp";
 
-/// The parameter of every algorithm that chooses what it costs to lose data again.
+/// The parameter of every algorithm that selects the cost of losing data again.
 pub(crate) const RECOVERY: Parameter = Parameter::word(
     "recovery",
     "quic",
@@ -15,17 +15,17 @@ pub(crate) const RECOVERY: Parameter = Parameter::word(
      timeout and begins with the smallest window (RFC 6675 §5.1, RFC 5681 §3.1)",
 );
 
-/// Ranges that are remembered; older ones are forgotten.
+/// Number of ranges that are remembered; older ones are forgotten.
 const RANGES: usize = 32;
 
-/// Data sent again, and the silence after it was lost once more.
+/// Resent data, and the silence after its second loss.
 ///
-/// A transport sends lost data before any other, so that the bytes that leave after a loss are those that were lost.
-/// If a packet is lost that left among them, TCP with SACK (RFC 6675) has no second fast retransmission and is silent
-/// until its timer fires; `recovery=tcp` keeps the window at its minimum for that time.
+/// A transport sends lost data first, so the bytes that leave after a loss are the lost ones. If a packet that left
+/// among them is lost, TCP with SACK (RFC 6675) has no second fast retransmission and is silent until its timer fires;
+/// `recovery=tcp` keeps the window at its minimum for that time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Resends {
-    /// Lost bytes that were not sent again yet.
+    /// Lost bytes that have not been resent.
     owed: u64,
     /// Departures of the first and last burst of each run of bursts that carried lost data.
     ranges: [Option<(Timestamp, Timestamp)>; RANGES],
@@ -33,7 +33,7 @@ pub(crate) struct Resends {
     newest: usize,
     /// True if the last burst carried lost data.
     in_range: bool,
-    /// Time at which the timer would have fired.
+    /// Time when the timer would have fired.
     silent_until: Option<Timestamp>,
 }
 
@@ -59,8 +59,8 @@ impl Resends {
         self.ranges[self.newest] = Some((first, now));
     }
 
-    /// `bytes` were lost, the newest of them sent at `newest_sent`. Returns true if that was data sent again, which
-    /// begins the silence until the timer of `rto_ns` would have fired.
+    /// `bytes` were lost; the newest of them were sent at `newest_sent`. Returns true if they were resent data. This
+    /// begins the silence, until the timer of `rto_ns` would have fired.
     pub(super) fn on_loss(&mut self, newest_sent: Timestamp, bytes: u64, rto_ns: u64) -> bool {
         let again = self
             .ranges

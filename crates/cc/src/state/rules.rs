@@ -6,18 +6,18 @@ use super::growth::{COUNTING, Growth};
 use super::opening::{INITIAL_WINDOW, MAX_SSTHRESH, Opening, SSTHRESH};
 use super::resends::{RECOVERY, Resends};
 
-/// Parameters that every algorithm has behind all others.
+/// Parameters of every algorithm, behind all others.
 pub(crate) const OF_ALL_ALGORITHMS: [Parameter; 5] =
     [COUNTING, INITIAL_WINDOW, SSTHRESH, RECOVERY, MAX_SSTHRESH];
 
-/// Rules of one controller for whatever component governs its window. By default they are QUIC's.
+/// Rules of one controller for every component that governs its window. The defaults are QUIC's.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rules {
     /// Growth by an ACK frame, and while the window is not used in full.
     pub(super) growth: Growth,
-    /// Window and threshold that the connection begins with.
+    /// Window and threshold at the start of the connection.
     pub(super) opening: Opening,
-    /// Lost data that is sent again, if losing it again costs a timeout.
+    /// Resent data, if losing it again costs a timeout.
     pub(super) resends: Option<Box<Resends>>,
 }
 

@@ -1,4 +1,4 @@
-//! [`composition`]: a spec out of arbitrary bytes.
+//! [`composition`]: makes a spec from arbitrary bytes.
 
 use core::fmt::Write as _;
 use core::slice::Iter;
@@ -8,12 +8,11 @@ use crate::registry::{Domain, Entry, Key, Parameter, Registry, Value};
 use crate::state::floor_bytes;
 use crate::{Bytes, ControllerSpec};
 
-/// Reads a spec of `registry` out of the first of `bytes` and returns it with the rest. Every input means
-/// something, and every composition that the registry accepts can come out.
+/// Reads a spec of `registry` from the first of `bytes` and returns it with the rest. Every input is valid, and every
+/// composition that the registry accepts is possible.
 ///
-/// One byte chooses the algorithm or alias; then one for each key chooses the component, or none, and after
-/// each name two for each parameter say whether it is given and what it is. Parts that do not fit what came
-/// before are left out.
+/// One byte selects the algorithm or alias; then one for each key selects the component, or none. After each name, two
+/// bytes for each parameter select whether it is given and its value. Incompatible components are left out.
 ///
 /// # Panics
 /// If `registry` can build no controller.

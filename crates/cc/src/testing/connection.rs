@@ -8,7 +8,7 @@ use super::Operation;
 use crate::events::{AckBatch, Acked, Congestion, MtuChange, Sent, Signal};
 use crate::{Bytes, CongestionController, ControllerSpec, Path, Phase, Snapshot, Timestamp, VideoKnowledge};
 
-/// Packets that leave in one burst, as quinn's segmentation offload has it.
+/// Packets in one burst, as with quinn's segmentation offload.
 const BURST: usize = 10;
 /// The application never has more than this in flight.
 const MOST_IN_FLIGHT: usize = 4_000;
@@ -21,8 +21,8 @@ struct Packet {
     bytes: u64,
 }
 
-/// A connection whose congestion controller is under test, with a second instance, the reference, that
-/// receives the same events in as few calls as possible.
+/// A connection with a congestion controller under test. A second instance, the reference, receives the same events in
+/// as few calls as possible.
 #[derive(Debug)]
 pub struct Connection {
     controller: Box<dyn CongestionController>,
@@ -31,9 +31,9 @@ pub struct Connection {
     unreported: Option<Sent>,
     /// Bytes in flight as of the last ACK frame, less those lost since.
     flight_known: u64,
-    /// The algorithm or a component sets the window outright, so that it may grow at any time.
+    /// The algorithm or a component sets the window directly, so that it may grow at any time.
     absolute: bool,
-    /// The window may grow while the application is the limit (draft-ietf-ccwg-ratelimited-increase).
+    /// The window may grow while the application limits the sender (draft-ietf-ccwg-ratelimited-increase).
     grows_while_limited: bool,
     /// Largest flight since congestion or a pause last reduced the algorithm's window; at first the initial
     /// window.
@@ -42,7 +42,7 @@ pub struct Connection {
     pub known: Arc<VideoKnowledge>,
     now: Timestamp,
     mtu: u64,
-    /// In the order in which they were sent.
+    /// Packets in flight, oldest first.
     flight: VecDeque<Packet>,
     in_flight: u64,
     next_number: u64,
@@ -91,8 +91,7 @@ impl Connection {
         self.controller.window().as_u64()
     }
 
-    /// The window before shaping, loss policy and ceiling, bytes; a ceiling may let the published one rise at
-    /// any time.
+    /// The window before shaping, loss policy and ceiling, bytes; a ceiling may let the published one rise at any time.
     fn algorithm_window(&self) -> u64 {
         self.snapshot()
             .algorithm_window
@@ -114,8 +113,8 @@ impl Connection {
         self.in_flight
     }
 
-    /// Numbers and send times of the packets in flight, oldest first. Packets are numbered from 0 as they are
-    /// sent.
+    /// Numbers and send times of the packets in flight, oldest first. Packets are numbered from 0 in the order of
+    /// departure.
     pub fn flight(&self) -> impl Iterator<Item = (u64, Timestamp)> {
         self.flight.iter().map(|packet| (packet.number, packet.sent))
     }
@@ -135,7 +134,7 @@ impl Connection {
         self.smoothed_rtt = rtt;
     }
 
-    /// From now on, and until more is sent, the application limits the sender or does not.
+    /// Sets whether the application limits the sender, until more is sent.
     pub fn set_app_limited(&mut self, limited: bool) {
         self.app_limited = limited;
     }
@@ -145,7 +144,7 @@ impl Connection {
         self.now = self.now + time;
     }
 
-    /// Sends `packets` packets in one burst, whatever the window says.
+    /// Sends `packets` packets in one burst, whatever the window is.
     pub fn send(&mut self, packets: usize) {
         let (now, size) = (self.now, self.mtu);
         for _ in 0..packets {
@@ -169,8 +168,8 @@ impl Connection {
         self.check_reduction(before);
     }
 
-    /// Sends what the window lets go of `wanted` packets, in bursts; a lone probe goes if nothing is in
-    /// flight.
+    /// Sends as many of `wanted` packets as the window permits, in bursts; if nothing is in flight, at least a lone
+    /// probe.
     pub fn offer(&mut self, wanted: usize) {
         let mut left = wanted.min(MOST_IN_FLIGHT.saturating_sub(self.flight.len()));
         let mut blocked = false;
@@ -202,8 +201,8 @@ impl Connection {
         self.acknowledge(&acked);
     }
 
-    /// An ACK frame for the packets with these numbers, in ascending order, arrives; those not in flight are
-    /// passed over. Returns when the newest of them left.
+    /// An ACK frame for the packets with these numbers, in ascending order, arrives; packets that are not in flight are
+    /// skipped. Returns the send time of the newest one.
     pub fn ack_numbers(&mut self, numbers: &[u64]) -> Option<Timestamp> {
         let mut acked = Vec::with_capacity(numbers.len());
         for number in numbers {
@@ -262,8 +261,8 @@ impl Connection {
         }
     }
 
-    /// Upper bound of the algorithm's window after an ACK frame that finds the sender limited by the
-    /// application: no growth (RFC 9002 §7.8) unless the spec allows it.
+    /// Upper bound of the algorithm's window after an ACK frame while the application limits the sender: no growth (RFC
+    /// 9002 §7.8) unless the spec allows it.
     fn most_while_limited(&self) -> u64 {
         let before = self.algorithm_window();
         if self.absolute {
@@ -283,8 +282,7 @@ impl Connection {
         self.declare_lost(packets, false);
     }
 
-    /// The oldest `packets` packets in flight are declared lost, and that spans the persistent congestion
-    /// period.
+    /// The oldest `packets` packets in flight are declared lost, and they span the persistent congestion period.
     pub fn lose_persistently(&mut self, packets: usize) {
         self.declare_lost(packets, true);
     }
@@ -324,12 +322,12 @@ impl Connection {
         self.check();
     }
 
-    /// Does `operations` one after the other.
+    /// Performs `operations` one after the other.
     ///
     /// # Panics
-    /// If the controller breaks a promise: its window leaves its bounds, two instances that received the same
-    /// events differ, or the algorithm's window of a window-based controller grows while the application is
-    /// the limit (with `growth=ratelimited`: beyond the bound of draft-ietf-ccwg-ratelimited-increase).
+    /// If the controller violates an invariant: its window leaves its bounds, two instances that received the same
+    /// events differ, or the algorithm's window of a window-based controller grows while the application limits the
+    /// sender (with `growth=ratelimited`: beyond the bound of draft-ietf-ccwg-ratelimited-increase).
     pub fn run(&mut self, operations: &[Operation]) {
         for &operation in operations {
             self.apply(operation);
@@ -368,7 +366,7 @@ impl Connection {
         self.check_reduction(before);
     }
 
-    /// After what may have reduced the algorithm's window, which was `before`.
+    /// Called after events that may have reduced the algorithm's window, which was `before`.
     fn check_reduction(&mut self, before: u64) {
         self.check();
         if self.algorithm_window() < before {

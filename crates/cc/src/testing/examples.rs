@@ -10,14 +10,14 @@ use crate::{ControllerSpec, SpecError};
     reason = "each figure names its demand: another one has to be named there too"
 )]
 pub enum Demand {
-    /// More than the path carries, all the time.
+    /// More data than the path carries, all the time.
     Endless,
-    /// Every four seconds as much as four seconds of video, and nothing in between.
+    /// Four seconds of video every four seconds, and nothing in between.
     Segments,
 }
 
 impl Demand {
-    /// The demand that shows a controller at work: segments for one whose idle policy acts, else endless.
+    /// The most revealing demand for a controller: segments if its idle policy acts, else endless.
     pub(crate) fn that_shows(spec: &ControllerSpec) -> Self {
         match spec.component(Key::Idle) {
             Some((component, _)) if component.name() != spec.algorithm().default_component(Key::Idle) => {
@@ -28,22 +28,22 @@ impl Demand {
     }
 }
 
-/// A spec that is worth a trace and a figure.
+/// A spec with a golden trace and a figure.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Example {
-    /// The spec as it was written: the name of its snapshot and figure.
+    /// The spec as written: the name of its snapshot and figure.
     pub name: String,
     /// The spec as read.
     pub spec: ControllerSpec,
-    /// The demand that shows it at work.
+    /// The demand of its trace.
     pub demand: Demand,
 }
 
 impl Example {
     fn new(name: String) -> Result<Self, SpecError> {
         let spec: ControllerSpec = name.parse()?;
-        // `idle=keep` written out is there to be compared with the other idle policies.
+        // `idle=keep` is written out for comparison with the other idle policies.
         let demand = if name.contains("idle=") {
             Demand::Segments
         } else {
@@ -63,10 +63,10 @@ const MORE: &[&str] = &[
     "ccpd+shape=playout-buffer(pob_rate=4)",
 ];
 
-/// Every algorithm, every alias, every component with an algorithm that it fits, and some more.
+/// Every algorithm, every alias, every component with a compatible algorithm, and some more.
 ///
 /// # Errors
-/// If one of the texts is no spec, which a test of this crate rules out.
+/// If one of the texts is not a valid spec; a test of this crate excludes this.
 pub fn examples() -> Result<Vec<Example>, SpecError> {
     let registry = Registry::builtin();
     let mut names: Vec<String> = registry
@@ -80,7 +80,7 @@ pub fn examples() -> Result<Vec<Example>, SpecError> {
             Key::Idle => "reno",
             Key::Shape | Key::Loss => "ccp",
         };
-        // The first component of a key is the default; only a pause shows what keeping a window means.
+        // A key's first component is the default; only a pause shows what keeping a window means.
         let components = registry.components(key).skip(usize::from(key != Key::Idle));
         names.extend(components.map(|component| format!("{algorithm}+{key}={}", component.name())));
     }

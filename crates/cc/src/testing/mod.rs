@@ -1,12 +1,12 @@
 //! Drives controllers by hand, by property tests and by fuzzers. Behind the cargo feature `testing`.
 //!
-//! It is what keeps this crate testable on its own: no QUIC library, no clock, and a second opinion on
-//! what `playrate-netsim` shows with the product's transport in virtual time.
+//! It keeps this crate testable on its own, without a QUIC library or a clock, and cross-checks the results of
+//! `playrate-netsim` with the product's transport in virtual time.
 //!
-//! [`Connection`] is a model of the transport around a controller: it keeps what is in flight and reports to
-//! the controller what an adapter would. [`Operation`] is one thing that may happen to it; a test or fuzzer
-//! makes a list of them, out of bytes if it likes ([`composition`] makes the spec), and [`Connection::run`]
-//! checks after each that the controller keeps its promises.
+//! [`Connection`] is a model of the transport around a controller: it tracks packets in flight and reports to the
+//! controller like an adapter. [`Operation`] is one event of a connection. A test or fuzzer makes a list of them, for
+//! example from bytes ([`composition`] makes the spec), and [`Connection::run`] checks the controller's invariants
+//! after each.
 //!
 //! [`examples`] lists the compositions that the golden traces of this crate and the figures of
 //! `docs/controllers.md` show.

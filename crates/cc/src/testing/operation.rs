@@ -1,16 +1,16 @@
-//! [`Operation`]: one thing that may happen on a connection.
+//! [`Operation`]: one event of a connection.
 
 use core::time::Duration;
 
 use crate::{Bitrate, Bytes};
 
-/// One thing that may happen on a connection.
+/// One event of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Operation {
     /// Time passes without an event.
     Pass(Duration),
-    /// The application has this many packets to send; the window may let fewer go.
+    /// The application has this many packets to send; the window may permit fewer.
     Send(u16),
     /// An ACK frame for this many of the oldest packets in flight arrives.
     Ack(u16),
@@ -18,13 +18,13 @@ pub enum Operation {
     AckNewest(u16),
     /// This many of the oldest packets in flight are declared lost.
     Lose(u16),
-    /// As [`Lose`](Self::Lose), and it spans the persistent congestion period.
+    /// As [`Lose`](Self::Lose), and they span the persistent congestion period.
     LosePersistently(u16),
     /// The peer reports an ECN-CE mark on the newest packet that was acknowledged.
     EcnCe,
     /// The path's MTU changes.
     Mtu(Bytes),
-    /// All in flight is acknowledged, and then nothing happens for a while.
+    /// All packets in flight are acknowledged, and then nothing happens for a while.
     Idle(Duration),
     /// The average rate of the video becomes known or unknown.
     KnowRate(Option<Bitrate>),
@@ -37,7 +37,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Reads operations out of arbitrary bytes, three for each. Every input means something.
+    /// Reads operations from arbitrary bytes, three for each. Every input is valid.
     pub fn from_bytes(bytes: &[u8]) -> Vec<Self> {
         bytes
             .chunks_exact(3)
@@ -51,7 +51,7 @@ impl Operation {
     fn read(code: u8, value: u16) -> Self {
         let wide = u64::from(value);
         let known = value != 0;
-        // The common operations have most of the codes.
+        // Most of the codes are common operations.
         match code % 32 {
             0..=5 => Self::Pass(Duration::from_micros(wide.saturating_mul(4))),
             6 => Self::Pass(Duration::from_millis(wide)),

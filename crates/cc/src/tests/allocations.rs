@@ -6,8 +6,7 @@ use std::sync::Arc;
 use crate::events::{AckBatch, Acked, Congestion, MtuChange, Sent, Signal};
 use crate::{Bytes, CongestionController, Path, Timestamp, VideoKnowledge};
 
-/// A hundred round trips with now and then a loss, a pause and a change of the MTU, without a model that
-/// would allocate.
+/// A hundred round trips with an occasional loss, pause and change of the MTU, without a model that would allocate.
 fn run(controller: &mut dyn CongestionController) {
     let mut now = Timestamp::ZERO;
     for round in 0..100_u64 {

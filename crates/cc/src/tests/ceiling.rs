@@ -46,8 +46,8 @@ fn the_ceiling_follows_the_players_buffer_while_the_connection_runs() {
     }
 }
 
-// A window that follows from a rate counts what packets and HTTP add, and the packet that quinn holds back of
-// a window: 3 · 2.08 Mbit/s · 100 ms + 1,200 B.
+// A window derived from a rate includes the overhead of packets and HTTP, and the packet that quinn holds back: 3 ·
+// 2.08 Mbit/s · 100 ms + 1,200 B.
 #[test]
 fn the_ceiling_carries_overhead_and_what_the_transport_holds_back() {
     let mut c = Connection::on(&Path::default().strict(), &spec("reno+ceiling=pace"));
@@ -66,7 +66,7 @@ fn under_the_ceiling_the_algorithms_window_stays_close_by() {
     assert!(algorithm <= Bytes::new(75_000 + 2_400), "{algorithm}");
 }
 
-// A loss counts against the window that was in use, which is the ceiling's.
+// A loss reduces the window in use, which is the ceiling's.
 #[test]
 fn a_loss_under_the_ceiling_halves_the_ceiling() {
     let mut c = connection("reno+ceiling=pace");

@@ -1,4 +1,4 @@
-//! Invariants of every controller of the registry on paths that change, jitter, police or hold acknowledgements back.
+//! Invariants of every controller of the registry on paths that change, jitter, police or delay acknowledgements.
 //!
 //! | invariant | bound |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | no path is flooded | 5 % of the packets lost after 5 s |
 //! | no receiver is flooded with gaps | 1,000 gaps at a time, of quinn's 1,024 |
 //!
-//! [`EXCEPTIONS`] has what does not keep them, with the reasons. An exception that is no longer needed fails.
+//! [`EXCEPTIONS`] lists the violations, with the reasons. An exception that is no longer needed fails.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use super::trace::{Conditions, Link, Trace, trace_under};
 use crate::testing::{Demand, Example, examples};
 use crate::{Bitrate, Bytes};
 
-/// Length of a run and beginning of its last five seconds, s. What changes does so at 10 s.
+/// Length of a run and beginning of its last five seconds, s. Changes happen at 10 s.
 const END: u64 = 25;
 const LAST: u64 = 20;
 const CHANGE: u64 = 10_000 * MS;
@@ -114,7 +114,7 @@ const EXCEPTIONS: &[Exception] = &[
     ),
 ];
 
-/// Examples that send without an end; the others differ from these in what a pause does.
+/// Examples that send without an end; the others differ from these only in a pause.
 fn all() -> impl Iterator<Item = Example> {
     let endless = |example: &Example| example.demand == Demand::Endless;
     examples().expect("all parse").into_iter().filter(endless)
@@ -126,7 +126,7 @@ fn is_excepted(test: &str, name: &str) -> bool {
         .any(|(of, specs, _)| *of == test && specs.contains(&name))
 }
 
-/// Fails for specs that break the invariant `test` and are no exception, and for exceptions that keep it.
+/// Fails for specs that violate the invariant `test` and are not exceptions, and for exceptions that satisfy it.
 #[track_caller]
 fn check(test: &str, is_kept: impl Fn(&Example) -> Result<(), String>) {
     let mut wrong = Vec::new();
@@ -150,7 +150,7 @@ fn last_rate(example: &Example, link: Link, conditions: Conditions) -> u64 {
         .as_bits_per_second()
 }
 
-/// The same without what is under test; each run is made once.
+/// The same without the tested condition; each run is made once.
 fn undisturbed_rate(example: &Example, conditions: Conditions) -> u64 {
     static KNOWN: LazyLock<Mutex<BTreeMap<(String, Conditions), u64>>> = LazyLock::new(Mutex::default);
     let key = (example.name.clone(), conditions);

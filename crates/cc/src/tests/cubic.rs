@@ -1,4 +1,4 @@
-//! `cubic` through whole connections. Its curve has its own vectors beside it.
+//! `cubic` through whole connections. The vectors of its curve are in `cubic_tests.rs`.
 
 use super::{MS, connection, flight, fly, state};
 use crate::testing::Connection;
@@ -18,7 +18,7 @@ fn after_a_loss_at_100_packets() -> Connection {
     c
 }
 
-// RFC 9438 §4.6: ssthresh and cwnd are 0.7 of what was.
+// RFC 9438 §4.6: ssthresh and cwnd become 0.7 of the window.
 #[test]
 fn a_loss_leaves_seven_tenths_of_the_window() {
     let c = after_a_loss_at_100_packets();
@@ -27,9 +27,8 @@ fn a_loss_leaves_seven_tenths_of_the_window() {
     assert_eq!(c.snapshot().phase, Phase::Recovery);
 }
 
-// RFC 9438 §4.2-4.5 with W_max 100, cwnd 70, RTT 0.1 s: the first ACK of one segment adds 0.0297704 segments
-// = 35.72 B. The second adds 35.20 B and the third 34.68 B: 105.6 B in all, so that no fraction of a byte is
-// lost.
+// RFC 9438 §4.2-4.5 with W_max 100, cwnd 70, RTT 0.1 s: the first ACK of one segment adds 0.0297704 segments = 35.72 B.
+// The second adds 35.20 B and the third 34.68 B: 105.6 B in all, so no fraction of a byte is lost.
 #[test]
 fn the_first_acks_of_an_epoch_move_towards_the_curve_one_round_trip_ahead() {
     let mut c = after_a_loss_at_100_packets();

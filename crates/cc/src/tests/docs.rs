@@ -1,4 +1,4 @@
-//! `docs/controllers.md` describes all that the registry holds.
+//! `docs/controllers.md` describes everything in the registry.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Senders of 2010 to 2015: what an ACK frame counts for, the first window, a threshold that is remembered,
-//! HyStart as Linux had it, and CCP without what we added. mtu 1200.
+//! Senders of 2010 to 2015: counting of ACK frames, the first window, a remembered threshold, Linux's HyStart, and CCP
+//! without our additions. mtu 1200.
 
 use super::trace::{Conditions, LINK, trace_losing, trace_under};
 use super::{MS, WINDOW_BASED, busy, connection, flight, fly, limited_flight, ssthresh, state, with_mtu};
@@ -9,7 +9,7 @@ use crate::{Bytes, Phase, Reason};
 use core::time::Duration;
 use rstest::rstest;
 
-/// Acknowledges all that is in flight, two packets by each frame.
+/// Acknowledges everything in flight, two packets per frame.
 fn delayed_acks(c: &mut Connection) {
     while c.packets_in_flight() > 0 {
         c.ack(2);
@@ -56,7 +56,7 @@ fn in_avoidance(text: &str) -> Connection {
     c
 }
 
-// RFC 5681 §3.1 eq. (3): cwnd += SMSS·SMSS/cwnd per ACK: ten frames for ten packets, be they of one or two.
+// RFC 5681 §3.1 eq. (3): cwnd += SMSS·SMSS/cwnd per ACK: ten frames for ten packets, whether of one or two.
 #[rstest]
 #[case("reno(counting=acks)", 10)]
 #[case("reno", 5)]
@@ -75,7 +75,7 @@ fn avoidance_by_frames_takes_a_window_of_frames_for_one_packet(#[case] text: &st
     );
 }
 
-// 1200²/12,000 = 120 B by a frame; by bytes twice that for two packets.
+// 1200²/12,000 = 120 B per frame; by bytes, twice that for two packets.
 #[rstest]
 #[case("compound(counting=acks)", 12_120)]
 #[case("compound", 12_240)]
@@ -85,7 +85,7 @@ fn compounds_loss_window_grows_by_frames_too(#[case] text: &str, #[case] bytes: 
     assert_eq!(c.window(), bytes);
 }
 
-// Linux 3.6 `cnt = (cnt << ACK_RATIO_SHIFT) / delayed_ack`: the curve makes up for delayed ACKs.
+// Linux 3.6 `cnt = (cnt << ACK_RATIO_SHIFT) / delayed_ack`: the curve compensates for delayed ACKs.
 #[test]
 fn cubics_curve_is_the_same_however_frames_are_counted() {
     let windows = ["bytes", "acks"].map(|counting| {
@@ -171,8 +171,8 @@ fn nothing_remembered_leaves_the_threshold_infinite() {
     );
 }
 
-/// Two round trips of 100 ms with HyStart, the window large enough for it; `packets` more are in flight, and
-/// a round trip has passed since.
+/// Two round trips of 100 ms with HyStart and a window large enough for it; `packets` more are in flight, and a round
+/// trip has passed since.
 fn hystart(text: &str, packets: usize, rtt: Duration) -> Connection {
     let mut c = connection(text);
     limited_flight(&mut c, 30);
@@ -189,7 +189,7 @@ fn hystart(text: &str, packets: usize, rtt: Duration) -> Connection {
     c
 }
 
-/// Acknowledges one packet at a time, `every` apart; returns how many it took until slow start was over.
+/// Acknowledges one packet at a time, `every` apart; returns their number until slow start ended.
 fn left_after(c: &mut Connection, every: Duration) -> Option<usize> {
     for acked in 1..=c.packets_in_flight() {
         c.ack(1);
@@ -237,8 +237,8 @@ fn a_gap_in_the_train_ends_it_for_the_rest_of_the_round() {
     assert_eq!(left_after(&mut c, MS), None);
 }
 
-// delay_min + clamp(delay_min/16, 4 ms, 16 ms) = 106.25 ms: the first ACK of the round belongs to the round
-// before it, the eight that follow are its samples, and the next one leaves.
+// delay_min + clamp(delay_min/16, 4 ms, 16 ms) = 106.25 ms: the first ACK of the round belongs to the previous round,
+// the eight that follow are its samples, and the next one ends slow start.
 #[rstest]
 #[case("both", 107, Some(10))]
 #[case("delay", 107, Some(10))]
@@ -330,8 +330,8 @@ fn the_largest_rtt_of_a_window_of_time_is_forgotten_after_it() {
     assert_eq!(after("ccpd(rtt_window=60s)"), Some(MS * 300));
 }
 
-// The packet is lost while the pipe is less than half full. B is then C·rtt_min, of which a third is used: the
-// window never queues, and so never learns that B is twice that.
+// The packet is lost while the pipe is less than half full. B is then C·rtt_min, and a third of it is used: the window
+// never queues, so it never learns that B is twice that.
 #[test]
 fn a_random_loss_in_slow_start_leaves_the_storage_too_small_unless_slow_start_goes_on() {
     let mean_window = |text: &str| {
@@ -358,8 +358,8 @@ fn a_loss_that_may_have_found_a_queue_ends_slow_start_all_the_same() {
     assert_eq!(any, queued, "the queue overflows first");
 }
 
-// The window carries the video from the first RTT on, so that no flight of half its size is behind a loss. While the
-// video's rate is unknown slow start doubles.
+// The window carries the video from the first RTT on, so a loss does not imply a flight of half its size. While the
+// video's rate is unknown, slow start doubles.
 #[rstest]
 #[case(Some(1_000), (Phase::Avoidance, Reason::Loss))]
 #[case(None, (Phase::Startup, Reason::Began))]
@@ -376,7 +376,7 @@ fn a_loss_ends_a_slow_start_that_does_not_double(#[case] kbps: Option<u64>, #[ca
     assert_eq!(state(&c), after);
 }
 
-// Random losses, and a window that the guard or the ceiling keeps below twice the pipe.
+// Random losses, with the window kept below twice the pipe by the guard or the ceiling.
 #[rstest]
 #[case("ccp(slow_start_loss=queued)")]
 #[case("ccp(slow_start_loss=queued)+ceiling=pace+loss=ignore")]
@@ -390,7 +390,7 @@ fn a_loss_ends_a_slow_start_whose_window_is_bounded(#[case] text: &str) {
     assert_eq!(last, Some(Phase::Avoidance), "{text}");
 }
 
-// Watanabe et al. 2014: SSS "rapidly ramps up". 250 kB are the pipe, a third of 500 kB the fixed point.
+// Watanabe et al. 2014: SSS "rapidly ramps up". The pipe is 250 kB, and the fixed point a third of 500 kB.
 #[test]
 fn ccp_governs_from_the_estimate_that_ended_a_short_slow_start() {
     let trace = trace_losing(LINK, &super::spec("ccp-sss"), Demand::Endless, None);
@@ -403,8 +403,8 @@ fn ccp_governs_from_the_estimate_that_ended_a_short_slow_start() {
     assert!(first.window >= Bytes::from_kb(150), "{}", first.window);
 }
 
-/// Ten packets are sent, the oldest is lost and the others arrive; the next packet carries its data again, and the
-/// one after that new data. Both are in flight.
+/// Ten packets are sent; the oldest is lost and the others arrive. The next packet resends its data, and the one after
+/// that carries new data. Both are in flight.
 fn resent(text: &str) -> Connection {
     let mut c = connection(text);
     fly(&mut c, 10);
@@ -441,7 +441,7 @@ fn new_data_that_is_lost_in_a_recovery_costs_no_timeout() {
     assert_eq!(c.snapshot().reason, Reason::Loss);
 }
 
-// RFC 6298 §2.4; Linux: a timer fires after 200 ms at the earliest. The data was sent again 101 ms before.
+// RFC 6298 §2.4; Linux: a timer fires after 200 ms at the earliest. The data was resent 101 ms before.
 #[test]
 fn nothing_grows_before_the_timer_would_have_fired_and_slow_start_begins_then() {
     let mut c = resent("reno(recovery=tcp)");

@@ -1,7 +1,7 @@
-//! Golden traces: what each controller does on one fixed path, to the byte.
+//! Golden traces: each controller's behaviour on one fixed path, to the byte.
 //!
-//! A change of an algorithm shows here first. Look at the difference, redraw the figures (`cargo run
-//! --release --example controller_windows`, then `python docs/draw.py`), look at them too, and accept it with
+//! A change of an algorithm shows here first. Check the difference, redraw the figures
+//! (`cargo run --release --example controller_windows`, then `python docs/draw.py`), check them too, and accept it with
 //! `INSTA_UPDATE=always cargo test -p playrate-cc golden`.
 
 use super::trace::{LINK, Round, Trace, trace};
@@ -58,8 +58,8 @@ fn the_same_run_gives_the_same_trace() {
     assert_eq!(run("cubic"), run("cubic"));
 }
 
-// Fixed points of the algorithms where the queue holds one bandwidth-delay product, B = 2·BDP = 500 kB:
-// CCP Kp·B/3, CCPD (B + BDP)/3, with POB/4 = 164 kB on top (Kp·(B + BDP) + 2·POB/4)/(3 + Kp).
+// Fixed points of the algorithms if the queue holds one bandwidth-delay product, B = 2·BDP = 500 kB: CCP Kp·B/3, CCPD
+// (B + BDP)/3, with POB/4 = 164 kB added (Kp·(B + BDP) + 2·POB/4)/(3 + Kp).
 #[rstest]
 #[case("ccp", 166_667, 13_200)]
 #[case("ccp-sss", 166_667, 13_200)]
@@ -120,8 +120,8 @@ fn cubic_and_reno_fill_the_queue_and_back_off() {
     }
 }
 
-// Between α = 2 and β = 4 segments by Linux's arithmetic, which rounds down; what a burst of the pacer queues for a
-// moment comes on top.
+// Between α = 2 and β = 4 segments by Linux's arithmetic, which rounds down; the momentary queue of a pacer's burst is
+// added to that.
 #[test]
 fn vegas_keeps_a_few_packets_queued() {
     let trace = run("vegas");

@@ -78,7 +78,7 @@ fn credit_and_ratelimited_are_the_same_while_the_window_is_used_in_full() {
     }
 }
 
-// RFC 9438 §4.2: only time in which cwnd was not updated is left out of the epoch.
+// RFC 9438 §4.2: the epoch excludes only time without an update of cwnd.
 #[test]
 fn cubic_does_not_leap_when_a_long_unused_window_is_used_again() {
     let mut c = after_a_loss("cubic(growth=ratelimited)");
@@ -93,8 +93,7 @@ fn cubic_does_not_leap_when_a_long_unused_window_is_used_again() {
     assert!(c.window() < start + 12 * 1_200, "{start} -> {}", c.window());
 }
 
-// A ceiling limits the sender like the application: the algorithm's window grows to what the draft allows and
-// no further.
+// A ceiling limits the sender like the application: the algorithm's window grows up to the draft's bound.
 #[test]
 fn a_ceiling_counts_as_a_limit_in_either_mode() {
     for (growth, most) in [("credit", 60_000), ("ratelimited", 104_000)] {
@@ -108,7 +107,7 @@ fn a_ceiling_counts_as_a_limit_in_either_mode() {
     }
 }
 
-// A sender that its own processor limits: the transport never says that the application is the limit.
+// A sender limited by its own processor: the transport never reports that the application is the limit.
 #[test]
 fn no_window_grows_beyond_about_twice_the_largest_flight() {
     for text in WINDOW_BASED.into_iter().chain(["copa", "bbr"]) {

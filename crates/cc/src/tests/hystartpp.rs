@@ -15,7 +15,7 @@ fn round(c: &mut Connection, packets: usize, rtt: Duration) {
     }
 }
 
-/// One round at 100 ms, then as many as it takes at 113 ms until conservative slow start has begun.
+/// One round at 100 ms, then rounds at 113 ms until conservative slow start has begun.
 fn in_conservative_slow_start() -> Connection {
     let mut c = connection("reno+start=hystartpp");
     limited_flight(&mut c, 60);
@@ -27,7 +27,7 @@ fn in_conservative_slow_start() -> Connection {
     c
 }
 
-// RFC 9406 §4.2: in CSS the window grows by a quarter of what is acknowledged: ack 12,000 adds 3,000.
+// RFC 9406 §4.2: in CSS the window grows by a quarter of the acknowledged bytes: ack 12,000 adds 3,000.
 #[test]
 fn conservative_slow_start_grows_a_quarter_as_fast() {
     let mut c = in_conservative_slow_start();
@@ -37,7 +37,7 @@ fn conservative_slow_start_grows_a_quarter_as_fast() {
     assert_eq!(c.snapshot().phase, Phase::Startup);
 }
 
-// RFC 9406 §4.2: after CSS_ROUNDS = 5 rounds, the one in which CSS began included, ssthresh = cwnd.
+// RFC 9406 §4.2: after CSS_ROUNDS = 5 rounds, including that of the start of CSS, ssthresh = cwnd.
 #[test]
 fn avoidance_begins_after_five_rounds_of_conservative_slow_start() {
     let mut c = in_conservative_slow_start();
@@ -105,7 +105,7 @@ fn slow_start_after_persistent_congestion_is_the_standard_one() {
     }
 }
 
-/// The first two seconds over 5 Mbit/s and 100 ms with a queue of so many bytes.
+/// The first two seconds over 5 Mbit/s and 100 ms with a queue of this many bytes.
 fn start_over(queue: u64, text: &str) -> Trace {
     let link = Link {
         rate: Bitrate::from_mbps(5),
@@ -120,8 +120,8 @@ fn lost_at_start(trace: &Trace) -> u64 {
     trace.within(0, 2).map(|round| round.lost).max().unwrap_or(0)
 }
 
-// The packets of one round find the queue empty at first and full at last. The smallest RTT of the round that
-// acknowledges them is the first's, so it has not risen, and the loss comes before the next.
+// The first packets of a round find the queue empty and the last ones find it full. The smallest RTT of the round that
+// acknowledges them is the first packet's, so it has not risen, and the loss comes before the next round.
 #[test]
 fn a_queue_that_one_round_overflows_gives_no_warning() {
     let standard = start_over(24_000, "cubic");

@@ -7,14 +7,14 @@ use crate::testing::Connection;
 use crate::{Phase, Reason};
 use rstest::rstest;
 
-/// The RTT is 100 ms so steadily that the RTO is the smallest one, 200 ms.
+/// The RTT is so constantly 100 ms that the RTO is the smallest one, 200 ms.
 const RTO: Duration = Duration::from_millis(200);
 
-/// `text` in avoidance with 120,000 B; all of it was used, and nothing is in flight.
+/// `text` in avoidance with 120,000 B, all of it used and nothing in flight.
 fn steady(text: &str) -> Connection {
     let mut c = connection(text);
     c.set_smoothed_rtt(Some(MS * 100));
-    // Slow start to 240,000 B, a loss, and back to avoidance. Reno halves; others leave more.
+    // Slow start to 240,000 B, a loss, and back to avoidance. Reno halves; others keep more.
     for _ in 0..40 {
         round(&mut c, 2);
     }
@@ -35,7 +35,7 @@ fn steady(text: &str) -> Connection {
     c
 }
 
-/// Nothing happens for so many tenths of an RTO, then a packet leaves.
+/// Nothing happens for this many tenths of an RTO, then a packet leaves.
 fn pause(c: &mut Connection, tenths: u32) {
     c.set_app_limited(true);
     c.pass(RTO * tenths / 10);
@@ -54,7 +54,7 @@ fn keep_and_new_cwv_keep_the_window_of_any_algorithm_over_a_pause() {
     }
 }
 
-// RFC 2861: three halvings in 3.5 RTO, ssthresh at least ¾ of what was, and slow start up to it.
+// RFC 2861: three halvings in 3.5 RTO, ssthresh at least ¾ of the old window, and slow start up to it.
 #[test]
 fn cwv_halves_the_window_of_any_algorithm_three_times_in_three_and_a_half_rtos() {
     for algorithm in WINDOW_BASED {
@@ -69,8 +69,7 @@ fn cwv_halves_the_window_of_any_algorithm_three_times_in_three_and_a_half_rtos()
     }
 }
 
-// Yanev et al. 2022, figure 2a: slow start after a pause goes on past the window from before it, until
-// packets are lost.
+// Yanev et al. 2022, figure 2a: slow start after a pause continues past the previous window, until packets are lost.
 #[test]
 fn cwv_that_forgot_ssthresh_starts_slowly_past_the_window_from_before() {
     let mut c = steady("reno+idle=cwv(forget_ssthresh=on)");
@@ -108,8 +107,8 @@ fn only_the_first_burst_after_a_pause_costs() {
     }
 }
 
-// Yanev et al. 2022, figure 1b: slow start from the initial window ends at the window of before ("third
-// flight" at 10·IW).
+// Yanev et al. 2022, figure 1b: slow start from the initial window ends at the previous window ("third flight" at
+// 10·IW).
 #[test]
 fn new_cwv_restart_is_back_at_its_window_after_four_flights() {
     let mut c = steady("reno-new-cwv-p21");
@@ -150,8 +149,8 @@ fn rfc5681_returns_to_the_old_ssthresh_and_not_to_the_old_window() {
     assert_eq!(ssthresh(&c), reached);
 }
 
-// RFC 9438 §4.2, §4.10 and RFC 2861: the window after the pause, not the time before it, begins cubic's next
-// epoch.
+// RFC 9438 §4.2, §4.10 and RFC 2861: cubic's next epoch begins with the window after the pause, not with the time
+// before it.
 #[test]
 fn cubic_begins_a_new_epoch_on_its_plateau_after_cwv_restarted_it() {
     let mut c = steady("cubic+idle=cwv");
@@ -165,7 +164,7 @@ fn cubic_begins_a_new_epoch_on_its_plateau_after_cwv_restarted_it() {
     assert_eq!(c.snapshot().reason, Reason::ReachedSsthresh);
     let at_ssthresh = c.window();
     assert!(at_ssthresh.abs_diff(ssthresh(&c)) < 6_000, "{at_ssthresh}");
-    // K = 0: growth over 3 round trips is that of Reno, not that of a curve 60 s on.
+    // K = 0: growth over 3 round trips is Reno's, not that of a curve 60 s later.
     busy(&mut c, 3);
     assert!(
         c.window() - at_ssthresh < 4 * 1_200,
@@ -174,12 +173,11 @@ fn cubic_begins_a_new_epoch_on_its_plateau_after_cwv_restarted_it() {
     );
 }
 
-// RFC 2861: halfway to what is used. 110,000 B of 120,000 stay above ssthresh = 90,000, so avoidance begins
-// anew.
+// RFC 2861: halfway to the used part. 110,000 B of 120,000 stay above ssthresh = 90,000, so avoidance begins again.
 #[test]
 fn cubic_begins_a_new_epoch_when_cwv_lowers_an_unused_window() {
     let mut c = steady("cubic+idle=cwv");
-    // Well above ssthresh, so that what cwv leaves is above it as well.
+    // Well above ssthresh, so that the window after cwv is above it as well.
     busy(&mut c, 60);
     let before = c.window();
     let packets = usize::try_from(before / 1_200 * 9 / 10).unwrap();
@@ -194,8 +192,8 @@ fn cubic_begins_a_new_epoch_when_cwv_lowers_an_unused_window() {
     assert!(c.window() < lowered + 4 * 1_200, "{lowered} -> {}", c.window());
 }
 
-// The delay window rests on a stale RTT and goes first; what is left is halved. No combination ends below the
-// restart window.
+// The delay window is based on a stale RTT and goes first; the rest is halved. No combination ends below the restart
+// window.
 #[rstest]
 #[case("rfc5681")]
 #[case("cwv")]
@@ -210,8 +208,7 @@ fn compound_restarts_from_the_initial_window_and_grows_again(#[case] idle: &str)
     assert!(c.window() > 48_000, "{}", c.window());
 }
 
-/// `ccp` in avoidance over a path of 20 Mbit/s and 100 ms, with nothing in flight. Losses do not give it an
-/// ssthresh.
+/// `ccp` in avoidance over a path of 20 Mbit/s and 100 ms, with nothing in flight. Losses do not give it an ssthresh.
 fn steady_ccp(idle: &str) -> Connection {
     let mut c = connection(&format!("ccp+loss=ignore+idle={idle}"));
     for _ in 0..12 {
@@ -228,7 +225,7 @@ fn steady_ccp(idle: &str) -> Connection {
     c
 }
 
-// An algorithm that held its losses has no ssthresh. A pause must not make that an endless slow start.
+// An algorithm that held on its losses has no ssthresh. A pause must not cause an endless slow start.
 #[test]
 fn an_algorithm_without_a_threshold_governs_at_once_after_rfc5681_restarted_it() {
     let mut c = steady_ccp("rfc5681");
@@ -273,7 +270,7 @@ fn a_loss_in_an_unvalidated_window_halves_what_was_in_use_and_takes_what_was_los
     c.offer(25);
     c.set_app_limited(true);
     c.pass(MS * 100);
-    // An ACK frame shows what is in flight: 24 packets and this one.
+    // The flight at an ACK frame: 24 packets and this one.
     c.ack(1);
     c.lose(2);
     assert_eq!(c.window(), 15_000, "{algorithm}");
@@ -290,7 +287,7 @@ fn a_loss_in_an_unvalidated_window_halves_what_was_in_use_and_takes_what_was_los
     assert_eq!(ssthresh(&c), 13_800, "{algorithm}");
 }
 
-// As above: cubic's plateau is what was in use, so it does not climb back to a window that was never tested.
+// As above: cubic's plateau is the part in use, so it does not climb back to a window that was never tested.
 #[test]
 fn cubic_aims_at_what_was_in_use_after_a_loss_in_an_unvalidated_window() {
     let mut c = unvalidated("cubic+idle=new-cwv");
@@ -301,12 +298,12 @@ fn cubic_aims_at_what_was_in_use_after_a_loss_in_an_unvalidated_window() {
     c.pass(MS);
     c.ack(4_000);
     busy(&mut c, 40);
-    // 4 s on, Reno's friend is past the plateau at 30,000 B; with one at 168,000 B the curve would be at
-    // 150,000 B.
+    // After 4 s the Reno-friendly estimate is past the plateau at 30,000 B; with a plateau at 168,000 B the curve would
+    // be at 150,000 B.
     assert!((30_000..60_000).contains(&c.window()), "{}", c.window());
 }
 
-// RFC 7661 §4.3: a validated window answers a loss by the algorithm.
+// RFC 7661 §4.3: in a validated window, the algorithm answers a loss.
 #[test]
 fn a_loss_in_a_validated_window_is_the_algorithms() {
     let mut c = steady("reno-new-cwv");

@@ -38,7 +38,7 @@ fn send(policy: &mut AnyIdlePolicy, core: &mut Core, ms: u64) -> bool {
     restarts
 }
 
-/// An ACK batch of a limited sender that had `flight` bytes in flight, all acknowledged by it.
+/// An ACK batch of a limited sender that acknowledges all of `flight` bytes in flight.
 fn batch(ms: u64, flight: u64, new_round: bool) -> Batch {
     Batch {
         now: at(ms),
@@ -83,7 +83,7 @@ fn rfc5681_restarts_from_the_initial_window_after_an_rto(
     assert_eq!((core.window(), core.ssthresh), (left, Some(60_000)));
 }
 
-// RFC 6298 §2.4 would have 1 s; Linux has 200 ms.
+// RFC 6298 §2.4 requires 1 s; Linux uses 200 ms.
 #[test]
 fn the_smallest_rto_is_a_parameter() {
     let (mut policy, mut core) = (policy("rfc5681(min_rto=1s)"), core(120_000, None));
@@ -233,7 +233,7 @@ fn half_a_window_in_use_validates_it(
     assert_eq!(is_validated(&policy, &core, 2_100), validated);
 }
 
-// RFC 7661 §4.2: undefined pipeACK means validated; then samples run out after max(3·RTT, 1 s).
+// RFC 7661 §4.2: undefined pipeACK means validated; then samples expire after max(3·RTT, 1 s).
 #[test]
 fn the_window_is_validated_until_a_sample_says_otherwise_or_all_have_expired() {
     let mut core = core(120_000, Some(60_000));
@@ -312,7 +312,7 @@ fn a_loss_in_the_validated_phase_is_the_algorithms() {
     assert_eq!(core.window(), 60_000);
 }
 
-// RFC 7661 §4.4.1: all that was in use was lost and sent again: the window is the smallest one.
+// RFC 7661 §4.4.1: everything in use was lost and resent: the window is the smallest one.
 #[test]
 fn losing_all_that_was_in_use_leaves_two_packets() {
     let mut core = core(120_000, Some(60_000));
@@ -347,7 +347,7 @@ fn every_non_validated_period_gives_up_half_of_the_window(
     assert_eq!((core.window(), core.ssthresh), (window, Some(ssthresh)));
 }
 
-// As above: the period starts anew after each halving, not at the time of the burst that shows it.
+// As above: the next period starts at each halving, not at the time of the burst that shows it.
 #[test]
 fn the_next_period_begins_where_the_last_one_ended() {
     let mut core = core(120_000, Some(60_000));
@@ -380,8 +380,7 @@ fn persistent_congestion_makes_pipe_ack_undefined() {
     assert!(is_validated(&policy, &core, 2_200));
 }
 
-// A round trip's sample belongs to the time of its last acknowledgement, so a pause before the next one lets
-// it expire.
+// A round trip's sample belongs to the time of its last acknowledgement, so it expires during a pause before the next.
 #[test]
 fn a_burst_before_a_pause_does_not_validate_the_window_after_it() {
     let mut core = core(120_000, Some(60_000));

@@ -1,8 +1,8 @@
-//! Promises of every controller in the registry. A new one joins by being registered.
+//! Invariants of every controller in the registry. Registering a new one is enough to test it.
 //!
-//! [`Connection`] itself checks after every event that the window is within its bounds, that two instances
-//! that received the same events agree, and that a window-based controller does not grow while the
-//! application is the limit.
+//! [`Connection`] itself checks after every event that the window is within its bounds, that two instances that
+//! received the same events agree, and that a window-based controller does not grow while the application limits the
+//! sender.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::registry::{Entry, Key, Registry};
 use crate::testing::Connection;
 use crate::{Bitrate, Bytes, ControllerSpec, Path, Phase, Timestamp, VideoKnowledge};
 
-/// The entry with its defaults, and with each other value of each of its parameters that takes words.
+/// The entry with its defaults, and with each other word for each of its parameters that take words.
 fn variants(entry: &Entry) -> Vec<String> {
     let name = entry.name();
     let mut texts = vec![name.to_owned()];
@@ -24,8 +24,8 @@ fn variants(entry: &Entry) -> Vec<String> {
     texts
 }
 
-/// Every algorithm in all its variants, each of them with every variant of each component, pauses under
-/// ceilings, and every alias, as far as they fit together.
+/// Every algorithm in all its variants, each with every variant of each component, pauses under ceilings, and every
+/// alias, as far as they are compatible.
 pub(super) fn all() -> Vec<ControllerSpec> {
     let registry = Registry::builtin();
     let mut texts: Vec<String> = registry.aliases().map(|alias| alias.name.to_owned()).collect();
@@ -65,7 +65,7 @@ pub(super) fn all() -> Vec<ControllerSpec> {
     specs
 }
 
-/// Runs `check` on a new connection for every spec, once with nothing known of the video and once with all.
+/// Runs `check` on a new connection for every spec, once with every fact of the video unknown and once with all known.
 fn for_all(check: impl Fn(&ControllerSpec, Connection)) {
     for spec in all() {
         for informed in [false, true] {
@@ -88,8 +88,8 @@ fn stream(c: &mut Connection, rounds: usize) {
     }
 }
 
-/// Runs `check` for every controller that answers a loss, on a connection that has filled its window and a round
-/// trip later is about to lose packets.
+/// Runs `check` for every controller that answers a loss. The connection filled its window a round trip ago and is
+/// about to lose packets.
 fn for_loss_based(check: impl Fn(&ControllerSpec, Connection)) {
     for_all(|spec, mut c| {
         if loss_based(spec) {
@@ -238,7 +238,7 @@ fn no_window_exceeds_u32_max_however_long_nothing_is_lost() {
             let window = controller.window().as_u64();
             assert!(u32::try_from(window).is_ok(), "{spec}: {window}");
         }
-        // SEARCH leaves where the window no longer doubles.
+        // SEARCH ends slow start where the window no longer doubles.
         let doubles = spec.algorithm().name() == "reno"
             && spec.algorithm_arguments().word("counting") == "bytes"
             && spec

@@ -53,7 +53,7 @@ pub(crate) fn spec(text: &str) -> ControllerSpec {
     text.parse().expect("a valid spec")
 }
 
-/// A connection with 1200-byte packets on which 1 ms has passed.
+/// A connection with 1200-byte packets, 1 ms after its start.
 pub(crate) fn connection(text: &str) -> Connection {
     with_mtu(text, 1_200)
 }
@@ -64,7 +64,7 @@ pub(crate) fn with_mtu(text: &str, mtu: u64) -> Connection {
     connection
 }
 
-/// Sends packets whatever the window says, and lets a round trip of 100 ms pass.
+/// Sends packets whatever the window is, and lets a round trip of 100 ms pass.
 pub(crate) fn fly(c: &mut Connection, packets: usize) {
     c.send(packets);
     c.pass(MS * 100);
@@ -76,7 +76,7 @@ pub(crate) fn flight(c: &mut Connection, packets: usize) {
     c.ack(packets);
 }
 
-/// A flight of the application's size, which grows nothing. Windows up to twice its size may grow from then on.
+/// A flight limited by the application, which grows nothing. Windows up to twice its size may grow from then on.
 pub(crate) fn limited_flight(c: &mut Connection, packets: usize) {
     c.set_app_limited(true);
     flight(c, packets);
@@ -90,7 +90,7 @@ pub(crate) fn round(c: &mut Connection, packets: usize) {
     ack_in_twos(c);
 }
 
-/// Round trips in which the application has more to send than the window lets go.
+/// Round trips limited by the window: the application has more to send.
 pub(crate) fn busy(c: &mut Connection, rounds: usize) {
     c.set_smoothed_rtt(Some(MS * 100));
     for _ in 0..rounds {
@@ -98,7 +98,7 @@ pub(crate) fn busy(c: &mut Connection, rounds: usize) {
     }
 }
 
-/// Round trips in which the application sends `packets` packets and no more.
+/// Round trips limited by the application, which sends only `packets` packets in each.
 pub(crate) fn limited(c: &mut Connection, packets: usize, rounds: usize) {
     c.set_smoothed_rtt(Some(MS * 100));
     for _ in 0..rounds {
@@ -153,7 +153,7 @@ impl Batch {
         }
     }
 
-    /// The same frame of a sender that something other than the window limited.
+    /// The same frame while something other than the window limits the sender.
     pub(crate) fn limited(now_ms: u64, rtt_ms: u64, new_round: bool) -> Self {
         Self {
             allowance: 0,

@@ -12,7 +12,7 @@ use crate::events::{AckBatch, Acked, Congestion, MtuChange, Sent, Signal};
 use crate::testing::{Connection, Operation};
 use crate::{Bytes, ControllerSpec, Path, Timestamp, VideoKnowledge};
 
-/// An event with any numbers at all, in any order: more than a sane transport would tell.
+/// An event with arbitrary numbers, in any order: more than a correct transport would report.
 #[derive(Clone, Debug)]
 enum Event {
     Sent(Sent),

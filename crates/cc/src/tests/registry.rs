@@ -139,7 +139,7 @@ fn parameters_have_names_of_their_own_and_defaults_in_range() {
     }
 }
 
-// The decision follows from what an algorithm does, not from its name.
+// The decision depends on an algorithm's traits, not on its name.
 #[rstest]
 #[case("reno", "loss=guard", "answers losses itself")]
 #[case("cubic", "loss=ignore", "answers losses itself")]

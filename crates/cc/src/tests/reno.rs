@@ -5,8 +5,8 @@ use crate::testing::Connection;
 use crate::{Bytes, Phase, Reason};
 use rstest::rstest;
 
-/// `reno` in recovery with a window of 12,000 B = ssthresh: a flight of ten packets arrived and one of the
-/// next was lost. Ten more packets have left since, so that their acknowledgement ends recovery.
+/// `reno` in recovery with a window of 12,000 B = ssthresh: a flight of ten packets arrived and one of the next was
+/// lost. Ten more packets have left since, and their acknowledgement ends recovery.
 fn after_a_loss() -> Connection {
     let mut c = connection("reno");
     flight(&mut c, 10);
@@ -74,8 +74,8 @@ fn a_loss_halves_the_window_once_for_each_recovery() {
     assert_eq!((c.window(), c.snapshot().phase), (12_000, Phase::Recovery));
 }
 
-// RFC 9002 §7.3.2: recovery ends with the acknowledgement of a packet sent during it. Unlike in
-// quinn, packets sent at the very moment of construction count.
+// RFC 9002 §7.3.2: recovery ends with the acknowledgement of a packet sent during it. Unlike in quinn, packets sent at
+// the time of construction count.
 #[test]
 fn packets_sent_at_the_moment_the_connection_began_can_be_lost_and_acknowledged() {
     let mut c = Connection::new(&super::spec("reno"));
@@ -98,7 +98,7 @@ fn avoidance_adds_one_packet_for_each_window_acknowledged() {
     assert_eq!(c.snapshot().reason, Reason::RecoveryEnded);
 }
 
-// As above: what is acknowledged beyond a window counts towards the next packet.
+// As above: acknowledged bytes beyond a window count towards the next packet.
 #[test]
 fn bytes_beyond_a_window_count_towards_the_next_packet() {
     let mut c = after_a_loss();
@@ -160,7 +160,7 @@ fn persistent_congestion_within_a_recovery_counts_and_ends_it() {
     c.lose_persistently(4);
     assert_eq!(c.window(), 2_400);
     assert_eq!(ssthresh(&c), 6_000);
-    // No recovery is going on: packets sent before the loss grow the window again.
+    // There is no recovery: packets sent before the loss grow the window again.
     c.ack(1);
     assert_eq!(c.window(), 3_600);
 }

@@ -4,7 +4,7 @@ use super::{WINDOW_BASED, busy, connection, round};
 use crate::Phase;
 use crate::registry::{Key, Registry};
 
-/// Growth of the window, packets, in each of so many round trips that the window limits.
+/// Growth of the window, packets, in each of `rounds` round trips limited by the window.
 fn growth(text: &str, rounds: usize) -> Vec<u64> {
     let mut c = connection(text);
     busy(&mut c, 5);
@@ -17,8 +17,8 @@ fn growth(text: &str, rounds: usize) -> Vec<u64> {
         .collect()
 }
 
-// A queue that overflows loses what the window grew by in the round trip before, and every second packet that
-// arrives there leaves a gap. quinn closes a connection at 1,024.
+// An overflowing queue loses as many packets as the window grew by in the previous round trip, and leaves a gap for
+// every second arrival. quinn closes a connection at 1,024.
 #[test]
 fn no_slow_start_grows_by_more_packets_in_a_round_trip_than_a_receiver_tolerates_gaps() {
     for algorithm in WINDOW_BASED.into_iter().chain(["ccp+loss=ignore", "ccp", "ccpd"]) {

@@ -24,13 +24,12 @@ pub enum Aqm {
     Codel(Codel),
 }
 
-/// Controlled delay (RFC 8289 §4): once packets have waited longer than `target` for an `interval`, one is
-/// dropped, and drops become more and more frequent until the wait is below `target` again.
+/// Controlled delay (RFC 8289 §4): once packets have waited longer than `target` for an `interval`, one is dropped.
+/// Drops become more and more frequent until the wait is below `target` again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Codel {
-    /// Tolerated wait. The state never uses less than the time of one full packet, since one packet is not a
-    /// queue.
+    /// Tolerated wait. At least the transmission time of one full packet applies, since one packet is not a queue.
     pub target: Duration,
     /// Time for which `target` may be exceeded: a worst-case round trip.
     pub interval: Duration,
@@ -105,8 +104,8 @@ pub(crate) enum AqmAction {
     Drop,
 }
 
-/// The state of RFC 8289 §5. It decides about each packet at the time when the packet leaves the queue;
-/// packets leave in order, so that time is known when a packet arrives.
+/// The state of RFC 8289 §5. It decides on each packet for the time when the packet leaves the queue. Packets leave in
+/// order, so that time is known when a packet arrives.
 #[derive(Clone, Debug)]
 pub(crate) struct CodelState {
     config: Codel,
@@ -121,16 +120,16 @@ pub(crate) struct CodelState {
 /// Treatment of the packet after a dropped one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dropping {
-    /// It passes whatever its wait: one drop at a time begins a drop state.
+    /// It passes whatever its wait: a drop state begins with one drop.
     Entered,
-    /// The next drop's time is worked out by it, if the queue is still too long.
+    /// It sets the time of the next drop, if the queue is still too long.
     Dropped,
-    /// It is dropped if the time has come.
+    /// It is dropped if the time for a drop has come.
     Waiting,
 }
 
 impl CodelState {
-    /// `packet_time` is what one full packet takes on the link.
+    /// `packet_time` is the transmission time of one full packet.
     pub(crate) fn new(config: Codel, packet_time: Duration) -> Self {
         Self {
             config,
@@ -170,7 +169,7 @@ impl CodelState {
                 }
                 self.count += 1;
                 if act == AqmAction::Mark {
-                    // A marked packet stays, so it works out the next time itself.
+                    // A marked packet stays, so it sets the next time itself.
                     self.drop_next = self.control(self.drop_next);
                 } else {
                     self.dropping = Some(Dropping::Dropped);
@@ -200,8 +199,7 @@ impl CodelState {
     }
 
     fn enter(&mut self, now: Time, act: AqmAction) {
-        // If it dropped only a little while ago, the rate that controlled the queue then is a good start
-        // (§5.4).
+        // If it dropped packets recently, the rate that controlled the queue then is a good start (§5.4).
         let delta = self.count.saturating_sub(self.last_count);
         let recently = now.since(self.drop_next) < self.config.interval.saturating_mul(16);
         self.count = if delta > 1 && recently { delta } else { 1 };
@@ -229,7 +227,7 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// Packets leave every millisecond after waiting 20 ms; returns when something was done.
+    /// Packets leave every millisecond after waiting 20 ms; returns the times of drops or marks.
     fn actions(codel: Codel, markable: bool, until: u64) -> Vec<(u64, AqmAction)> {
         let mut state = CodelState::new(codel, Duration::ZERO);
         (0..until)
@@ -244,7 +242,7 @@ mod tests {
             .into_iter()
             .map(|(ms, _)| ms)
             .collect();
-        // Above from 0 on: the first drop at 100 ms, then 100/√1, 100/√2, 100/√3, … later.
+        // Above the target from 0 on: the first drop at 100 ms, then 100/√1, 100/√2, 100/√3, … later.
         assert_eq!(at[..4], [100, 200, 271, 329]);
     }
 

@@ -31,19 +31,19 @@ pub struct LinkConfig {
     pub loss: Loss,
     /// Queue management before the queue is full.
     pub aqm: Aqm,
-    /// Limit of the rate in front of the queue, by drops.
+    /// Limit of the rate in front of the queue; drops packets beyond it.
     pub policer: Option<Policer>,
-    /// Random addition to the propagation delay, uniform between zero and this. Packets stay in order: one
-    /// that would overtake another arrives together with it.
+    /// Random addition to the propagation delay, uniform between zero and this. Packets stay in order: if one would
+    /// overtake another, both arrive together.
     pub jitter: Duration,
-    /// Times, multiples of this, at which packets that have left the queue are sent on together; zero sends them at
-    /// once. Cable modems, aggregation in Wi-Fi and interrupt coalescing do so.
+    /// Packets that have left the queue are sent on together at multiples of this time; zero sends them on immediately.
+    /// Cable modems, aggregation in Wi-Fi and interrupt coalescing do this.
     pub batches: Duration,
     /// Packets that are overtaken by later ones.
     pub reordering: Option<Reordering>,
     /// Other traffic on the link.
     pub cross_traffic: Vec<CrossTraffic>,
-    /// Impairments for some time of the run.
+    /// Temporary impairments during the run.
     pub faults: Vec<LinkFault>,
     /// Largest packet, headers included. Larger ones are dropped, as with the don't-fragment bit set.
     pub mtu: Bytes,
@@ -72,8 +72,8 @@ impl Default for LinkConfig {
 }
 
 impl LinkConfig {
-    /// A link of this rate and propagation delay with a queue of one bandwidth-delay product, an MTU of 1500
-    /// bytes and no loss.
+    /// A link with this rate and propagation delay, a queue of one bandwidth-delay product, an MTU of 1500 bytes and no
+    /// loss.
     pub fn new(rate: impl Into<Rate>, delay: impl Into<DelaySchedule>) -> Self {
         Self {
             rate: rate.into(),
@@ -107,8 +107,8 @@ impl LinkConfig {
     }
 
     /// The same link with a queue `parts.0` ÷ `parts.1` as large, to the nearest byte or packet and at least one
-    /// packet. A multiple of the bandwidth-delay product of the path's propagation delay `round_trip` becomes a size
-    /// in bytes; it stays as it is on a link without a limit.
+    /// packet. A multiple of the bandwidth-delay product, with the path's propagation delay `round_trip`, becomes a
+    /// size in bytes; on a link without a limit it stays a multiple.
     #[must_use]
     pub fn with_scaled_queue(self, round_trip: Duration, parts: (u64, u64)) -> Self {
         let scaled = |number: u64| {
@@ -172,14 +172,14 @@ impl LinkConfig {
         }
     }
 
-    /// The same link with this cross traffic besides what it has.
+    /// The same link with this additional cross traffic.
     #[must_use]
     pub fn with_cross_traffic(mut self, cross_traffic: CrossTraffic) -> Self {
         self.cross_traffic.push(cross_traffic);
         self
     }
 
-    /// The same link with this fault besides what it has.
+    /// The same link with this additional fault.
     #[must_use]
     pub fn with_fault(mut self, fault: LinkFault) -> Self {
         self.faults.push(fault);
@@ -192,8 +192,8 @@ impl LinkConfig {
         Self { mtu, ..self }
     }
 
-    /// Builds the link. `round_trip` is the propagation delay of the whole path in both directions, on its first
-    /// route; a queue limit in multiples of the bandwidth-delay product refers to it.
+    /// Builds the link. `round_trip` is the propagation delay of the whole path in both directions, on its first route.
+    /// Queue limits in multiples of the bandwidth-delay product refer to it.
     pub fn build(&self, round_trip: Duration, seed: Seed) -> Result<Link, ConfigError> {
         let late = self.reordering.map_or(Duration::ZERO, |reordering| reordering.by);
         let late = late.max(FaultState::longest_delay(&self.faults));

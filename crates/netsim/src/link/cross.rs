@@ -11,8 +11,8 @@ use super::draw::exponential;
 use super::parts_of;
 use crate::{ConfigError, Seed, Time};
 
-/// Packets that enter and leave the path at this link. They take room in its queue and time on it, and do not
-/// react to congestion. Rates and sizes include headers.
+/// Packets that enter and leave the path at this link. They use room in its queue and time on it, and do not react to
+/// congestion. Rates and sizes include headers.
 ///
 /// Text form: `poisson(5Mbit/s)`, `onoff(5Mbit/s,500ms,1s)`, and a packet size such as `,300B` appended if it
 /// is not 1500 bytes.
@@ -182,7 +182,7 @@ mod tests {
             bytes += source.take();
         }
         let rate = bytes as f64 * 8.0 / 2_000.0 / 1e6;
-        // A thousand on-off periods give their mean to about 5 %.
+        // A thousand on-off periods estimate their mean within about 5 %.
         assert!((rate / mbps - 1.0).abs() < 0.15, "{rate} Mbit/s");
     }
 

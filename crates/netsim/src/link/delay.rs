@@ -12,10 +12,9 @@ use crate::{ConfigError, Time};
 /// Text of a step without a route.
 const DOWN: &str = "down";
 
-/// Propagation delays and the times from which they apply. A packet takes the delay of the time at which it leaves the
-/// queue.
+/// Propagation delays and the times from which they apply. A packet's delay is that at its departure from the queue.
 ///
-/// Each step is a route of its own: packets on a shorter route overtake those that are still on the longer one. While
+/// Each step is a separate route: packets on a shorter route overtake those that are still on the longer one. While
 /// there is no route (`down`), packets that leave the queue are lost.
 ///
 /// Text form: `20ms`, `20ms,100ms@30s`, `20ms,down@30s,100ms@30.3s`, and `,repeat@60s` at its end to start again.
@@ -73,7 +72,7 @@ impl DelaySchedule {
         (forward, self.map(|delay| delay / 2))
     }
 
-    /// Delay at `now`, `None` without a route, and the time since when it applies.
+    /// Delay at `now`, `None` without a route, and the start of the step.
     pub(super) fn at(&self, now: Time) -> (Option<Duration>, Time) {
         let step = self.steps.at(now);
         step.map_or((Some(self.first), Time::ZERO), |(delay, from, _)| (delay, from))

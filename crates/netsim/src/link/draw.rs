@@ -1,4 +1,4 @@
-//! Draws from a seeded generator that are the same on every machine.
+//! Random draws from a seeded generator, the same on every machine.
 
 use core::time::Duration;
 
@@ -57,7 +57,7 @@ mod tests {
         let average = draws.iter().sum::<Duration>() / 100_000;
         assert!((9_900..10_100).contains(&average.as_micros()), "{average:?}");
         let beyond = draws.iter().filter(|draw| **draw > mean).count();
-        // e⁻¹ of them are beyond the mean.
+        // e⁻¹ of them exceed the mean.
         assert!((36_300..37_300).contains(&beyond), "{beyond}");
     }
 }

@@ -1,4 +1,4 @@
-//! [`LinkFault`]: an impairment of a link for some time.
+//! [`LinkFault`]: a temporary impairment of a link.
 
 use core::time::Duration;
 
@@ -10,11 +10,11 @@ use super::loss::LossSampler;
 use super::{Loss, Reordering, draw};
 use crate::{Seed, Time};
 
-/// Bytes of a datagram after the first that may be damaged: of a QUIC packet
-/// the version, or the beginning of a connection ID.
+/// Bytes of a datagram after the first that may be damaged: in a QUIC packet, the version or the beginning of a
+/// connection ID.
 const DAMAGED_HEAD: usize = 4;
-/// Offset from which on a datagram may be damaged again. Between the two QUIC has lengths of fields with random
-/// contents (RFC 9000 §17.2): a peer's answer to a damaged length would depend on those.
+/// Offset from which a datagram may be damaged again. Between the two, QUIC has lengths of fields with random contents
+/// (RFC 9000 §17.2): a peer's answer to a damaged length would depend on those.
 const DAMAGED_BODY: usize = 64;
 
 /// An impairment of a link from one time of the run to another.
@@ -23,7 +23,7 @@ const DAMAGED_BODY: usize = 64;
 pub struct LinkFault {
     /// Time of the run at which it begins.
     pub from: Duration,
-    /// Time of the run at which it has ended; `Duration::MAX` is never.
+    /// Time of the run at which it has ended; never if `Duration::MAX`.
     pub until: Duration,
     /// Effect on the link's packets.
     pub kind: LinkFaultKind,
@@ -40,7 +40,7 @@ impl LinkFault {
     }
 }
 
-/// Effect of a [`LinkFault`] on the packets of a link, cross traffic excepted.
+/// Effect of a [`LinkFault`] on the packets of a link, except for cross traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LinkFaultKind {
@@ -55,7 +55,7 @@ pub enum LinkFaultKind {
     Duplication(Probability),
     /// Reordering in addition to the link's own.
     Reordering(Reordering),
-    /// Packets above this size, headers included, are dropped, as by a path whose MTU has become smaller.
+    /// Packets above this size, headers included, are dropped, as if the path's MTU had become smaller.
     Mtu(Bytes),
 }
 
@@ -88,7 +88,7 @@ impl Damage {
     }
 }
 
-/// Faults of a running link, with generators of their own, so that a link without faults draws as if there were none.
+/// Faults of a running link. They have their own generators, so a link without faults is not affected.
 #[derive(Debug)]
 pub(super) struct FaultState {
     faults: Vec<(LinkFault, LossSampler)>,
@@ -96,7 +96,7 @@ pub(super) struct FaultState {
 }
 
 impl FaultState {
-    /// The state of a link that takes `packet_time` for a full packet.
+    /// The state for a link that needs `packet_time` for a full packet.
     pub(super) fn new(faults: &[LinkFault], packet_time: Duration, seed: Seed) -> Self {
         let sampled = faults.iter().map(|fault| {
             let loss = match fault.kind {
@@ -111,7 +111,7 @@ impl FaultState {
         }
     }
 
-    /// The largest packet that `mtu` and the faults at `now` let pass.
+    /// The largest packet that `mtu` and the faults at `now` permit.
     pub(super) fn mtu(&self, now: Time, mtu: Bytes) -> Bytes {
         let applying = self.faults.iter().filter(|(fault, _)| fault.applies(now));
         applying.fold(mtu, |mtu, (fault, _)| match fault.kind {
@@ -120,7 +120,7 @@ impl FaultState {
         })
     }
 
-    /// Returns true if a packet that is next from `start` on and leaves the queue at `now` is lost.
+    /// Returns true if a packet whose turn is at `start` and that leaves the queue at `now` is lost.
     pub(super) fn loses(&mut self, start: Time, now: Time) -> bool {
         let Self { faults, draws } = self;
         let mut lost = false;
@@ -131,7 +131,7 @@ impl FaultState {
         lost
     }
 
-    /// The last effect of the faults at `now` whose probability, both from `of`, accepts a draw. Every fault draws.
+    /// The last effect of the faults at `now` whose probability accepts a draw; `of` gives both. Every fault draws.
     fn drawn<T>(&mut self, now: Time, of: impl Fn(LinkFaultKind) -> Option<(Probability, T)>) -> Option<T> {
         let Self { faults, draws } = self;
         let applying = faults.iter().filter(|(fault, _)| fault.applies(now));
@@ -167,7 +167,7 @@ impl FaultState {
         is_duplicated.map(|()| draw::uniform(&mut self.draws, most))
     }
 
-    /// The longest additional delay of `faults`, which has the same bound as the link's own delays.
+    /// The longest additional delay of `faults`, with the same bound as the link's own delays.
     pub(super) fn longest_delay(faults: &[LinkFault]) -> Duration {
         let delays = faults.iter().map(|fault| match fault.kind {
             LinkFaultKind::Reordering(Reordering { by, .. }) => by,

@@ -11,7 +11,7 @@ use rand_pcg::Pcg32;
 use super::parts_of;
 use crate::{ConfigError, Time};
 
-/// Random loss on the wire. A lost packet has taken its place in the queue and its time on the link.
+/// Random loss on the wire. A lost packet still uses its place in the queue and its time on the link.
 ///
 /// Text form: `none`, a probability such as `0.01%`, or `gilbert(0.1%,20%)`, with `,LOSS_BAD` and then
 /// `,LOSS_GOOD` appended if they are not 100 % and 0 %.
@@ -27,11 +27,11 @@ pub enum Loss {
     GilbertElliott(GilbertElliott),
 }
 
-/// A channel that is good or bad and may change with every packet (Gilbert, BSTJ 1960; Elliott, BSTJ 1963).
-/// Its mean loss is `(to_bad · loss_bad + to_good · loss_good) / (to_bad + to_good)`, a bad time on a busy link
-/// `1 / to_good` packets long. While the link carries none of its packets the channel may change once more for each
-/// full packet that it could have carried at its mean rate, so a burst also ends by time. On a link
-/// without a rate it changes with packets only.
+/// A channel that is good or bad and may change with every packet (Gilbert, BSTJ 1960; Elliott, BSTJ 1963). Its mean
+/// loss is `(to_bad · loss_bad + to_good · loss_good) / (to_bad + to_good)`; on a busy link, a bad time lasts
+/// `1 / to_good` packets. While the link carries none of its packets, the channel may change once for each full packet
+/// that the link could have carried at its mean rate, so a burst also ends by time. On a link without a rate it only
+/// changes with packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GilbertElliott {
@@ -59,8 +59,8 @@ impl GilbertElliott {
 
 impl Loss {
     /// The same loss, `factor` times as frequent: the probability of independent loss, or that of a good channel
-    /// turning bad, so that bursts stay as long as they are. `None` if `factor` is negative or makes a probability
-    /// above 100 %.
+    /// turning bad, so that bursts keep their length. `None` if `factor` is negative or makes a probability exceed 100
+    /// %.
     pub fn scaled(self, factor: f64) -> Option<Self> {
         let scaled = |probability: Probability| {
             let parts = f64::from(probability.as_parts_per_billion()) * factor;
@@ -87,7 +87,7 @@ impl Loss {
             Self::GilbertElliott(channel) => {
                 let (to_bad, to_good) = (channel.to_bad.as_f64(), channel.to_good.as_f64());
                 if to_bad + to_good == 0.0 {
-                    // It begins good and stays so.
+                    // It begins good and stays good.
                     return channel.loss_good.as_f64();
                 }
                 let lost = to_bad * channel.loss_bad.as_f64() + to_good * channel.loss_good.as_f64();
@@ -96,7 +96,7 @@ impl Loss {
         }
     }
 
-    /// Draws losses on a link that takes `packet_time` for a full packet at its mean rate; zero if it has no rate.
+    /// Draws losses on a link that needs `packet_time` for a full packet at its mean rate; zero if it has no rate.
     pub(crate) fn sampler(self, packet_time: Duration) -> LossSampler {
         LossSampler {
             loss: self,
@@ -108,9 +108,9 @@ impl Loss {
 }
 
 impl GilbertElliott {
-    /// Probability that a channel which is `bad` or not is the other after this number of steps: the state after k
-    /// steps of a chain of two states with probabilities a and b to change is `π + (s − π)(1 − a − b)^k`, where
-    /// `π = a/(a + b)` is the stationary probability of a bad channel and s is 1 if it is bad before and 0 if not.
+    /// Probability that a channel in state `bad` is in the other state after this number of steps. After k steps, the
+    /// state of a chain of two states with probabilities a and b to change is `π + (s − π)(1 − a − b)^k`, where
+    /// `π = a/(a + b)` is the stationary probability of a bad channel and s is 1 if it was bad before and 0 if not.
     fn turns(&self, bad: bool, steps: u64) -> Probability {
         let turn = if bad { self.to_good } else { self.to_bad };
         let either = self.to_bad.as_f64() + self.to_good.as_f64();
@@ -123,7 +123,7 @@ impl GilbertElliott {
     }
 }
 
-/// The nearest whole number of what lies between 0 and a billion.
+/// The nearest whole number; the value lies between 0 and a billion.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -206,7 +206,7 @@ pub(crate) struct LossSampler {
 }
 
 impl LossSampler {
-    /// Returns true if the packet is lost that is next on the link from `start` on and departs at `departs`.
+    /// Returns true if the packet whose turn is at `start` and that departs at `departs` is lost.
     pub(crate) fn loses(&mut self, start: Time, departs: Time, generator: &mut Pcg32) -> bool {
         match &self.loss {
             Loss::None => false,
@@ -242,7 +242,7 @@ mod tests {
     /// Time of a full packet in these tests.
     const PACKET: Duration = Duration::from_millis(1);
 
-    /// Fates of `count` packets that each begin `idle` after the departure of the one before.
+    /// Fates of `count` packets that each begin `idle` after the departure of the previous one.
     fn fates(loss: Loss, seed: u64, idle: Duration, count: usize) -> Vec<bool> {
         let (mut sampler, mut generator) = (loss.sampler(PACKET), Seed::new(seed).generator());
         let mut start = Time::ZERO;
@@ -342,7 +342,7 @@ mod tests {
 
     #[test]
     fn on_a_busy_link_the_channel_takes_one_step_for_each_packet() {
-        // A step for each packet, written out; an idle time shorter than a packet is none.
+        // A step for each packet, written out; an idle time shorter than a packet does not count.
         let channel = channel("gilbert(3%,10%,80%,1%)");
         let mut generator = Seed::new(9).generator();
         let mut bad = false;

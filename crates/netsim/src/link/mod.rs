@@ -87,7 +87,7 @@ struct QueuedPacket {
 enum Fate {
     /// Continues to the receiver.
     Delivered,
-    /// Takes room, and time unless queue management drops it, but does not arrive.
+    /// Uses room, and time unless queue management drops it, but does not arrive.
     Lost,
     /// Leaves the path after this link.
     Cross,
@@ -95,13 +95,13 @@ enum Fate {
 
 /// One direction of a path: a first-in-first-out queue, a rate, a loss process and a propagation delay.
 ///
-/// A packet offered at time *a* leaves at `max(a, free) + size/rate`, where *free* is the departure of the
-/// packet before it. Departures follow from logical time alone, so a late driver never lowers the rate. A
-/// packet lost at random has taken its place in the queue and its time on the link.
+/// A packet offered at time *a* leaves at `max(a, free) + size/rate`, where *free* is the departure of the previous
+/// packet. Departures depend only on logical time, so a late driver never lowers the rate. A randomly lost packet still
+/// uses its place in the queue and its time on the link.
 ///
 /// The queue limit bounds memory.
 pub struct Link {
-    /// Read for delay, jitter, reordering, overhead and MTU; the other fields have what follows from the rest.
+    /// Used for delay, jitter, reordering, overhead and MTU; the other fields are derived from the rest.
     config: LinkConfig,
     transmitter: Transmitter,
     queue_bytes: u64,
@@ -116,7 +116,7 @@ pub struct Link {
 
     now: Time,
     free_at: Time,
-    /// Time since when the route of the latest packet applies.
+    /// Time from which the route of the latest packet applies.
     route: Time,
     /// The latest arrival at the far end among packets of this route that were not reordered.
     last_arrival: Time,
@@ -180,8 +180,8 @@ impl Link {
         self
     }
 
-    /// Offers a packet at time `now` and returns its fate. Times must not decrease; an earlier one counts as
-    /// the latest seen.
+    /// Offers a packet at time `now` and returns its fate. Times must not decrease; an earlier one counts as the latest
+    /// so far.
     pub fn offer(&mut self, now: Time, packet: Packet) -> Verdict {
         self.settle(now);
         let now = self.now;
@@ -234,7 +234,7 @@ impl Link {
             None => AqmAction::Pass,
         };
         if decision == AqmAction::Drop {
-            // It has waited its turn and takes no time on the link.
+            // It has waited its turn and uses no time on the link.
             self.enqueue(QueuedPacket {
                 departs: start,
                 bytes,
@@ -398,12 +398,12 @@ impl Link {
         }
     }
 
-    /// Bytes in the queue at the latest time seen, the packet on the wire included.
+    /// Bytes in the queue at the latest time so far, including the packet on the wire.
     pub fn backlog(&self) -> Bytes {
         Bytes::new(self.backlog)
     }
 
-    /// Counters up to the latest time at which a packet was offered or time was advanced.
+    /// Counters up to the latest time when a packet was offered or time was advanced.
     pub fn stats(&self) -> LinkStats {
         let mean = self
             .queue_delay_sum

@@ -1,9 +1,9 @@
-//! [`Packet`] and [`Verdict`]: the input of a link and its result.
+//! [`Packet`] and [`Verdict`]: a link's input and its result.
 
 use super::{Damage, DropReason};
 use crate::Time;
 
-/// A datagram as a link sees it.
+/// A datagram from a link's point of view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Packet {
@@ -14,7 +14,7 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// Creates a datagram of `payload` bytes that must not be marked.
+    /// Creates a datagram of `payload` bytes without ECN capability.
     pub const fn new(payload: usize) -> Self {
         Self {
             payload,
@@ -29,7 +29,7 @@ impl Packet {
     }
 }
 
-/// Fate of a packet, known at the moment when it is offered.
+/// Fate of a packet, known when it is offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verdict {

@@ -1,4 +1,4 @@
-//! [`Policer`]: a token bucket that drops what exceeds a rate.
+//! [`Policer`]: a token bucket that drops packets above a rate.
 
 use core::fmt;
 use core::str::FromStr;
@@ -9,9 +9,9 @@ use crate::{ConfigError, Time};
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
-/// A token bucket in front of the queue, cross traffic included: a packet passes if the bucket holds as many bytes,
-/// else it is dropped at once. Providers enforce rates this way (Flach et al., SIGCOMM 2016): a sender sees no queue
-/// build up before it loses packets.
+/// A token bucket in front of the queue, including cross traffic: if the bucket holds as many bytes, a packet passes,
+/// otherwise it is dropped immediately. Providers enforce rates this way (Flach et al., SIGCOMM 2016): a sender sees no
+/// queue build up before it loses packets.
 ///
 /// Text form: `5Mbit/s,100kB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ const NANOS_PER_SECOND: u128 = 1_000_000_000;
 pub struct Policer {
     /// Rate at which the bucket fills, headers included.
     pub rate: Bitrate,
-    /// Size of the bucket, which is full at first.
+    /// Size of the bucket; it is full at first.
     pub burst: Bytes,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct PolicerState {
 }
 
 impl PolicerState {
-    /// A policer whose bucket is full, for packets of up to `mtu`.
+    /// A policer with a full bucket, for packets of up to `mtu`.
     pub(super) fn new(policer: Policer, mtu: Bytes) -> Result<Self, ConfigError> {
         if policer.rate == Bitrate::ZERO || policer.burst < mtu {
             return Err(ConfigError::Policer(policer.to_string()));
@@ -104,11 +104,11 @@ mod tests {
             .filter(|_| state.passes(Time::from_millis(1), 1_500))
             .count();
         assert_eq!(burst, 10);
-        // A packet a millisecond is the rate; four times as many are offered.
+        // The rate is a packet per millisecond; four times as many are offered.
         let offers = (0..4_000).map(|n| Time::from_micros(1_000 + 250 * (n + 1)));
         let passed = offers.filter(|&at| state.passes(at, 1_500)).count();
         assert_eq!(passed, 1_000);
-        // An idle second fills the bucket, and no more than that.
+        // An idle second fills the bucket, but not beyond its size.
         let later = (0..20)
             .filter(|_| state.passes(Time::from_secs(9), 1_500))
             .count();

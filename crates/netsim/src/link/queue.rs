@@ -26,8 +26,8 @@ impl QueueLimit {
     /// One bandwidth-delay product: mean rate × round-trip propagation delay.
     pub const ONE_BDP: Self = Self::Bdp(1_000);
 
-    /// Limit as `(bytes, packets)` on a link of this rate and a path of this round trip. A rate of `None` is
-    /// unlimited, and no packet ever waits there.
+    /// Limit as `(bytes, packets)` on a link of this rate and a path of this round trip. A rate of `None` is unlimited,
+    /// so no packet ever waits.
     pub(crate) fn resolve(self, rate: Option<Bitrate>, round_trip: Duration) -> (u64, u64) {
         match self {
             Self::Bytes(bytes) => (bytes.as_u64(), u64::MAX),

@@ -8,7 +8,7 @@ use playrate_units::{Probability, duration};
 
 use crate::ConfigError;
 
-/// Packets that take longer than others and are overtaken. Text form: `1%,10ms`, probability and additional delay.
+/// Packets that are delayed and overtaken by others. Text form: `1%,10ms`, probability and additional delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reordering {

@@ -33,8 +33,8 @@ impl LinkBin {
     }
 }
 
-/// Time series of a link in bins of equal width. When the bins run out, neighbours are merged and the width
-/// doubles, so a run of any length fits the same memory and keeps its sums and maxima.
+/// Time series of a link in bins of equal width. When all bins are used, neighbours are merged and the width doubles,
+/// so a run of any length fits the same memory and keeps its sums and maxima.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LinkSeries {

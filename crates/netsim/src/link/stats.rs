@@ -52,7 +52,7 @@ pub enum DropReason {
     Aqm,
     /// Failure of all attempts to send it over a Wi-Fi hop.
     Retries,
-    /// Above the rate that a policer enforces.
+    /// Above the policer's rate.
     Policer,
 }
 

@@ -1,4 +1,4 @@
-//! [`Steps`]: values that apply from given times on and may repeat.
+//! [`Steps`]: values with start times that may repeat.
 
 use core::fmt::Display;
 use core::time::Duration;
@@ -39,7 +39,7 @@ impl<T: Copy> Steps<T> {
         Some(all)
     }
 
-    /// Text form, each value as `value` shows it.
+    /// Text form; `value` gives the text of each value.
     pub(super) fn show<S: Display>(&self, value: impl Fn(T) -> S) -> String {
         let steps = self.steps.iter().map(|(from, step)| {
             let step = value(*step);
@@ -55,7 +55,7 @@ impl<T: Copy> Steps<T> {
         steps.chain(repeat).collect::<Vec<_>>().join(",")
     }
 
-    /// The rule that the times break.
+    /// The violated rule of the times, if any.
     pub(super) fn broken_rule(&self) -> Option<&'static str> {
         let last = self.steps.last().map(|(from, _)| *from);
         if self.steps.first().is_none_or(|(from, _)| !from.is_zero()) {

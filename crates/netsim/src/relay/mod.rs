@@ -1,16 +1,15 @@
 //! [`Relay`]: a UDP relay that applies a modelled path to live traffic.
 //!
-//! Clients send to the relay's address as if it were the server's. Each client gets its own socket towards
-//! the server, so the server can tell clients apart; all of them share the same two links. Several servers
-//! may share them too, each behind its own address. The relay runs on its own thread and needs no privilege.
+//! Clients send to the relay's address as if it were the server's. Each client gets its own socket towards the server,
+//! so the server can distinguish clients; all of them share the same two links. Several servers may share them too,
+//! each behind its own address. The relay runs on its own thread and needs no privilege.
 //!
-//! Limits: it cannot carry ECN codepoints (a sender sees a path that clears them), and it is no more punctual
-//! than the scheduler. Departures follow from logical time, so lateness delays packets and never lowers the
-//! rate. The relay measures its lateness and reports a run as invalid when it can have changed the result
-//! ([`Lateness::matters`]).
-//! Running the whole process with real-time priority (`chrt -r 10`) keeps that rare on a busy machine: at
-//! four times as many runnable threads as cores it cut the mean lateness from 0.4 ms to 0.08 ms, where `nice
-//! -20` changed nothing.
+//! Limits: it cannot carry ECN codepoints (a sender sees a path that clears them), and it is no more punctual than the
+//! scheduler. Departures follow logical time, so lateness delays packets and never lowers the rate. The relay measures
+//! its lateness and reports a run as invalid if that may have changed the result ([`Lateness::matters`]).
+//! Running the whole process with real-time priority (`chrt -r 10`) makes that rare on a busy machine: with four times
+//! as many runnable threads as cores, it reduced the mean lateness from 0.4 ms to 0.08 ms, while `nice -20` changed
+//! nothing.
 
 mod report;
 mod socket;
@@ -36,22 +35,21 @@ use worker::{ServerListener, Worker};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RelayConfig {
-    /// Address for clients. Port 0 takes a free one; see [`RelayHandle::local_addr`].
+    /// Address for clients. Port 0 selects a free one; see [`RelayHandle::local_addr`].
     pub listen: SocketAddr,
     /// Address of the real server.
     pub server: SocketAddr,
-    /// Servers that share the path with it. The relay listens for each one's clients at a free port of `listen`'s
-    /// address.
+    /// Further servers on the same path. The relay listens for each one's clients on a free port of `listen`'s address.
     pub more_servers: Vec<SocketAddr>,
     /// Path between clients and servers.
     pub path: PathConfig,
     /// The seed of the path's losses.
     pub seed: Seed,
-    /// Maximum number of clients. Beyond it a client that was silent for a minute is replaced; if there is
-    /// none, datagrams of further clients are dropped and counted.
+    /// Maximum number of clients. Beyond it, a client that was silent for a minute is replaced. If there is none,
+    /// datagrams of further clients are dropped and counted.
     pub max_clients: usize,
-    /// Maximum number of bytes inside the relay (queued or travelling). Beyond it datagrams are dropped and
-    /// the run is invalid. A path with an unlimited rate and a long delay can hold many.
+    /// Maximum number of bytes inside the relay (queued or in transit). Beyond it, datagrams are dropped and the run is
+    /// invalid. A path with an unlimited rate and a long delay can hold many.
     pub memory: Bytes,
     /// Initial bin width and maximum number of bins of the report's time series.
     pub series: (Duration, usize),
@@ -91,14 +89,14 @@ impl RelayConfig {
         Self { listen, ..self }
     }
 
-    /// The same relay for at most so many clients.
+    /// The same relay with this maximum number of clients.
     #[must_use]
     pub fn with_max_clients(self, max_clients: usize) -> Self {
         Self { max_clients, ..self }
     }
 }
 
-/// Failure of a relay to start or to go on.
+/// Failure of a relay to start or to continue.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RelayError {
@@ -124,7 +122,7 @@ pub enum RelayError {
     Panicked,
 }
 
-/// Starts relays, each on a thread of its own.
+/// Starts relays, each on its own thread.
 ///
 /// ```
 /// # use std::net::UdpSocket;
@@ -148,9 +146,9 @@ pub enum RelayError {
 pub struct Relay;
 
 impl Relay {
-    /// Binds the relay's socket and starts forwarding on a thread of its own.
+    /// Binds the relay's socket and starts forwarding on its own thread.
     ///
-    /// The server need not be there yet: what it refuses is counted, and the relay goes on.
+    /// The server need not run yet: refused datagrams are counted, and the relay continues.
     pub fn start(config: &RelayConfig) -> Result<RelayHandle, RelayError> {
         let series = LinkSeries::new(config.series.0, config.series.1);
         let path = config.path.build(config.seed)?.with_series(&series);
@@ -185,7 +183,7 @@ impl Relay {
 pub struct RelayHandle {
     local_addr: SocketAddr,
     addresses: Vec<SocketAddr>,
-    /// Closing this end wakes the thread and tells it to stop.
+    /// Closing this end wakes the thread and stops it.
     stop: Option<UnixStream>,
     snapshot: Arc<Mutex<RelaySnapshot>>,
     thread: Option<JoinHandle<Result<RelayReport, RelayError>>>,
@@ -197,7 +195,7 @@ impl RelayHandle {
         self.local_addr
     }
 
-    /// Addresses for clients of each of the servers, in the order of the servers.
+    /// Addresses for clients of each server, in the order of the servers.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }

@@ -7,20 +7,20 @@ use playrate_units::Bytes;
 
 use crate::{LinkSeries, LinkStats, Path, PathConfig};
 
-/// Divisor of the path's own delay, its propagation RTT and its full queue, that gives [`Lateness::limit`]. A tenth is
-/// what jitter of a usual path adds.
+/// Divisor of the path's own delay, its propagation RTT plus its full queue, for [`Lateness::limit`]. A tenth resembles
+/// the jitter of a usual path.
 const LIMIT_PART: u32 = 10;
 
-/// Smallest [`Lateness::limit`]: the resolution of a scheduler, which no path can be measured against.
+/// Smallest [`Lateness::limit`]: the resolution of a scheduler; no measurement of a path can be finer.
 const LEAST_LIMIT: Duration = Duration::from_millis(1);
 
-/// Divisor of [`Lateness::limit`] that gives the largest valid mean: one hundredth of the path's own delay.
+/// Divisor of [`Lateness::limit`] for the largest valid mean: one hundredth of the path's own delay.
 const MEAN_PART: u32 = 10;
 
-/// At most one datagram in this many may be beyond the limit.
+/// At most one datagram in this many may exceed the limit.
 const LATE_ONE_IN: u64 = 100;
 
-/// Delay of the relay's actions after the times at which they were due.
+/// Delay of the relay's actions after their due times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -29,23 +29,23 @@ pub struct Lateness {
     pub max: Duration,
     /// The mean over all datagrams sent.
     pub mean: Duration,
-    /// Lateness of a datagram that can change what its receiver does: a tenth of the path's own delay, which is its
-    /// propagation RTT and the delay of its full queue.
+    /// Lateness of a datagram that can change its receiver's behaviour: a tenth of the path's own delay, which is its
+    /// propagation RTT plus the delay of its full queue.
     pub limit: Duration,
-    /// Datagrams that left, late or not.
+    /// Datagrams sent, late or not.
     pub datagrams: u64,
     /// Datagrams that left more than `limit` late.
     pub beyond_limit: u64,
 }
 
 impl Lateness {
-    /// Returns true if the lateness can have changed the result: its mean exceeds a hundredth of the path's own delay,
-    /// or more than one datagram in a hundred left beyond the limit. Fewer are like jitter of the path.
+    /// Returns true if the lateness may have changed the result: its mean exceeds a hundredth of the path's own delay,
+    /// or more than one datagram in a hundred left beyond the limit. Less is like jitter of the path.
     pub fn matters(&self) -> bool {
         self.mean > self.limit / MEAN_PART || self.beyond_limit.saturating_mul(LATE_ONE_IN) > self.datagrams
     }
 
-    /// The limit of a path that `config` describes, built as `path`.
+    /// The limit of a path with the configuration `config`, built as `path`.
     pub(super) fn limit(config: &PathConfig, path: &Path) -> Duration {
         let queueing = config.forward.rate.mean().zip(path.forward.queue_limit());
         let queueing = queueing.and_then(|(rate, queue)| rate.time_for(queue));
@@ -74,15 +74,15 @@ impl fmt::Display for Lateness {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct RelayDirection {
-    /// Counters of the link. Its `delivered` have left the queue; they may still be travelling.
+    /// Counters of the link. Its `delivered` have left the queue; they may still be in transit.
     pub link: LinkStats,
     /// Datagrams handed to the kernel for their receiver.
     pub forwarded: u64,
-    /// Datagrams the kernel would not take, or whose receiver's socket is gone.
+    /// Datagrams that the kernel refused, or whose receiver's socket is gone.
     pub failed: u64,
-    /// Datagrams inside the relay, waiting for their time.
+    /// Datagrams inside the relay, waiting to be sent.
     pub inside: u64,
-    /// Datagrams the relay had no memory for.
+    /// Datagrams dropped for lack of memory.
     pub overflowed: u64,
 }
 
@@ -109,7 +109,7 @@ pub struct RelaySnapshot {
     pub backward: RelayDirection,
     /// Lateness of the relay.
     pub lateness: Lateness,
-    /// Number of clients at the moment.
+    /// Number of clients at present.
     pub clients: usize,
     /// Datagrams dropped because `max_clients` was reached or no socket could be opened.
     pub turned_away: u64,
@@ -117,17 +117,17 @@ pub struct RelaySnapshot {
     pub server_unreachable: u64,
 }
 
-/// Reason for which a run is invalid.
+/// Reason why a run is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum RelayFlaw {
-    /// The relay was so late that the result can have changed ([`Lateness::matters`]): the machine was too busy.
+    /// The relay was so late that the result may have changed ([`Lateness::matters`]): the machine was too busy.
     Late(Lateness),
-    /// The kernel dropped so many datagrams before the relay could read them: losses outside the model.
+    /// The kernel dropped this many datagrams before the relay could read them: losses outside the model.
     KernelDrops(u64),
-    /// The relay ran out of the memory it may use: losses outside the model.
+    /// The relay reached its memory limit: losses outside the model.
     Overflow(u64),
 }
 
@@ -155,16 +155,16 @@ pub struct RelayReport {
     pub forward_series: LinkSeries,
     /// From the clients to the server, over time.
     pub backward_series: LinkSeries,
-    /// Datagrams the kernel dropped because the relay did not read in time; `None` where the system does not
-    /// say.
+    /// Datagrams that the kernel dropped because the relay did not read in time; `None` if the system does not report
+    /// them.
     pub kernel_drops: Option<u64>,
-    /// The smallest socket buffer the kernel granted. Below 4 MiB bursts may be lost; then `kernel_drops`
-    /// says so.
+    /// The smallest socket buffer that the kernel granted. Below 4 MiB bursts may be lost; then `kernel_drops` counts
+    /// them.
     pub socket_buffer: Bytes,
 }
 
 impl RelayReport {
-    /// Reasons for which this run is invalid.
+    /// Reasons why this run is invalid.
     pub fn flaws(&self) -> Vec<RelayFlaw> {
         let late = self.totals.lateness;
         let drops = self.kernel_drops.unwrap_or(0);
@@ -184,7 +184,7 @@ impl RelayReport {
 }
 
 impl fmt::Display for RelayReport {
-    /// Writes a few lines: datagrams passed and dropped, lateness, and reasons for which the run is invalid.
+    /// Writes a few lines: datagrams passed and dropped, lateness, and reasons why the run is invalid.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let totals = &self.totals;
         for (name, way) in [

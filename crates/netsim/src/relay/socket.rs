@@ -1,4 +1,4 @@
-//! The relay's sockets: large buffers, no blocking, and what the kernel dropped on them.
+//! The relay's sockets: large buffers, no blocking, and counts of the kernel's drops.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -14,16 +14,16 @@ const BUFFER: usize = 4 << 20;
 #[derive(Debug)]
 pub(super) struct Buffered {
     pub(super) socket: UdpSocket,
-    /// The smaller of the two buffers the kernel granted.
+    /// The smaller of the two buffers that the kernel granted.
     pub(super) granted: Bytes,
 }
 
-/// A socket at `address` for everyone to send to.
+/// A socket at `address` for all senders.
 pub(super) fn listen(address: SocketAddr) -> io::Result<Buffered> {
     open(address)
 }
 
-/// A socket that talks to `server` alone.
+/// A socket that communicates only with `server`.
 pub(super) fn connect(server: SocketAddr) -> io::Result<Buffered> {
     let any: SocketAddr = match server {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
@@ -71,8 +71,8 @@ pub(super) fn kernel_drops(socket: &UdpSocket) -> Option<u64> {
     drops_of(&std::fs::read_to_string(table).ok()?, inode)
 }
 
-/// The last column of the row with this inode (its tenth; `Documentation/networking/proc_net_tcp.rst` has the
-/// like).
+/// The last (tenth) column of the row with this inode; `Documentation/networking/proc_net_tcp.rst` describes a similar
+/// table.
 fn drops_of(table: &str, inode: u64) -> Option<u64> {
     table.lines().skip(1).find_map(|row| {
         let fields: Vec<&str> = row.split_whitespace().collect();

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use crate::Time;
 
-/// Memory of a pending datagram besides its bytes.
+/// Memory of a pending datagram in addition to its bytes.
 const BOOKKEEPING: u64 = 96;
 
 /// Direction of a datagram.
@@ -17,12 +17,12 @@ pub(super) enum Direction {
 /// A client of one of the servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ClientKey {
-    /// Index of the listener at which it arrived.
+    /// Index of the listener where it arrived.
     pub(super) listener: usize,
     pub(super) address: SocketAddr,
 }
 
-/// A datagram inside the relay. The first two fields decide its place among others.
+/// A datagram inside the relay. The first two fields determine the order.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PendingDatagram {
     pub(super) at: Time,

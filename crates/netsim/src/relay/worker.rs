@@ -22,10 +22,10 @@ use crate::{Link, LinkSeries, Packet, Path, Time, Verdict};
 const LARGEST_DATAGRAM: usize = 1 << 16;
 /// Maximum number of datagrams read from one socket before due datagrams are sent.
 const READS_AT_A_TIME: usize = 128;
-/// Wake-ups while there is traffic, so that a stall of the machine is seen even when no departure was due in
-/// it.
+/// Interval of wake-ups while there is traffic, so that a stall of the machine is detected even if no departure was due
+/// during it.
 const HEARTBEAT: Duration = Duration::from_millis(2);
-/// Traffic counts as present for this long after the last datagram; without traffic, the wake-up interval.
+/// Time after the last datagram for which traffic counts as present; without traffic, the wake-up interval.
 const REST: Duration = Duration::from_millis(100);
 /// Maximum age of the published snapshot.
 const SNAPSHOT_AGE: Duration = Duration::from_millis(20);
@@ -112,7 +112,7 @@ pub(super) struct Worker {
     turned_away: u64,
     server_unreachable: u64,
     socket_buffer: Bytes,
-    /// Of sockets that are already closed.
+    /// Drops on sockets that are already closed.
     kernel_drops: Option<u64>,
     last_traffic: Time,
     published: Time,
@@ -120,7 +120,7 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Creates the worker, and the stream whose closing stops it.
+    /// Creates the worker, and the stream that stops it when it is closed.
     pub(super) fn new(
         config: &RelayConfig,
         listeners: Vec<ServerListener>,
@@ -156,7 +156,7 @@ impl Worker {
         Ok((worker, stop))
     }
 
-    /// State of the relay, renewed at least every [`SNAPSHOT_AGE`] while there is traffic.
+    /// State of the relay, updated at least every [`SNAPSHOT_AGE`] while there is traffic.
     pub(super) fn snapshot(&self) -> Arc<Mutex<RelaySnapshot>> {
         Arc::clone(&self.snapshot)
     }
@@ -186,7 +186,7 @@ impl Worker {
         }
     }
 
-    /// Sleeps until a socket has something, a datagram is due or the next heartbeat.
+    /// Sleeps until a socket is ready, a datagram is due or the next heartbeat.
     fn wait(&mut self) -> io::Result<Ready> {
         let before = self.now();
         let busy = !self.inside.is_empty() || before.since(self.last_traffic) < REST;
@@ -270,7 +270,7 @@ impl Worker {
                     buffer.get(..length).unwrap_or_default(),
                 ),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // Reading clears the error from the socket; reading goes on afterwards.
+                // Reading clears the error from the socket; then reading continues.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                     self.server_unreachable += 1;
                 }
@@ -321,7 +321,7 @@ impl Worker {
         }
     }
 
-    /// Removes the client that was silent longest, if it was silent for at least [`SILENT`].
+    /// Removes the client that was silent for the longest time, if that is at least [`SILENT`].
     fn evict(&mut self, now: Time) -> bool {
         let oldest = self.clients.iter().min_by_key(|(_, client)| client.last_seen);
         let Some(address) = oldest
@@ -406,7 +406,7 @@ impl Worker {
     }
 
     fn send(&mut self, waiting: &PendingDatagram) -> bool {
-        // A refusal reported here may be of an earlier datagram, and then this one has not been tried yet.
+        // A refusal reported here may belong to an earlier datagram; then this one has not been sent yet.
         for _ in 0..2 {
             let result = match (waiting.way, self.clients.get(&waiting.client)) {
                 (_, None) => return false,
@@ -493,7 +493,7 @@ fn log_unexpected(doing: &str, error: &io::Error) {
     }
 }
 
-/// Timers of ordinary threads may fire 50 µs late on purpose, to save power.
+/// Timers of ordinary threads may intentionally fire 50 µs late, to save power.
 fn ask_for_fine_timers() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1)) {

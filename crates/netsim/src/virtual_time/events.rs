@@ -12,15 +12,15 @@ use crate::Time;
 /// An event at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Event {
-    /// A timer's entry comes up. It counts only if it is still the timer's own.
+    /// A timer's entry is due. It counts only if the timer has not made a newer one.
     Timer { slot: u32, generation: u32 },
-    /// A packet has come to the next link of its route, or to its socket.
+    /// A packet has reached the next link of its route, or its socket.
     Packet { slot: u32 },
     /// A host's held-back datagrams become visible to their socket.
     Interrupt { socket: u32 },
 }
 
-/// An event, its place in the order of all events, and the lane of its successor.
+/// An event, its position in the order of all events, and the lane of its successor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     at: Time,
@@ -31,8 +31,8 @@ struct Entry {
 
 /// Events in order of time, and in order of insertion at equal times.
 ///
-/// Hundreds of packets are on a link, and they arrive in order unless the link reorders. So each link has a lane of its
-/// own, and only the lane's first event is in the heap. An event that would be out of order in its lane goes to the
+/// A link may carry hundreds of packets, and they arrive in order unless the link reorders. So each link has its own
+/// lane, and only the lane's first event is in the heap. An event that would be out of order in its lane goes to the
 /// heap immediately.
 #[derive(Debug, Default)]
 pub(super) struct EventQueue {
@@ -47,7 +47,7 @@ pub(super) struct EventQueue {
 struct Lane {
     /// All but the first, which is in the heap.
     waiting: VecDeque<Entry>,
-    /// Time of the last one; `None` if there is none, in the heap neither.
+    /// Time of the last one; `None` if the lane is empty and has none in the heap.
     last: Option<Time>,
 }
 
@@ -62,7 +62,7 @@ impl EventQueue {
         }));
     }
 
-    /// Inserts an event that is probably later than those inserted into the same lane before.
+    /// Inserts an event that is probably later than the previous ones in the same lane.
     pub(super) fn push_in_lane(&mut self, lane: usize, at: Time, event: Event) {
         let order = self.next_order();
         if self.lanes.len() <= lane {
@@ -113,8 +113,8 @@ impl EventQueue {
     }
 }
 
-/// Timers that are reset far more often than they fire. Each has at most one entry of its own in the heap: a
-/// reset to a later time leaves it there, and it is put back when it comes up too early.
+/// Timers that are reset far more often than they fire. Each has at most one current entry in the heap. A reset to a
+/// later time leaves the entry there, and the entry is put back when it is due too early.
 #[derive(Debug, Default)]
 struct Timers {
     slots: Vec<TimerSlot>,
@@ -124,20 +124,20 @@ struct Timers {
 #[derive(Debug)]
 struct TimerSlot {
     times: Arc<TimerTimes>,
-    /// Counts the entries it has made, so that superseded ones are known by their number.
+    /// Counts its entries, so that superseded ones are recognized by their numbers.
     generation: u32,
     waker: Option<Waker>,
 }
 
-/// The times of a timer, which its owner reads without the lock of the queue. A simulation runs on one thread at a
-/// time, so the fields need no order among each other.
+/// The times of a timer; its owner reads them without the queue's lock. A simulation runs on one thread at a time, so
+/// the fields need no memory ordering among each other.
 #[derive(Debug)]
 pub(super) struct TimerTimes {
     /// Nanoseconds at which it expires.
     deadline: AtomicU64,
-    /// Nanoseconds of its own entry; [`NO_ENTRY`] if it has none.
+    /// Time of its current entry in nanoseconds; [`NO_ENTRY`] if it has none.
     entry: AtomicU64,
-    /// True while it has someone to wake.
+    /// True while it has a waker.
     is_awaited: AtomicBool,
 }
 
@@ -157,7 +157,7 @@ impl TimerTimes {
         deadline.as_nanos().min(NO_ENTRY - 1)
     }
 
-    /// Sets the deadline. If it returns true, [`EventQueue::arm`] has to follow.
+    /// Sets the deadline. If it returns true, call [`EventQueue::arm`].
     #[must_use]
     pub(super) fn reset(&self, deadline: Time) -> bool {
         self.deadline.store(Self::nanos(deadline), Relaxed);
@@ -169,12 +169,12 @@ impl TimerTimes {
         self.deadline.load(Relaxed) <= now.as_nanos()
     }
 
-    /// Returns true while it has someone to wake.
+    /// Returns true while it has a waker.
     pub(super) fn is_awaited(&self) -> bool {
         self.is_awaited.load(Relaxed)
     }
 
-    /// Returns true if an entry comes up no later than the deadline.
+    /// Returns true if an entry is due no later than the deadline.
     pub(super) fn is_armed(&self) -> bool {
         self.entry.load(Relaxed) <= self.deadline.load(Relaxed)
     }
@@ -198,7 +198,7 @@ impl EventQueue {
         (slot, shared)
     }
 
-    /// Has `waker` called when the timer expires; returns the waker that it replaces.
+    /// Makes the timer call `waker` when it expires; returns the waker that it replaces.
     pub(super) fn await_timer(&mut self, slot: u32, waker: &Waker) -> Option<Waker> {
         let timer = self.timers.slots.get_mut(slot as usize)?;
         let replaced = match &timer.waker {
@@ -210,14 +210,14 @@ impl EventQueue {
         replaced
     }
 
-    /// Removes the waker of the timer, which then wakes no task.
+    /// Removes the waker of the timer, so that it wakes no task.
     pub(super) fn forget_waker(&mut self, slot: u32) -> Option<Waker> {
         let timer = self.timers.slots.get_mut(slot as usize)?;
         timer.times.is_awaited.store(false, Relaxed);
         timer.waker.take()
     }
 
-    /// Sees to it that an entry comes up no later than the deadline.
+    /// Ensures that an entry is due no later than the deadline.
     pub(super) fn arm(&mut self, slot: u32) {
         let Some(timer) = self.timers.slots.get_mut(slot as usize) else {
             return;
@@ -232,7 +232,7 @@ impl EventQueue {
         self.push(Time::from_nanos(deadline), Event::Timer { slot, generation });
     }
 
-    /// An entry has come up at `now`; returns whom to wake.
+    /// An entry is due at `now`; returns the waker to call.
     pub(super) fn timer_due(&mut self, slot: u32, generation: u32, now: Time) -> Option<Waker> {
         let timer = self.timers.slots.get_mut(slot as usize)?;
         if timer.generation != generation {
@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Times that mostly grow, as of packets on links, and some that do not.
+        /// Times that mostly increase, like those of packets on links, and some that do not.
         #[test]
         fn events_come_in_the_order_of_their_times_and_of_insertion_whatever_their_lane(
             steps in prop::collection::vec((0_u64..50, 0_usize..4, any::<bool>()), 1..300),

@@ -28,11 +28,11 @@ struct ReadyTasks {
 
 type ReadyQueue = Mutex<ReadyTasks>;
 
-/// Something that is polled when it is woken; its wakers point here.
+/// A pollable unit; its wakers point here.
 pub(super) struct Task {
-    /// Its number among the spawned; `None` for the future of the run itself, which the run polls.
+    /// Its number among the spawned tasks; `None` for the run's own future, which the run polls.
     number: Option<u64>,
-    /// The host on which it runs, if it was spawned on one.
+    /// The host where it runs, if it was spawned on one.
     host: Option<IpAddr>,
     /// `None` once it has ended, and for the future of the run.
     running: Mutex<Option<RunningTask>>,
@@ -42,7 +42,7 @@ pub(super) struct Task {
     ready: Arc<ReadyQueue>,
 }
 
-/// The future of a task, and the task's own waker: a circle, which ends with the future.
+/// The future of a task, and the task's own waker: a reference cycle, which ends with the future.
 struct RunningTask {
     future: BoxedTask,
     waker: Waker,
@@ -63,7 +63,7 @@ impl Wake for Task {
     }
 }
 
-/// The tasks of one simulation and the queue of those that want to run.
+/// The tasks of one simulation and the queue of the ready ones.
 #[derive(Default)]
 pub(super) struct Executor {
     live: Mutex<LiveTasks>,
@@ -103,7 +103,7 @@ impl Executor {
         task.wake();
     }
 
-    /// The task that stands for a run's own future; it is ready at once.
+    /// The task for a run's own future; it is ready immediately.
     pub(super) fn main(&self) -> Waker {
         let task = self.task(None, None);
         task.wake_by_ref();
@@ -121,7 +121,7 @@ impl Executor {
                 waiting.push(task);
                 continue;
             }
-            // From here on, wake-ups count again.
+            // From now on, wake-ups count again.
             task.queued.store(false, Ordering::Relaxed);
             return Some(task);
         }
@@ -144,7 +144,7 @@ impl Executor {
         }
     }
 
-    /// Drops every task of `host`, and those which they spawn on their way out. One that is being polled is dropped
+    /// Drops every task of `host`, and tasks that they spawn while being dropped. If one is being polled, it is dropped
     /// after its poll.
     pub(super) fn crash(&self, host: IpAddr) {
         let suspended = lock(&self.ready).suspended.remove(&host);
@@ -171,8 +171,8 @@ impl Executor {
         }
     }
 
-    /// Polls a spawned task once; returns whether it was one. No lock of the executor is held meanwhile: the
-    /// task may spawn and wake as it likes.
+    /// Polls a spawned task once; returns false if it is the run's own future. No lock of the executor is held
+    /// meanwhile, so the task may spawn and wake others.
     pub(super) fn poll(&self, task: &Arc<Task>) -> bool {
         let Some(number) = task.number else { return false };
         let mut running = lock(&task.running);
@@ -183,7 +183,7 @@ impl Executor {
         if is_done || task.is_doomed.load(Ordering::Relaxed) {
             let finished = running.take();
             drop(running);
-            // What it owns may spawn or wake on its way out, so it goes while no lock is held.
+            // The task's data may spawn or wake others when dropped, so no lock is held here.
             drop(finished);
             lock(&self.live).tasks.remove(&number);
         }
@@ -201,7 +201,7 @@ impl Executor {
         live.tasks.values().filter(|task| task.host == Some(host)).count()
     }
 
-    /// Drops every task, and those which they spawn on their way out.
+    /// Drops every task, and tasks that they spawn while being dropped.
     pub(super) fn clear(&self) {
         loop {
             let tasks = core::mem::take(&mut lock(&self.live).tasks);

@@ -3,18 +3,17 @@
 use core::time::Duration;
 use std::net::IpAddr;
 
-/// Configuration of a host. By default it is on the path itself and perfectly punctual: no scheduling, no
-/// interrupts, no processing time. Results of such hosts are better than any real machine's; reports should
-/// say so.
+/// Configuration of a host. By default it is on the path itself and perfectly punctual: no scheduling, no interrupts,
+/// no processing time. Such hosts give better results than any real machine; reports should say so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HostConfig {
-    /// Address; `None` takes the next free one of 10.0.0.0/16.
+    /// Address; `None` selects the next free one of 10.0.0.0/16.
     pub address: Option<IpAddr>,
     /// One-way delay between the host and its path, without a rate limit.
     pub access_delay: Duration,
-    /// Interrupt moderation: datagrams become visible together, this long after the first of them. It makes a
-    /// receiver acknowledge in batches, as network cards do (50–200 µs are common).
+    /// Interrupt moderation: datagrams become visible together, this long after the first of them. It makes a receiver
+    /// acknowledge in batches, as with network cards (50–200 µs are common).
     pub interrupt_interval: Duration,
     /// Maximum random lateness of the host's timers (Linux' default is 50 µs).
     pub timer_slack: Duration,
@@ -44,7 +43,7 @@ impl HostConfig {
         }
     }
 
-    /// The same host so far from its path.
+    /// The same host with this one-way delay to its path.
     #[must_use]
     pub fn with_access_delay(self, access_delay: Duration) -> Self {
         Self { access_delay, ..self }
@@ -65,7 +64,7 @@ impl HostConfig {
         Self { timer_slack, ..self }
     }
 
-    /// Returns the same host with this many datagrams per system call; 1 switches segmentation offload off.
+    /// Returns the same host with this many datagrams per system call; 1 disables segmentation offload.
     #[must_use]
     pub fn with_segments(self, segments: usize) -> Self {
         Self {

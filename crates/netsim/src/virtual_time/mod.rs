@@ -1,18 +1,18 @@
 //! Virtual time: real quinn programs over modelled paths, as fast as the machine computes.
 //!
-//! A [`Simulation`] is a deterministic single-threaded executor with nanosecond timers, hosts with UDP
-//! sockets and the links between them. It implements [`quinn::Runtime`] and quinn's socket traits, so a
-//! program written against those runs in it unchanged, encryption included. Nothing is global: many
-//! simulations may run at once, each on whatever thread calls [`Simulation::run`].
+//! A [`Simulation`] is a deterministic single-threaded executor with nanosecond timers, hosts with UDP sockets and the
+//! links between them. It implements [`quinn::Runtime`] and quinn's socket traits, so a program written for those runs
+//! in it unchanged, including encryption. There is no global state: many simulations may run at once, each on the
+//! thread that calls [`Simulation::run`].
 //!
-//! The same seed gives the same [`Simulation::digest`] if the program draws no randomness of its own:
-//! - give both endpoints a seeded configuration such as [`Simulation::endpoint_config`]; the other random
-//!   bytes of quinn, rustls and ring have fixed lengths and never show in times or sizes;
-//! - `h3` draws its GREASE frames from `fastrand`'s generator of the thread: seed that, or switch GREASE off;
-//! - write `tokio::select!` with `biased;`, take time and timers from the runtime, iterate no `HashMap`.
+//! The same seed gives the same [`Simulation::digest`] if the program uses no other randomness:
+//! - give both endpoints a seeded configuration such as [`Simulation::endpoint_config`]; the other random bytes of
+//!   quinn, rustls and ring have fixed lengths and never affect times or sizes;
+//! - `h3` draws its GREASE frames from the thread's `fastrand` generator: seed that, or disable GREASE;
+//! - write `tokio::select!` with `biased;`, take time and timers from the runtime, do not iterate over a `HashMap`.
 //!
-//! Hosts compute in no time at all. Timers are exact, every datagram is its own event and acknowledgements
-//! are never batched by a busy receiver, unless [`HostConfig`] asks for it.
+//! Hosts compute in zero time. Timers are exact, every datagram is a separate event and a busy receiver never batches
+//! acknowledgements, unless [`HostConfig`] requests it.
 
 mod events;
 mod executor;
@@ -71,18 +71,18 @@ impl SimulationCore {
     }
 }
 
-/// Limits that end a run whose future does not end it.
+/// Limits that end a run if its future does not complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunLimits {
     /// Virtual time, from the beginning of the simulation.
     pub deadline: Duration,
-    /// Maximum number of polls without time passing.
+    /// Maximum number of polls without progress of time.
     pub polls_per_instant: u32,
 }
 
 impl Default for RunLimits {
-    /// A day, and a million polls an instant.
+    /// A day, and a million polls per instant.
     fn default() -> Self {
         Self {
             deadline: Duration::from_secs(86_400),
@@ -100,7 +100,7 @@ impl RunLimits {
         }
     }
 
-    /// The same limits with so many polls an instant.
+    /// The same limits with this many polls per instant.
     #[must_use]
     pub fn with_polls_per_instant(self, polls_per_instant: u32) -> Self {
         Self {
@@ -110,11 +110,11 @@ impl RunLimits {
     }
 }
 
-/// Reason for which a run ended before its future was done.
+/// Reason why a run ended before its future completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// Everyone waits and nothing is under way: no timer, no packet.
+    /// Every task waits and nothing is pending: no timer, no packet.
     #[error(
         "deadlock at {}: {tasks} tasks wait, and no timer or packet is left to wake them",
         duration::display(.at.elapsed())
@@ -122,13 +122,13 @@ pub enum RunError {
     Deadlock {
         /// Time of the deadlock.
         at: Time,
-        /// Number of spawned tasks that wait besides the run's own future.
+        /// Number of waiting spawned tasks, in addition to the run's own future.
         tasks: usize,
     },
-    /// Tasks wake each other or themselves without end, and time stands still.
+    /// Tasks wake each other or themselves endlessly, and time does not advance.
     #[error("tasks spin at {}: {polls} polls without time passing", duration::display(.at.elapsed()))]
     Spinning {
-        /// Time at which the tasks spin.
+        /// Time when the tasks spin.
         at: Time,
         /// Number of polls at this time.
         polls: u32,
@@ -182,8 +182,8 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// An empty network at time zero. `seed` decides the hosts' timer slack and is handed out by
-    /// [`Simulation::seed`]; paths bring their own.
+    /// An empty network at time zero. `seed` determines the hosts' timer slack, and [`Simulation::seed`] returns it;
+    /// paths have their own.
     pub fn new(seed: Seed) -> Self {
         let network = Mutex::new(Network::new(seed.child("timer slack").generator()));
         let executor = Executor::default();
@@ -198,24 +198,24 @@ impl Simulation {
         }
     }
 
-    /// The seed it was made with, for seeding what else is random in the run.
+    /// The seed that it was created with, for other random sequences of the run.
     pub fn seed(&self) -> Seed {
         self.seed
     }
 
-    /// quinn's default endpoint configuration with its generator seeded by the simulation's seed and `name`,
-    /// so that runs repeat. Every endpoint needs a name of its own.
+    /// quinn's default endpoint configuration with its generator seeded by the simulation's seed and `name`, so that
+    /// runs are reproducible. Every endpoint needs its own name.
     pub fn endpoint_config(&self, name: &str) -> EndpointConfig {
         let mut config = EndpointConfig::default();
         config.rng_seed(Some(self.seed.child("endpoint").derive(name)));
         config
     }
 
-    /// Cryptography for the endpoints of this simulation alone: ring's, with a cipher suite in front that does not
-    /// encrypt QUIC packets, which would take a fifth of a run's time. The handshake and the lengths, numbers and times
-    /// of packets stay the same, and with them the [digest](Self::digest). Both endpoints need it; with any other peer
-    /// they encrypt as usual. If a link added so far damages packets, it is ring's alone, since damage would go
-    /// unnoticed.
+    /// Cryptography only for the endpoints of this simulation: ring's, with a preferred cipher suite that does not
+    /// encrypt QUIC packets, because encryption would take a fifth of a run's time. The handshake and the lengths,
+    /// numbers and times of packets stay the same, and so does the [digest](Self::digest). Both endpoints need it; with
+    /// any other peer they encrypt as usual. If a link added so far damages packets, this is only ring's, because
+    /// damage would not be detected.
     pub fn crypto_provider(&self) -> Arc<CryptoProvider> {
         if lock(&self.shared.network).links.iter().any(Link::damages) {
             return Arc::new(ring::default_provider());
@@ -234,7 +234,7 @@ impl Simulation {
         }
     }
 
-    /// Adds a host; [`Simulation::connect`] leads routes to it.
+    /// Adds a host; [`Simulation::connect`] adds its routes.
     pub fn add_host(&self, config: HostConfig) -> Result<Host, SetupError> {
         let mut network = lock(&self.shared.network);
         let ip = config.address.unwrap_or_else(|| {
@@ -251,8 +251,8 @@ impl Simulation {
         }
     }
 
-    /// Leads packets between two hosts through these paths, from the server's end to the client's; through
-    /// none at all they are neighbours. Any number of pairs may share a path.
+    /// Routes packets between two hosts through these paths, from the server's end to the client's; without paths they
+    /// are neighbours. Any number of pairs may share a path.
     pub fn connect(&self, server: Host, client: Host, paths: &[PathId]) {
         let forward: Vec<_> = paths.iter().map(|path| path.forward.0).collect();
         let backward: Vec<_> = paths.iter().rev().map(|path| path.backward.0).collect();
@@ -261,7 +261,7 @@ impl Simulation {
         network.add_route(client.ip, server.ip, &backward);
     }
 
-    /// A socket at this port of this host; 0 takes a free one.
+    /// A socket at this port of this host; 0 selects a free one.
     pub fn bind(&self, host: Host, port: u16) -> Result<Arc<VirtualSocket>, SetupError> {
         let mut network = lock(&self.shared.network);
         let taken = SetupError::PortTaken { ip: host.ip, port };
@@ -279,7 +279,7 @@ impl Simulation {
         }))
     }
 
-    /// Time, timers and tasks with exact timers.
+    /// Time, exact timers and tasks.
     pub fn runtime(&self) -> Arc<VirtualRuntime> {
         Arc::new(VirtualRuntime {
             shared: Arc::clone(&self.shared),
@@ -287,9 +287,9 @@ impl Simulation {
         })
     }
 
-    /// Gives `socket` another address as others see it, a free port of `host`, as a NAT does that has lost its mapping
-    /// or has got another address itself: datagrams to the previous address are dropped. The socket does not notice.
-    /// Returns the new address.
+    /// Gives `socket` another public address, a free port of `host`, like a NAT that has lost its mapping or has
+    /// changed its own address: datagrams to the previous address are dropped. The socket does not notice. Returns the
+    /// new address.
     ///
     /// # Errors
     /// If the host has no free port.
@@ -299,9 +299,9 @@ impl Simulation {
         network.rebind(socket.index, host.ip).ok_or(taken)
     }
 
-    /// Ends everything on `host` without a word to anyone: tasks of its runtimes are dropped, and its sockets neither
-    /// send nor receive any more. Their ports are free, so that a program can be restarted. What has left the host
-    /// is still delivered.
+    /// Ends everything on `host` without notice: tasks of its runtimes are dropped, and its sockets no longer send or
+    /// receive. Their ports are free, so that a program can be restarted. Packets that have left the host are still
+    /// delivered.
     pub fn crash(&self, host: Host) {
         lock(&self.shared.network).disconnect(host.ip);
         self.shared.executor.crash(host.ip);
@@ -317,7 +317,7 @@ impl Simulation {
         self.shared.executor.live_on(host.ip)
     }
 
-    /// Time, timers and tasks as on this host, its timer slack included.
+    /// Time, timers and tasks of this host, including its timer slack.
     pub fn runtime_on(&self, host: Host) -> Arc<VirtualRuntime> {
         Arc::new(VirtualRuntime {
             shared: Arc::clone(&self.shared),
@@ -325,8 +325,7 @@ impl Simulation {
         })
     }
 
-    /// Runs `main` to its end, and with it everything spawned. What is still running then goes on in the next
-    /// run.
+    /// Runs `main` to its end, together with everything spawned. Tasks that are still running continue in the next run.
     ///
     /// # Panics
     /// If a task panics.
@@ -359,7 +358,7 @@ impl Simulation {
         }
     }
 
-    /// Processes events up to one that wakes a task; returns whom to wake.
+    /// Processes events up to one that wakes a task; returns its waker.
     fn next_wake_up(&self, deadline: Time) -> Result<Waker, RunError> {
         let mut network = lock(&self.shared.network);
         let woken = loop {
@@ -390,12 +389,12 @@ impl Simulation {
         lock(&self.shared.network).now
     }
 
-    /// Counters of a link up to now.
+    /// Counters of a link so far.
     pub fn link_stats(&self, link: LinkId) -> LinkStats {
         self.with_link(link, |link| link.stats()).unwrap_or_default()
     }
 
-    /// Time series of a link up to now, if it was built with one.
+    /// Time series of a link so far, if it was built with one.
     pub fn link_series(&self, link: LinkId) -> Option<LinkSeries> {
         self.with_link(link, |link| link.series().cloned()).flatten()
     }
@@ -421,7 +420,7 @@ impl Simulation {
 
 impl Drop for Simulation {
     fn drop(&mut self) {
-        // Tasks own runtimes, which own this state: without this, the cycle would never be freed.
+        // Tasks own runtimes, and runtimes own this state: without this, the cycle would never be freed.
         self.shared.executor.clear();
     }
 }

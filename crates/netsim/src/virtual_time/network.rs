@@ -15,15 +15,14 @@ use super::events::{Event, EventQueue};
 use super::host::HostConfig;
 use crate::{Link, Packet, Time, Verdict};
 
-/// Bytes that a host's socket buffers before it drops; the relay and the server request the same of the
-/// kernel.
+/// Bytes that a host's socket buffers before it drops; the relay and the server request the same from the kernel.
 const SOCKET_BUFFER: usize = 4 << 20;
 /// Emptied buffers kept for reuse.
 const SPARE_BUFFERS: usize = 4_096;
-/// The first port given to those who ask for none (RFC 6335 §6).
+/// The first port for sockets that request none (RFC 6335 §6).
 const FIRST_EPHEMERAL_PORT: u16 = 49_152;
 
-/// The links a packet passes in order, and the waits between its hosts and them.
+/// The links of a packet in order, and the delays between its hosts and them.
 #[derive(Debug)]
 struct Route {
     links: Vec<usize>,
@@ -60,17 +59,17 @@ pub(super) struct Datagram {
 
 #[derive(Debug)]
 pub(super) struct SocketState {
-    /// Address from which others receive its datagrams, and at which they reach it.
+    /// Address of the socket as others see it.
     pub(super) address: SocketAddr,
     /// Host to which it belongs.
     host: IpAddr,
     pub(super) received: VecDeque<Datagram>,
     pub(super) waker: Option<Waker>,
-    /// Arrived, and held back by the host until its next interrupt.
+    /// Datagrams that have arrived, held back by the host until its next interrupt.
     held: Vec<Datagram>,
     /// Time for which its host holds datagrams back.
     interrupt_interval: Duration,
-    /// The route that was taken last; most sockets talk to one host.
+    /// The last route used; most sockets communicate with one host.
     last_route: Option<(IpAddr, Arc<Route>)>,
     buffered: usize,
     open: bool,
@@ -91,7 +90,7 @@ struct HostState {
 pub struct NetworkStats {
     /// Datagrams delivered to sockets.
     pub delivered: u64,
-    /// Sent to a host that no route leads to.
+    /// Sent to a host without a route.
     pub unroutable: u64,
     /// Arrived at a port without a socket.
     pub unclaimed: u64,
@@ -110,7 +109,7 @@ pub(super) struct Network {
     hosts: BTreeMap<IpAddr, HostState>,
     routes: BTreeMap<(IpAddr, IpAddr), Arc<Route>>,
     bound: BTreeMap<SocketAddr, u32>,
-    /// Sockets that were looked up last.
+    /// Sockets of the last lookups.
     recent: [u32; 2],
     packets: Slab<InFlight>,
     spare: Vec<Vec<u8>>,
@@ -155,7 +154,7 @@ impl Network {
         self.hosts.len()
     }
 
-    /// Leads packets from one host to another through these links.
+    /// Routes packets from one host to another through these links.
     pub(super) fn add_route(&mut self, from: IpAddr, to: IpAddr, links: &[usize]) {
         let access = |ip| {
             self.hosts
@@ -173,8 +172,8 @@ impl Network {
         }
     }
 
-    /// Binds a socket to this port of this host, 0 for any free one; `None` if the host is unknown or the
-    /// port is taken.
+    /// Binds a socket to this port of this host; 0 selects a free one. `None` if the host is unknown or the port is
+    /// taken.
     pub(super) fn bind(&mut self, ip: IpAddr, port: u16) -> Option<u32> {
         let address = self.free_address(ip, port)?;
         let host = self.hosts.get(&ip)?;
@@ -205,7 +204,7 @@ impl Network {
         Some(index)
     }
 
-    /// The address of this port of this host, 0 for any free one; `None` if the host is unknown or the port is taken.
+    /// The address of this port of this host; 0 selects a free one. `None` if the host is unknown or the port is taken.
     fn free_address(&mut self, ip: IpAddr, port: u16) -> Option<SocketAddr> {
         let host = self.hosts.get_mut(&ip)?;
         let mut address = SocketAddr::new(ip, port);
@@ -236,7 +235,7 @@ impl Network {
     pub(super) fn rebind(&mut self, socket: u32, ip: IpAddr) -> Option<SocketAddr> {
         let address = self.free_address(ip, 0)?;
         let state = self.sockets.get_mut(socket as usize)?;
-        // The address of a closed socket may be another one's by now.
+        // Another socket may already have the address of a closed one.
         if !state.open || state.is_dead {
             return Some(state.address);
         }
@@ -329,7 +328,7 @@ impl Network {
         }
     }
 
-    /// Offers a packet to the link with this number on its route, or passes it on to its host if there is none.
+    /// Offers a packet to the link with this number on its route, or passes it to its host if there is none.
     fn forward(&mut self, mut packet: InFlight, number: usize) {
         let route = &packet.route;
         let (mut at, mut copy_at) = (self.now, None);
@@ -375,7 +374,7 @@ impl Network {
         self.schedule(index, at + wait, packet);
     }
 
-    /// Schedules a packet that comes from the link with this index, or from none.
+    /// Schedules a packet from the link with this index, or from none.
     fn schedule(&mut self, link: Option<usize>, at: Time, packet: InFlight) {
         let slot = u32::try_from(self.packets.insert(packet)).unwrap_or(u32::MAX);
         match link {
@@ -403,7 +402,7 @@ impl Network {
         }
     }
 
-    /// The socket that is bound to `address`. Most packets are for one of two.
+    /// The socket bound to `address`. Most packets are for one of two.
     fn socket_at(&mut self, address: SocketAddr) -> Option<u32> {
         let is_there = |index: &u32| {
             let socket = self.sockets.get(*index as usize);
@@ -476,7 +475,7 @@ impl Network {
         Some(datagram)
     }
 
-    /// Contents of the packets under way.
+    /// Contents of the packets in transit.
     #[cfg(test)]
     pub(super) fn contents(&self) -> impl Iterator<Item = &[u8]> {
         self.packets.iter().map(|(_, packet)| &*packet.data)

@@ -1,9 +1,8 @@
-//! A cipher suite for simulated sessions: TLS as usual, and QUIC packets that are not encrypted.
+//! A cipher suite for simulated sessions: TLS as usual, but QUIC packets are not encrypted.
 //!
-//! Packets have the lengths that they have under the real suite, so a run has the same packets at the same times. A
-//! tag consists of the packet number and bytes of the key, so a packet of another key, a wrong packet number and a
-//! stateless reset fail to decrypt as they do under the real suite. What goes unnoticed is damage to a packet's
-//! contents.
+//! Packets have the same lengths as under the real suite, so a run has the same packets at the same times. A tag
+//! consists of the packet number and bytes of the key. So packets with another key or a wrong packet number and
+//! stateless resets fail to decrypt, as under the real suite. Damage to a packet's contents is not detected.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,13 +12,13 @@ use quinn::rustls::crypto::ring;
 use quinn::rustls::quic::{Algorithm, HeaderProtectionKey, PacketKey, Tag};
 use quinn::rustls::{CipherSuite, CipherSuiteCommon, Error, SupportedCipherSuite, Tls13CipherSuite};
 
-/// Number of the suite, of those for private use (IANA, TLS Cipher Suites). No peer outside a simulation knows it.
+/// Number of the suite, in the range for private use (IANA, TLS Cipher Suites). No peer outside a simulation knows it.
 const PRIVATE_USE: CipherSuite = CipherSuite::Unknown(0xFF51);
 
 /// Bytes of a tag.
 const TAG: usize = 16;
 
-/// ring's provider, with the suite that protects nothing in front of its own.
+/// ring's provider, with the suite without protection in front of its own.
 pub(super) fn provider() -> Arc<CryptoProvider> {
     let mut provider = ring::default_provider();
     if let Some(suite) = suite(&provider) {
@@ -53,7 +52,7 @@ fn suite(provider: &CryptoProvider) -> Option<&'static Tls13CipherSuite> {
     }))
 }
 
-/// Makes keys that have the lengths and limits of the algorithm's, and protect nothing.
+/// Makes keys with the lengths and limits of the algorithm's, but without protection.
 struct NullAlgorithm(&'static dyn Algorithm);
 
 impl Algorithm for NullAlgorithm {
@@ -82,7 +81,7 @@ impl Algorithm for NullAlgorithm {
 }
 
 struct NullPacketKey {
-    /// Bytes of the key, by which its packets are known.
+    /// Bytes of the key that identify its packets.
     mark: u128,
     confidentiality_limit: u64,
     integrity_limit: u64,

@@ -18,11 +18,11 @@ use super::events::TimerTimes;
 use super::executor::{BoxedTask, lock};
 use crate::Time;
 
-/// Virtual time, timers and tasks for quinn and for programs written against [`quinn::Runtime`].
+/// Virtual time, timers and tasks for quinn and for programs written for [`quinn::Runtime`].
 #[derive(Clone)]
 pub struct VirtualRuntime {
     pub(super) shared: Arc<SimulationCore>,
-    /// The host whose timer slack applies, and on which tasks run.
+    /// The host that runs its tasks and whose timer slack applies.
     pub(super) host: Option<IpAddr>,
 }
 
@@ -38,9 +38,9 @@ impl VirtualRuntime {
         poll_fn(move |cx| timer.as_mut().poll(cx))
     }
 
-    /// Suspends the tasks of this runtime's host for `time`, from their next poll on, as a stopped process or a
-    /// blocking system call does: timers fire late, and datagrams wait in the sockets' buffers. Suspensions that
-    /// overlap end together. Without a host it does nothing.
+    /// Suspends the tasks of this runtime's host for `time`, starting with their next poll, like a stopped process or a
+    /// blocking system call: timers fire late, and datagrams wait in the sockets' buffers. Overlapping suspensions end
+    /// together. Without a host it does nothing.
     pub fn suspend(&self, time: Duration) {
         let Some(host) = self.host else { return };
         let shared = Arc::clone(&self.shared);
@@ -100,13 +100,13 @@ impl Runtime for VirtualRuntime {
     }
 }
 
-/// A timer of quinn's is reset and polled with nearly every packet, mostly to a later deadline and with the same waker.
-/// Then nothing changes in the event queue, and its lock is not taken.
+/// quinn resets and polls a timer with nearly every packet, mostly to a later deadline and with the same waker. Then
+/// nothing changes in the event queue, and its lock is not taken.
 struct VirtualTimer {
     runtime: VirtualRuntime,
     slot: u32,
     times: Arc<TimerTimes>,
-    /// The waker that was registered last.
+    /// The last registered waker.
     waker: Option<Waker>,
 }
 
@@ -199,7 +199,7 @@ impl AsyncUdpSocket for VirtualSocket {
             let Some(datagram) = network.receive(self.index) else {
                 break;
             };
-            // A buffer too small cuts the datagram off, as recvmsg does.
+            // If a buffer is too small, the datagram is cut off, as with recvmsg.
             let length = datagram.data.len().min(buffer.len());
             if let (Some(to), Some(from)) = (buffer.get_mut(..length), datagram.data.get(..length)) {
                 to.copy_from_slice(from);

@@ -61,7 +61,7 @@ fn a_frame_that_comes_just_when_it_is_due_is_on_time() {
 
 #[test]
 fn a_stall_is_one_underflow_event_and_late_frames_catch_up_at_twice_the_rate() {
-    // Frame 1 is due at 40 and comes at 100; frames follow 20 ms apart until one is on time.
+    // Frame 1 is due at 40 and arrives at 100; frames follow 20 ms apart until one is on time.
     let mut player = play(
         catch_up(1),
         &title(6),
@@ -78,7 +78,7 @@ fn a_stall_is_one_underflow_event_and_late_frames_catch_up_at_twice_the_rate() {
 
 #[test]
 fn frames_later_than_late_are_discarded_and_take_no_time() {
-    // Frames 1..=5 are due at 40..=200 and come at 241: 1, 2 and 3 are more than 100 ms late.
+    // Frames 1..=5 are due at 40..=200 and arrive at 241: 1, 2 and 3 are more than 100 ms late.
     let mut player = play(
         catch_up(1),
         &title(8),

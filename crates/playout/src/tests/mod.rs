@@ -1,4 +1,4 @@
-//! Tests of the player as tables: bytes that come at given times, and the events the viewer sees.
+//! Tests of the player as tables: bytes with arrival times, and the events that the viewer sees.
 
 mod buffers;
 mod catch_up;
@@ -17,7 +17,7 @@ pub(super) fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// `count` frames of 1,000 bytes, 40 ms apart, in the order they are shown.
+/// `count` frames of 1,000 bytes, 40 ms apart, in display order.
 pub(super) fn title(count: u64) -> Vec<Frame> {
     (0..count)
         .map(|n| Frame {
@@ -30,7 +30,7 @@ pub(super) fn title(count: u64) -> Vec<Frame> {
         .collect()
 }
 
-/// A catch-up player that starts with `buffer` frames in, discards past 100 ms and rebases past 1 s.
+/// A catch-up player that starts with `buffer` frames held, discards past 100 ms and rebases past 1 s.
 pub(super) fn catch_up(buffer: u64) -> PlayoutConfig {
     PlayoutConfig::new(
         Bytes::new(FRAME * buffer),
@@ -42,7 +42,7 @@ pub(super) fn catch_up(buffer: u64) -> PlayoutConfig {
     )
 }
 
-/// A rebuffer player that starts with `start` frames in and resumes with `resume`.
+/// A rebuffer player that starts with `start` frames held and resumes with `resume`.
 pub(super) fn rebuffer(start: u64, resume: u64) -> PlayoutConfig {
     PlayoutConfig::new(
         Bytes::new(FRAME * start),
@@ -81,7 +81,7 @@ pub(super) fn play(config: PlayoutConfig, frames: &[Frame], actions: &[(u64, Do)
     player
 }
 
-/// The events so far as short texts with commas between them: time in ms, kind, presentation time, lateness.
+/// The events so far as short texts separated by commas: time in ms, kind, presentation time, lateness.
 pub(super) fn story(player: &mut Playout) -> String {
     let events = std::iter::from_fn(|| player.poll_event());
     let texts = events.map(|event| {

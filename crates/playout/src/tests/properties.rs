@@ -65,7 +65,7 @@ fn total(frames: &[Frame]) -> u64 {
     frames.last().map_or(0, Frame::end)
 }
 
-/// Plays `frames` by `deliveries`, each cut into pieces of at most `piece` bytes, then what is left in one piece.
+/// Plays `frames` by `deliveries`, each cut into pieces of at most `piece` bytes, then the rest in one piece.
 fn run(config: &PlayoutConfig, frames: &[Frame], deliveries: &[(u64, u64)], piece: u64) -> Playout {
     let mut player = Playout::new(config.clone()).unwrap();
     player.add_frames(Duration::ZERO, frames);
@@ -203,8 +203,8 @@ proptest! {
             left -= got;
             now += Duration::from_micros(got);
             player.deliver(now, Bytes::new(got));
-            // Beyond the receive buffer only what the player waits for: a threshold, or the frames that are reordered
-            // around the one that is missing.
+            // Beyond the receive buffer, only what the player waits for: a threshold, or the frames that are reordered
+            // around the missing one.
             let threshold = match &config.clock {
                 Clock::Rebuffer(Rebuffer { resume: Fill::Bytes(bytes) }) => bytes.as_u64(),
                 Clock::Rebuffer(_) => total(&frames),

@@ -55,7 +55,7 @@ fn a_clean_run_has_a_rebuffer_ratio_of_zero() {
 
 #[test]
 fn starts_and_resumes_by_whole_segments() {
-    // Segments of two frames. Starts with two segments in, resumes with one.
+    // Segments of two frames. Starts with two segments held, resumes with one.
     let config = PlayoutConfig {
         start: Start::Filled(Fill::Segments(2)),
         clock: Clock::Rebuffer(Rebuffer {

@@ -20,7 +20,7 @@ fn report() -> PlaybackReport {
     }
 }
 
-/// A row of a result file, which flattens the report among its own fields.
+/// A row of a result file that flattens the report among its own fields.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct ResultRow {
     trial: u32,

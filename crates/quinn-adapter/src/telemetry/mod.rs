@@ -1,8 +1,8 @@
 //! Telemetry: a connection's congestion control as a stream of [`Sample`]s.
 //!
-//! The adapter counts on the ACK path in plain integers and hands a [`Sample`] to the connection's [`Monitor`] at
-//! most once per sampling interval, at once when the path signals congestion, and when the connection ends. Only
-//! then is a lock taken. Nothing is sampled while nothing is acknowledged.
+//! The adapter counts on the ACK path in plain integers. It hands a [`Sample`] to the connection's [`Monitor`] at most
+//! once per sampling interval, immediately when the path signals congestion, and when the connection ends. It takes a
+//! lock only then. Nothing is sampled while nothing is acknowledged.
 
 use std::fmt::{Debug, Display};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -29,10 +29,10 @@ pub struct Sample {
     pub snapshot: Snapshot,
     /// Bytes in flight after the last ACK frame.
     pub bytes_in_flight: Bytes,
-    /// True if the sender was limited by the application or by flow control, as of that ACK frame.
+    /// True if the application or flow control limited the sender, as of that ACK frame.
     pub app_limited: bool,
-    /// Last RTT sample: arrival of the ACK frame minus departure of the newest packet it acknowledged. It contains
-    /// the peer's acknowledgement delay.
+    /// Last RTT sample: arrival of the ACK frame minus departure of the newest packet it acknowledged. It contains the
+    /// peer's acknowledgement delay.
     pub latest_rtt: Option<Duration>,
     /// The transport's smoothed RTT, without the peer's acknowledgement delay (RFC 9002 §5.3).
     pub smoothed_rtt: Option<Duration>,
@@ -40,18 +40,18 @@ pub struct Sample {
     pub sent: Bytes,
     /// Bytes of acknowledged packets.
     pub delivered: Bytes,
-    /// Number of acknowledged packets that asked for an acknowledgement.
+    /// Number of acknowledged ack-eliciting packets.
     pub delivered_packets: u64,
     /// Bytes of packets declared lost.
     pub lost: Bytes,
     /// Number of congestion signals: rounds of loss detection that found a loss, and ECN-CE.
     pub congestion_events: u64,
-    /// Bytes acknowledged since the sample before this one, over the time between the two. `None` for the first.
+    /// Bytes acknowledged since the previous sample, over the time between the two. `None` for the first.
     pub delivery_rate: Option<Bitrate>,
 }
 
 impl Sample {
-    /// Sets the delivery rate from the sample before this one.
+    /// Sets the delivery rate from the previous sample.
     fn rate_since(&mut self, before: Option<&Self>) {
         self.delivery_rate = before
             .and_then(|before| (self.delivered - before.delivered).per(self.at.saturating_sub(before.at)));
@@ -60,7 +60,7 @@ impl Sample {
 
 /// Receiver of samples. Called on the connection's task: it must not block.
 pub trait Sink: Debug + Send + Sync {
-    /// Receives one sample; samples of a connection come in the order of their times.
+    /// Receives one sample; a connection's samples come in the order of their times.
     fn take(&self, sample: &Sample);
 }
 
@@ -147,7 +147,7 @@ impl Monitor {
         self
     }
 
-    /// Adds a sink, which receives all samples from now on.
+    /// Adds a sink that receives all samples from now on.
     #[must_use]
     pub fn with_sink(mut self, sink: impl Sink + 'static) -> Self {
         self.sinks.push(Box::new(sink));
@@ -164,7 +164,7 @@ impl Monitor {
         self.interval
     }
 
-    /// Time of the connection's beginning: `now` at the first call, which builds its first controller.
+    /// Time of the connection's beginning: `now` at the first call, when its first controller is built.
     fn began(&self, now: Instant) -> Instant {
         *self.began.get_or_init(|| now)
     }
@@ -192,7 +192,7 @@ pub struct Totals {
     pub received_datagrams: u64,
     /// QUIC packets sent on the current path.
     pub sent_packets: u64,
-    /// QUIC packets declared lost, MTU probes left out.
+    /// QUIC packets declared lost, except for MTU probes.
     pub lost_packets: u64,
     /// Bytes of those packets.
     pub lost_bytes: Bytes,

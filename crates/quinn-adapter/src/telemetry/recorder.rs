@@ -9,11 +9,11 @@ use playrate_units::Bytes;
 use super::{Monitor, Sample};
 use crate::unsent::UnsentBytes;
 
-/// Window of a connection that is being closed: more than can be in flight, and so much that quinn does not pace, which
-/// it does up to `u32::MAX`.
+/// Window of a connection that is being closed: more than can be in flight, and above `u32::MAX`, so that quinn does
+/// not pace.
 const CLOSING_WINDOW: u64 = 1 << 32;
 
-/// Counters inside a controller: plain integers, which reach the shared [`Monitor`] only when a sample is due.
+/// Counters inside a controller: plain integers that reach the shared [`Monitor`] only when a sample is due.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorder {
     monitor: Arc<Monitor>,
@@ -28,13 +28,13 @@ pub(crate) struct Recorder {
     last: Option<Sample>,
 }
 
-/// The last ACK frame, as samples show it.
+/// The last ACK frame, as shown in samples.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LastAckFrame {
-    /// Time at which it was read to its end; `None` before the first.
+    /// Time when it was read to its end; `None` before the first.
     pub(crate) ended: Option<Instant>,
-    /// Departure and acknowledgement of the newest packet that it acknowledged, or an earlier frame if it acknowledged
-    /// none. quinn reports a frame's packets in the order in which they left.
+    /// Departure and acknowledgement of the newest packet that it acknowledged; of an earlier frame if it acknowledged
+    /// none. quinn reports a frame's packets in the order of their departure.
     pub(crate) newest: Option<(Instant, Instant)>,
     /// Bytes in flight after it.
     pub(crate) in_flight: u64,
@@ -45,7 +45,7 @@ pub(crate) struct LastAckFrame {
 }
 
 impl Recorder {
-    /// For a controller built at `now`. After a path change the totals go on from the last sample.
+    /// A recorder for a controller built at `now`. After a path change, the totals continue from the last sample.
     pub(crate) fn new(monitor: Arc<Monitor>, unsent: Arc<UnsentBytes>, now: Instant) -> Self {
         let last = monitor.latest();
         Self {
@@ -64,7 +64,7 @@ impl Recorder {
         self.totals
     }
 
-    /// The same recorder, counting on from the totals of the controller that was replaced.
+    /// The same recorder, continuing from the totals of the replaced controller.
     pub(crate) fn continuing_from(mut self, totals: Sample) -> Self {
         self.totals = totals;
         self
@@ -76,7 +76,7 @@ impl Recorder {
         self.unsent.sent(bytes);
     }
 
-    /// Window for quinn where the controller's is `window`: the [`CLOSING_WINDOW`] once the connection is being closed.
+    /// Window for quinn if the controller's is `window`: the [`CLOSING_WINDOW`] while the connection is being closed.
     #[inline]
     pub(crate) fn window_for_quinn(&self, window: u64) -> u64 {
         if self.unsent.is_closing() {
@@ -111,14 +111,14 @@ impl Recorder {
         now >= self.next
     }
 
-    /// Counts a congestion signal, after which a sample is always to be taken.
+    /// Counts a congestion signal. The caller always takes a sample afterwards.
     pub(crate) fn congestion(&mut self, lost_bytes: u64) {
         self.totals.lost += Bytes::new(lost_bytes);
         self.totals.congestion_events += 1;
     }
 
-    /// Time of the last ACK frame, if no sample shows it yet. Comparing times alone is not enough: datagrams that one
-    /// system call received carry the same time.
+    /// Time of the last ACK frame, if no sample shows it yet. Comparing times alone is not enough, because datagrams
+    /// received by one system call have the same time.
     pub(crate) fn unsampled(&self, frame: &LastAckFrame) -> Option<Instant> {
         let sampled = self.last.map(|last| last.delivered);
         frame
@@ -143,7 +143,7 @@ impl Recorder {
             ..self.totals
         };
         sample.rate_since(self.last.as_ref());
-        // A congestion event follows its ACK frame at the same moment: no time has passed to measure a rate over.
+        // A congestion event follows its ACK frame at the same time, so there is no interval to measure a rate over.
         if sample.delivery_rate.is_none() {
             sample.delivery_rate = self.last.and_then(|last| last.delivery_rate);
         }

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use super::{Sample, Sink};
 
-/// Keeps a connection's samples in bounded memory. When it is full every other sample is dropped and from then on
-/// samples are kept at twice the spacing, so that it always spans the whole connection. Totals in a sample count
-/// from the connection's beginning and its delivery rate is computed again from the sample kept before it, so
-/// nothing is miscounted by dropping.
+/// Keeps a connection's samples in bounded memory. When it is full, every other sample is dropped, and later samples
+/// are kept at twice the spacing, so that it always spans the whole connection. Dropping causes no miscounts: a
+/// sample's totals count from the connection's beginning, and its delivery rate is computed again from the previous
+/// kept sample.
 #[derive(Debug)]
 pub struct TimeSeries {
     capacity: usize,
@@ -18,7 +18,7 @@ pub struct TimeSeries {
 #[derive(Debug, Default)]
 struct KeptSamples {
     kept: Vec<Sample>,
-    /// The newest sample, while it is closer than `spacing` to the last one kept.
+    /// The newest sample, while it is closer than `spacing` to the last kept one.
     tail: Option<Sample>,
     spacing: Duration,
 }
@@ -43,7 +43,7 @@ impl TimeSeries {
         samples
     }
 
-    /// The newest sample, its delivery rate counted from the one kept before it.
+    /// The newest sample, with its delivery rate since the previous kept one.
     pub fn latest(&self) -> Option<Sample> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut tail = state.tail;
@@ -71,7 +71,7 @@ impl Sink for TimeSeries {
             sample.rate_since(state.kept.last());
         }
         state.kept.push(sample);
-        // One place is left for the tail.
+        // One place remains for the tail.
         if state.kept.len() + 1 >= self.capacity {
             state.thin_out();
         }

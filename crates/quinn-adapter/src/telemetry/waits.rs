@@ -1,4 +1,4 @@
-//! [`WaitLog`]: logs once that a controller waits for knowledge of the video, and once that it has it.
+//! [`WaitLog`]: logs once that a controller waits for knowledge of the video, and once that it has received it.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 

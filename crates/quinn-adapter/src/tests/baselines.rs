@@ -9,7 +9,7 @@ use super::wire::Wire;
 use crate::ConnectionController;
 use crate::telemetry::{Monitor, TimeSeries};
 
-// quinn's Bbr has no threshold that tells slow start from the rest.
+// quinn's Bbr has no threshold that separates slow start from the rest.
 #[test]
 fn the_end_of_slow_start_of_quinns_bbr_shows_in_its_pacing_rate() {
     let series = Arc::new(TimeSeries::new(4_096));

@@ -11,7 +11,7 @@ fn a_close_leaves_past_a_full_window() {
         let control = ConnectionController::new(choice.clone()).switchable(&[choice]);
         let mut wire = Wire::new(&control, Duration::from_millis(50));
         wire.run_for(Duration::from_secs(1));
-        // From now on nothing is acknowledged, and much more waits to be sent than the window has room for.
+        // From now on nothing is acknowledged, and more data waits to be sent than fits the window.
         wire.faults.mute_client.store(true, Relaxed);
         wire.server_sends(400_000);
         wire.run_for(Duration::from_millis(300));

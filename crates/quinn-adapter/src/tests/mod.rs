@@ -34,7 +34,7 @@ pub(super) enum Event {
 
 type Log = Arc<Mutex<Vec<Event>>>;
 
-/// Records its events; its window is set by the test.
+/// Records its events; the test sets its window.
 #[derive(Clone, Debug)]
 struct Scripted {
     log: Log,
@@ -84,7 +84,7 @@ impl CongestionController for Scripted {
     }
 }
 
-/// A connection controller that writes its events down, with a window to set.
+/// A connection controller that records its events, with an adjustable window.
 fn scripted(window: u64) -> (ConnectionController, Log, Arc<Mutex<Bytes>>) {
     scripted_with(window, true)
 }
@@ -122,7 +122,7 @@ fn signals(log: &Log) -> Vec<Signal> {
     drain(log).into_iter().filter_map(signal).collect()
 }
 
-/// The adapter as quinn gets it, for events by hand.
+/// The adapter in quinn's form, for events by hand.
 fn by_hand(window: u64) -> (Box<dyn Controller>, Log, Arc<Mutex<Bytes>>, Instant) {
     let (control, log, window) = scripted(window);
     let built = origin();
@@ -264,7 +264,7 @@ fn packets_of_one_burst_that_one_frame_acknowledges_are_one_run() {
     let (mut runs, mut packets, mut bytes) = (0_u64, 0_u64, 0_u64);
     for pair in events.windows(2) {
         match pair {
-            // Two runs in a row within one frame differ in what makes a run.
+            // Two consecutive runs within one frame differ in a property of runs.
             [Event::Acked(one), Event::Acked(two)] => {
                 assert_eq!(one.now, two.now);
                 assert!(
@@ -296,7 +296,7 @@ fn packets_of_one_burst_that_one_frame_acknowledges_are_one_run() {
             _ => None,
         })
         .sum();
-    // Acknowledged MTU probes are not among what was reported as sent; pure ACKs are, and are not acknowledged.
+    // Acknowledged MTU probes are not reported as sent; pure ACKs are, and are not acknowledged.
     assert!(bytes <= sent + 8 * 1_500, "{bytes} acknowledged of {sent}");
 }
 
@@ -327,8 +327,8 @@ fn the_smoothed_rtt_is_unknown_until_it_was_measured() {
     }
 }
 
-/// RFC 9002 §7.6.3: an outage that several probe timeouts fall into is persistent congestion once something sent
-/// after it is acknowledged; §7.6.1: one that is shorter than three probe timeouts is an ordinary loss.
+/// RFC 9002 §7.6.3: an outage longer than several probe timeouts is persistent congestion once something sent after it
+/// is acknowledged. §7.6.1: one shorter than three probe timeouts is an ordinary loss.
 #[test]
 fn losses_across_the_persistent_congestion_period_are_reported_as_such() {
     for (outage, expected) in [
@@ -431,7 +431,7 @@ fn telemetry_counts_what_quinn_counts() {
     }
 }
 
-/// [`crate::UnsentBytes`] relies on what quinn reports to a controller; this fails if quinn changes it.
+/// [`crate::UnsentBytes`] relies on quinn's reports to a controller; this fails if quinn changes them.
 #[test]
 fn the_estimate_of_unsent_bytes_follows_quinn() {
     const WINDOW: u64 = 60_000;

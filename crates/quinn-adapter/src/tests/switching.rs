@@ -10,7 +10,7 @@ fn switchable(first: &str) -> (ConnectionController, ControllerChoice, Log) {
     let control = ConnectionController::new(first.parse().unwrap())
         .with_monitor(Arc::new(Monitor::new(Duration::ZERO)))
         .switchable(std::slice::from_ref(&choice));
-    // A controller was made to find out if it wants every acknowledgement.
+    // A controller was made to determine if it requires every acknowledgement.
     drain(&log);
     (control, choice, log)
 }
@@ -38,7 +38,7 @@ fn the_new_controller_starts_with_the_next_packet_and_knows_mtu_rtt_and_bytes_in
     };
     let rtt = acked.now.as_nanos() - acked.sent.as_nanos();
     assert_eq!((sent.now, sent.bytes), (acked.sent, acked.bytes));
-    // There and back again; a probe that asked for it at once has no acknowledgement delay.
+    // There and back again; a probe that requested it immediately has no acknowledgement delay.
     assert!((50_000_000..=76_000_000).contains(&rtt), "{rtt} ns");
     assert!(acked.app_limited && batch.in_flight == Bytes::ZERO);
     assert_eq!(wire.server_window(), 40_000);
@@ -55,7 +55,7 @@ fn the_new_controller_starts_with_the_next_packet_and_knows_mtu_rtt_and_bytes_in
     let after = control.monitor().latest().unwrap();
     assert!(after.sent > before.sent + Bytes::new(100_000));
     assert!(after.delivered > before.delivered + Bytes::new(100_000));
-    // Of MTU probes only the acknowledgement is seen here, so the wire's own count bounds both.
+    // Only the acknowledgement of MTU probes is visible here, so the wire's own count bounds both.
     let wire_sent = Bytes::new(wire.server.stats().udp_tx.bytes);
     assert!(after.sent < wire_sent && after.delivered < wire_sent, "{after:?}");
     let (sent, delivered) = (after.sent - before.sent, after.delivered - before.delivered);

@@ -32,7 +32,7 @@ pub(super) fn origin() -> Instant {
 pub(super) struct Faults {
     /// Nothing gets through, either way.
     pub(super) cut: AtomicBool,
-    /// Nothing of the client gets through.
+    /// Nothing that the client sends arrives.
     pub(super) mute_client: AtomicBool,
     /// Every datagram of the server is marked ECN-CE.
     pub(super) mark_ce: AtomicBool,
@@ -114,7 +114,7 @@ impl Wire {
         let link = || LinkConfig::new(Rate::Unlimited, delay);
         let path = PathConfig::new(link(), link());
         let path = simulation.add_path(path.build(Seed::new(7)).unwrap());
-        // Datagrams of one burst are received together, so that one ACK frame acknowledges them.
+        // Datagrams of one burst are received together, so one ACK frame acknowledges them.
         let host = HostConfig::default().with_interrupt_interval(Duration::from_micros(100));
         let hosts = [(); 2].map(|()| simulation.add_host(host).unwrap());
         simulation.connect(hosts[0], hosts[1], &[path]);
@@ -172,7 +172,7 @@ impl Wire {
         }
     }
 
-    /// Has the server's application write `bytes` more.
+    /// Makes the server's application write `bytes` more.
     pub(super) fn server_sends(&mut self, bytes: usize) {
         self.writer.send(bytes).unwrap();
     }

@@ -1,10 +1,10 @@
-//! [`MergingSocket`]: sends a connection's datagrams with fewer calls to the system.
+//! [`MergingSocket`]: sends a connection's datagrams with fewer system calls.
 //!
 //! quinn 0.11 hands at most ten datagrams at once to its socket, and twenty per turn of a connection's task. A call
-//! costs far more than the copying of its bytes, and Linux takes 64 datagrams of one destination and size in one (GSO).
-//! So the datagrams that a connection's task sends during a poll are gathered, and sent together when the poll is over,
-//! never later. Connections that send once per turn, as most viewers of video do, do not pay for the copying: their
-//! datagrams go out as quinn hands them over.
+//! costs far more than copying its bytes, and Linux takes 64 datagrams of one destination and size in one call (GSO).
+//! So the datagrams that a connection's task sends during a poll are gathered, and sent together at the end of the
+//! poll, never later. Connections that send once per turn, like most viewers' connections, do not pay for the copying:
+//! their datagrams leave as quinn hands them over.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -33,7 +33,7 @@ thread_local! {
 /// Sends of the task that this thread polls, in this turn.
 #[derive(Default)]
 struct Turn {
-    /// True while a task is polled that gathers.
+    /// True while a gathering task is polled.
     gathers: bool,
     /// Number of sends so far.
     sends: u32,
@@ -68,7 +68,7 @@ impl Header {
 }
 
 impl Turn {
-    /// Returns true if the call that is gathered has room for the datagrams of another poll.
+    /// Returns true if the gathered call has room for the datagrams of another poll.
     fn has_room(&self) -> bool {
         self.gathers && !self.gathered.is_empty() && self.gathered.contents.len() <= MOST_BYTES - POLL_BYTES
     }
@@ -79,7 +79,7 @@ impl Datagrams {
         self.contents.is_empty()
     }
 
-    /// Adds the datagrams of `transmit`, or returns false if they cannot go out in one call with those here.
+    /// Adds the datagrams of `transmit`, or returns false if they cannot share a call with the gathered ones.
     fn add(&mut self, transmit: &Transmit<'_>, most_segments: usize) -> bool {
         let length = transmit.contents.len();
         let size = transmit.segment_size.unwrap_or(length);
@@ -102,7 +102,8 @@ impl Datagrams {
         true
     }
 
-    /// Sends everything in one call. On `WouldBlock` it is kept; after any other error it is lost, as on the path.
+    /// Sends everything in one call. On `WouldBlock` the datagrams are kept; after any other error they are lost, as on
+    /// the path.
     fn send(&mut self, socket: &dyn AsyncUdpSocket) -> io::Result<()> {
         let Some(header) = self.header.filter(|_| !self.is_empty()) else {
             return Ok(());
@@ -121,7 +122,7 @@ impl Datagrams {
     }
 }
 
-/// A socket that gathers what a [`MergingTask`] sends.
+/// A socket that gathers the datagrams of a [`MergingTask`].
 pub(crate) type MergingSocket = LayeredSocket<MergingLayer>;
 
 /// The layer of a [`MergingSocket`], with the socket below.
@@ -155,14 +156,14 @@ impl SocketLayer for MergingLayer {
     }
 }
 
-/// The task of a connection whose datagrams go out together at the end of each poll.
+/// The task of a connection whose datagrams leave together at the end of each poll.
 pub(crate) struct MergingTask {
     /// `None` once it has ended.
     task: Option<SelfWaking>,
     /// The socket below the [`MergingSocket`].
     socket: Arc<dyn AsyncUdpSocket>,
     poller: Option<Pin<Box<dyn UdpPoller>>>,
-    /// Datagrams that the system did not take yet. Until it does, the task is not polled.
+    /// Datagrams that the system has not accepted yet. Until it does, the task is not polled.
     blocked: Datagrams,
     /// True if the last poll sent more than once.
     is_busy: bool,
@@ -179,7 +180,7 @@ impl MergingTask {
         }
     }
 
-    /// Sends the datagrams that the system did not take before.
+    /// Sends the datagrams that the system did not accept before.
     fn poll_blocked(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while !self.blocked.is_empty() {
             let socket = &self.socket;

@@ -9,7 +9,7 @@ use quinn::udp::RecvMeta;
 
 use super::*;
 
-/// Datagrams of one call, as the system would put them on the wire.
+/// Datagrams of one call, as the system would send them.
 type Call = (SocketAddr, Vec<Vec<u8>>);
 
 /// A socket that records calls, and takes none while it is full.
@@ -106,8 +106,8 @@ fn send(port: u16, length: usize, size: usize) -> OneSend {
     }
 }
 
-/// A connection that sends what is queued for each of its turns, as quinn does: what a full socket does not take is
-/// sent in a later turn.
+/// A connection that, like quinn, sends the queued datagrams of each turn: those that a full socket rejects are sent in
+/// a later turn.
 struct Connection {
     socket: Arc<MergingSocket>,
     turns: VecDeque<Vec<OneSend>>,

@@ -2,15 +2,16 @@
 //!
 //! It replaces `h3-quinn`, which hides the streams. Here
 //! - the bytes that a peer may send in one request or one control frame are bounded (`h3` buffers a frame whole);
-//! - the end of a stream of QPACK ends the connection;
+//! - the end of a QPACK stream ends the connection;
 //! - a response's body does not pass through `h3`, which would have it copied: its [`ResponseStream`] writes DATA
 //!   frames itself, and waits for the client's acknowledgement of all of it;
 //! - a stream can be given a priority;
 //! - an abandoned stream is reset (quinn alone would end it as if it were complete), and stopped with HTTP/3's codes
 //!   (quinn's 0 makes curl drop the response).
 //!
-//! `h3` 0.0.8 passes on neither the streams nor the payload of a frame, so two things go around it: a stream's
-//! [`ResponseStream`] or [`ReadGate`] is found in a [`StreamTable`] by the number that `h3` gives for the request.
+//! `h3` 0.0.8 passes on neither the streams nor the payload of a frame. Two things therefore bypass it: a
+//! [`StreamTable`] holds each stream's [`ResponseStream`] or [`ReadGate`] under the number that `h3` gives for the
+//! request.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -86,7 +87,7 @@ impl<T> Drop for TableEntry<T> {
 type StreamHalves = (quinn::SendStream, quinn::RecvStream);
 type StreamFuture<T> = Pin<Box<dyn Future<Output = Result<T, ConnectionError>> + Send + Sync>>;
 
-/// A request for a stream of quinn's. It is kept between polls while it is pending; a clone has none pending.
+/// A pending request to quinn for a stream, kept between polls; a clone has none pending.
 struct StreamRequest<T>(Option<StreamFuture<T>>);
 
 impl<T> StreamRequest<T> {
@@ -129,7 +130,7 @@ pub(crate) struct Connection {
 /// State that the clones of a [`Connection`] share.
 struct ConnectionState {
     control: Option<Arc<ConnectionController>>,
-    /// Most bytes taken on one stream that the peer opened.
+    /// Most bytes accepted on one stream that the peer opened.
     limit: u64,
     responses: StreamTable<ResponseStream>,
     gates: StreamTable<Arc<ReadGate>>,
@@ -138,8 +139,8 @@ struct ConnectionState {
 }
 
 impl Connection {
-    /// `limit` is the most bytes that are taken on one stream that the peer opens. The connection sends with the window
-    /// of `control`, if there is one, which is lifted so that a close is sent.
+    /// `limit` is the most bytes accepted on one stream that the peer opens. The connection sends with the window of
+    /// `control`, if there is one, which is lifted so that a close is sent.
     pub(crate) fn new(
         quinn: quinn::Connection,
         limit: u64,
@@ -172,8 +173,7 @@ impl Connection {
         self.shared.gates.clone()
     }
 
-    /// A switch: once it is true, streams are accepted only to be reset with `H3_REQUEST_REJECTED` when they are
-    /// dropped.
+    /// A switch: while it is true, accepted streams are dropped unused and reset with `H3_REQUEST_REJECTED`.
     pub(crate) fn rejecting(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.shared.rejecting)
     }
@@ -234,7 +234,7 @@ impl quic::OpenStreams<Bytes> for Connection {
         let request =
             |quinn: quinn::Connection| -> StreamFuture<_> { Box::pin(async move { quinn.open_bi().await }) };
         let (send, receive) = ready!(self.opening_bi.poll(&self.quinn, request, cx)).map_err(stream_lost)?;
-        // A response to a request of this side may be of any length.
+        // A response to this side's request may have any length.
         let receive = RecvStream::new(receive, u64::MAX, Code::H3_REQUEST_CANCELLED).map_err(on_stream)?;
         Poll::Ready(Ok(BidiStream {
             send: SendStream::new(send, Code::H3_REQUEST_CANCELLED).map_err(on_stream)?,
@@ -324,8 +324,8 @@ fn stream_id(id: quinn::StreamId) -> Result<StreamId, ConnectionErrorIncoming> {
         .map_err(|error| ConnectionErrorIncoming::InternalError(format!("stream number {id}: {error}")))
 }
 
-/// Most bytes read at once. quinn would hand out megabytes to a reader that was slow, and extend the sender's flow
-/// control limit by as much before any of it was used.
+/// Most bytes read at once. Otherwise quinn would hand megabytes to a slow reader, and extend the sender's flow control
+/// limit by as much before any of it was used.
 const CHUNK: usize = 64 << 10;
 
 /// The next bytes of `stream`, in order; `None` at its end.

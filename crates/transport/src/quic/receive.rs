@@ -10,11 +10,11 @@ use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId};
 
 use super::{StreamTable, TableEntry, poll_chunk, stream_id, var_int};
 
-/// Lets a reader have what `h3` has buffered before more is taken from QUIC.
+/// Makes a reader use the bytes that `h3` has buffered before it takes more from QUIC.
 ///
-/// `h3` 0.0.8 reads once from the stream for each piece of a body that it hands out, and a piece ends where a DATA
-/// frame or a read ends, so a slow reader takes in more than it takes out. Its buffer would grow without bound, and
-/// QUIC's flow control, which follows the reads from the stream, would never hold the sender back.
+/// `h3` 0.0.8 reads once from the stream for each piece of a body that it hands out. A piece ends with a DATA frame or
+/// a read, so a slow reader takes in more than it takes out. Its buffer would grow without bound, and QUIC's flow
+/// control, which follows the reads from the stream, would never hold the sender back.
 #[derive(Debug, Default)]
 pub(crate) struct ReadGate {
     shut: AtomicBool,
@@ -35,7 +35,7 @@ impl ReadGate {
         buffered
     }
 
-    /// Returns true if the stream is not to be read now.
+    /// Returns true if the stream must not be read now.
     fn is_shut(&self) -> bool {
         let shut = self.shut.load(Relaxed);
         if shut {
@@ -45,7 +45,7 @@ impl ReadGate {
     }
 }
 
-/// The error of a stream on which the peer sent more than is accepted.
+/// The error of a stream with more bytes than are accepted.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("more than {limit} bytes on one stream")]
 pub(crate) struct TooManyBytes {
@@ -82,7 +82,7 @@ impl RecvStream {
         })
     }
 
-    /// The same stream, its gate among `gates` for as long as it lives.
+    /// The same stream; its gate is in `gates` as long as it lives.
     pub(super) fn gated(mut self, gates: &StreamTable<Arc<ReadGate>>) -> Self {
         self.entry = Some(gates.enter(self.id, Arc::clone(&self.gate)));
         self
@@ -91,7 +91,7 @@ impl RecvStream {
 
 impl Drop for RecvStream {
     fn drop(&mut self) {
-        // Fails on a stream that has been read to its end, and then there is nothing to stop.
+        // Fails if the stream has been read to its end; then there is nothing to stop.
         let _ = self.stream.stop(var_int(self.stop_code.value()));
     }
 }
@@ -116,7 +116,7 @@ impl quic::RecvStream for RecvStream {
     }
 
     fn stop_sending(&mut self, error_code: u64) {
-        // An error says that the stream has ended already.
+        // An error means that the stream has already ended.
         let _ = self.stream.stop(var_int(error_code));
     }
 

@@ -17,7 +17,7 @@ use super::{StreamTable, TableEntry, stream_id, stream_lost, var_int};
 #[derive(Debug)]
 struct SharedStream {
     quinn: quinn::SendStream,
-    /// Frames that were begun and not taken over by quinn.
+    /// Frames, or parts of them, that quinn has not accepted yet.
     unwritten: VecDeque<Bytes>,
 }
 
@@ -26,7 +26,7 @@ impl SharedStream {
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
         while !self.unwritten.is_empty() {
             let chunks = self.unwritten.make_contiguous();
-            // Dropping the future loses nothing: bytes that it does not take stay in `unwritten`.
+            // Dropping the future loses nothing: bytes that it does not accept stay in `unwritten`.
             let written = ready!(pin!(self.quinn.write_chunks(chunks)).poll(cx));
             match written {
                 Ok(written) => drop(self.unwritten.drain(..written.chunks)),
@@ -69,7 +69,7 @@ impl SendStream {
         })
     }
 
-    /// The same stream, its [`ResponseStream`] among `responses` for as long as it lives.
+    /// The same stream; its [`ResponseStream`] is in `responses` as long as it lives.
     pub(super) fn with_response(mut self, responses: &StreamTable<ResponseStream>) -> Self {
         let stopped = lock(&self.stream).quinn.stopped();
         let response = ResponseStream {
@@ -85,7 +85,7 @@ impl SendStream {
 impl Drop for SendStream {
     fn drop(&mut self) {
         if !self.finished {
-            // Fails on a stream that was reset already.
+            // Fails on a stream that has already been reset.
             let _ = lock(&self.stream).quinn.reset(var_int(self.reset_code.value()));
         }
     }
@@ -117,7 +117,7 @@ impl quic::SendStream<Bytes> for SendStream {
     }
 
     fn reset(&mut self, reset_code: u64) {
-        // An error says that the stream has ended already.
+        // An error means that the stream has already ended.
         let _ = lock(&self.stream).quinn.reset(var_int(reset_code));
     }
 
@@ -139,11 +139,11 @@ pub(crate) struct ResponseStream {
 impl ResponseStream {
     /// Sends this stream's bytes before those of streams with a lower priority. All start at 0.
     pub(crate) fn set_priority(&self, priority: i32) {
-        // Fails only on a stream that has ended, which the next write reports.
+        // Fails only on a stream that has ended; the next write reports this.
         let _ = lock(&self.stream).quinn.set_priority(priority);
     }
 
-    /// Writes `payload` as one DATA frame. Returns when quinn has taken all of it over. If the future is dropped, the
+    /// Writes `payload` as one DATA frame. Returns when quinn has accepted all of it. If the future is dropped, the
     /// next write completes the frame.
     pub(crate) async fn write(&self, payload: Bytes) -> Result<(), WriteError> {
         let header = data_frame_header(payload.len());
@@ -151,8 +151,8 @@ impl ResponseStream {
         poll_fn(|cx| lock(&self.stream).poll_write(cx)).await
     }
 
-    /// Waits until the peer has acknowledged everything up to the end (`None`), or wants no more of it (its error
-    /// code), or the connection is lost. Later calls return the same at once.
+    /// Waits until the peer has acknowledged everything up to the end (`None`), until it stops the stream (its error
+    /// code), or until the connection is lost. Later calls return the same result immediately.
     pub(crate) async fn stopped(&mut self) -> Result<Option<u64>, StoppedError> {
         if let Some(stopped) = &self.stopped {
             return stopped.clone();

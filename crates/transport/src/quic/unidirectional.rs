@@ -1,9 +1,9 @@
-//! Unidirectional streams of the peer: [`UniStream`] for `h3`, [`PeerStreams`] for what `h3` does not look at.
+//! Unidirectional streams of the peer: [`UniStream`] for `h3`, [`PeerStreams`] for those that `h3` ignores.
 //!
-//! `h3` 0.0.8 reads once from a control stream for each frame that it takes out, so that many small frames would pile
-//! up in its memory, and keeps a frame of an unknown type there until it is complete. So it gets one frame at a time,
-//! of bounded length. QPACK's streams (RFC 9204 §4.2) it never reads once it knows their type: they are read here, for
-//! their end.
+//! `h3` 0.0.8 reads once from a control stream for each frame that it takes out, so many small frames would accumulate
+//! in its memory. It also keeps a frame of unknown type there until it is complete. So it gets one frame at a time, of
+//! bounded length. It never reads QPACK's streams (RFC 9204 §4.2) once it knows their type: they are read here, to
+//! detect their end.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
@@ -14,7 +14,7 @@ use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId};
 
 use super::{poll_chunk, stream_id, var_int};
 
-/// Most bytes accepted in one frame of a control stream. Those that `h3` knows have tens of bytes.
+/// Most bytes accepted in one frame of a control stream. The frames that `h3` knows have tens of bytes.
 const FRAME_LIMIT: usize = 64 << 10;
 /// Type of a control stream (RFC 9114 §6.2.1).
 const CONTROL: u64 = 0x00;
@@ -41,8 +41,7 @@ impl PeerStreamError {
     }
 }
 
-/// The streams of a connection that `h3` does not look at, and the first error on a unidirectional stream. Clones are
-/// the same.
+/// The streams of a connection that `h3` ignores, and the first error on a unidirectional stream. Clones are the same.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PeerStreams(Arc<Mutex<PeerStreamsState>>);
 
@@ -58,7 +57,7 @@ impl PeerStreams {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at `stream` from now on.
+    /// Watches `stream` from now on.
     fn add(&self, stream: quinn::RecvStream) {
         let mut state = self.state();
         state.qpack.push(stream);
@@ -71,8 +70,8 @@ impl PeerStreams {
         state.wake();
     }
 
-    /// Waits for an error. Instructions of QPACK are dropped: without a dynamic table, which this side never offers,
-    /// they say nothing.
+    /// Waits for an error. QPACK instructions are dropped: this side never offers a dynamic table, and without one they
+    /// have no effect.
     pub(super) fn poll_error(&self, cx: &mut Context<'_>) -> Poll<PeerStreamError> {
         let mut state = self.state();
         state.waker = Some(cx.waker().clone());
@@ -82,7 +81,7 @@ impl PeerStreams {
                 match poll_chunk(stream, cx) {
                     Poll::Pending => return true,
                     Poll::Ready(Ok(Some(_))) => {}
-                    // The caller is informed of the connection's end elsewhere.
+                    // The caller learns of the connection's end elsewhere.
                     Poll::Ready(Err(StreamErrorIncoming::ConnectionErrorIncoming { .. })) => return false,
                     Poll::Ready(Ok(None) | Err(_)) => {
                         closed = true;
@@ -108,7 +107,7 @@ impl PeerStreamsState {
 
 /// A unidirectional stream of the peer as `h3` uses it.
 pub(crate) struct UniStream {
-    /// `None` once it is among the [`PeerStreams`].
+    /// `None` once it has moved to the [`PeerStreams`].
     stream: Option<quinn::RecvStream>,
     id: StreamId,
     parts: Parts,
@@ -162,7 +161,7 @@ impl quic::RecvStream for UniStream {
                 Poll::Ready(Ok(Some(part)))
             }
             Err(error) => {
-                // The connection, which `h3` polls, ends with its code.
+                // `h3` polls the connection, which ends with the error's code.
                 self.others.fail(error);
                 Poll::Pending
             }
@@ -171,7 +170,7 @@ impl quic::RecvStream for UniStream {
 
     fn stop_sending(&mut self, error_code: u64) {
         if let Some(stream) = &mut self.stream {
-            // An error says that the stream has ended already.
+            // An error means that the stream has already ended.
             let _ = stream.stop(var_int(error_code));
         }
     }
@@ -181,7 +180,7 @@ impl quic::RecvStream for UniStream {
     }
 }
 
-/// The part of a unidirectional stream that its next byte belongs to.
+/// The part of a unidirectional stream that contains its next byte.
 #[derive(Debug)]
 enum Parts {
     /// The type of the stream, at its beginning.
@@ -192,15 +191,15 @@ enum Parts {
     Length(Integer),
     /// This many bytes of a payload, above zero.
     Payload(usize),
-    /// Instructions of QPACK, which `h3` does not read.
+    /// QPACK instructions, which `h3` does not read.
     Qpack,
-    /// Anything else: `h3` reads no more than it needs to refuse it.
+    /// Anything else: `h3` reads only enough to refuse it.
     Other,
 }
 
 impl Parts {
-    /// Number of bytes at the beginning of `bytes` that `h3` may have at once: up to the end of the stream's type, or
-    /// of the frame. At least one, unless `bytes` is empty.
+    /// Number of bytes at the beginning of `bytes` that `h3` may receive at once: up to the end of the stream's type,
+    /// or of the frame. At least one, unless `bytes` is empty.
     ///
     /// # Errors
     /// The frame is too long.
@@ -255,7 +254,7 @@ impl Parts {
     }
 }
 
-/// A variable-length integer (RFC 9000 §16) that is being read byte by byte.
+/// A variable-length integer (RFC 9000 §16), read byte by byte.
 #[derive(Debug, Default)]
 struct Integer {
     value: u64,
@@ -282,7 +281,7 @@ impl Integer {
 mod tests {
     use super::*;
 
-    /// The pieces that `h3` gets of `bytes`, which arrive in chunks of `chunk` bytes.
+    /// The pieces of `bytes` that `h3` gets, if they arrive in chunks of `chunk` bytes.
     fn pieces(bytes: &[u8], chunk: usize) -> Result<Vec<Vec<u8>>, PeerStreamError> {
         let (mut parts, mut pieces) = (Parts::Kind(Integer::default()), Vec::new());
         for mut chunk in bytes.chunks(chunk) {

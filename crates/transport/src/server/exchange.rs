@@ -21,10 +21,10 @@ use crate::time;
 type Resolver = h3::server::RequestResolver<quic::Connection, Bytes>;
 type RequestStream = h3::server::RequestStream<quic::BidiStream, Bytes>;
 
-/// Most bytes of a packet with a PING and nothing else but an ACK of 64 ranges.
+/// Most bytes of a packet with only a PING and an ACK of 64 ranges.
 const KEEP_ALIVE: u64 = 512;
 
-/// State that a session shares with its exchanges.
+/// State shared by a session and its exchanges.
 #[derive(Clone)]
 pub(super) struct SessionContext {
     pub(super) quinn: quinn::Connection,
@@ -39,7 +39,7 @@ impl SessionContext {
         ExchangeError::of(&self.quinn, error)
     }
 
-    /// The error of an exchange after its stream stopped, with the result `stopped`, before the client had all of it.
+    /// The error of an exchange whose stream stopped, with the result `stopped`, before the client had all of it.
     fn undelivered(&self, stopped: Result<Option<u64>, StoppedError>) -> ExchangeError {
         match (stopped, self.quinn.close_reason()) {
             (Ok(Some(code)), _) => ExchangeError::Cancelled { code },
@@ -48,15 +48,15 @@ impl SessionContext {
         }
     }
 
-    /// Bytes that the client has acknowledged on this connection, without keep-alives, which a client that reads
-    /// nothing acknowledges too.
+    /// Bytes that the client has acknowledged on this connection, without keep-alives: a client that reads nothing
+    /// acknowledges those, too.
     fn delivered(&self) -> u64 {
         let latest = self.control.monitor().latest();
         let bytes = latest.map_or(0, |sample| sample.delivered.as_u64());
         bytes.saturating_sub(self.quinn.stats().frame_tx.ping.saturating_mul(KEEP_ALIVE))
     }
 
-    /// Waits for `future` for as long as the client acknowledges more than keep-alives.
+    /// Waits for `future` as long as the client acknowledges more than keep-alives.
     async fn unless_stalled<F: Future>(&self, future: F) -> Result<F::Output, ExchangeError> {
         let limit = self.shared.options.stall_timeout;
         let mut future = pin!(future);
@@ -88,9 +88,9 @@ impl fmt::Debug for Arrival {
 }
 
 impl Arrival {
-    /// Receives the whole request. A request for media has no body; if there is one, it is read and dropped, because
-    /// some clients reject a response to a half-read request. If the connection has made room for another client
-    /// meanwhile, the request is rejected, and the client may send it again.
+    /// Receives the whole request. A request for media has no body. If there is one, it is read and dropped, because
+    /// some clients reject a response to a half-read request. If the connection has made room for another client in the
+    /// meantime, the request is rejected, and the client may send it again.
     pub async fn receive(self) -> Result<Exchange, ExchangeError> {
         let Self {
             resolver,
@@ -126,7 +126,7 @@ impl Arrival {
     }
 }
 
-/// A request that waits for its response. Dropping it unanswered resets the stream.
+/// A request that waits for its response. Dropping it without a response resets the stream.
 pub struct Exchange {
     request: Request<()>,
     stream: RequestStream,
@@ -170,8 +170,8 @@ impl Exchange {
         self.response.set_priority(priority);
     }
 
-    /// Sends a whole response at once, and waits until the client has acknowledged it. The body is left out if the
-    /// request is a HEAD.
+    /// Sends a whole response at once, and waits until the client has acknowledged it. The response to a HEAD has no
+    /// body.
     pub async fn respond(self, response: Response<()>, body: Bytes) -> Result<(), ExchangeError> {
         let mut writer = self.start(response).await?;
         writer.write(body).await?;
@@ -204,17 +204,17 @@ impl Exchange {
     }
 }
 
-/// Sends a response's body chunk by chunk. Dropping it before [`finish`](Self::finish) resets the stream, so that
-/// the client does not take a part for the whole.
+/// Sends a response's body chunk by chunk. Dropping it before [`finish`](Self::finish) resets the stream, so that the
+/// client does not mistake a part for the whole.
 pub struct BodyWriter {
     stream: RequestStream,
     body: ResponseStream,
     context: SessionContext,
     /// True for the response to a HEAD, which has no body (RFC 9110 §9.3.2).
     mute: bool,
-    /// True if a chunk may be written at once.
+    /// True if a chunk may be written immediately.
     is_ready: bool,
-    /// True once the client has all of the body.
+    /// True once the client has acknowledged the whole body.
     delivered: bool,
     _count: CountedExchange,
 }
@@ -237,8 +237,8 @@ impl Drop for BodyWriter {
 }
 
 impl BodyWriter {
-    /// Waits until few of the bytes written on this connection wait to be sent. A caller that reads the next chunk only
-    /// then keeps it out of memory in the meantime. The first chunk of a body never waits here.
+    /// Waits until few bytes written on this connection are unsent. A caller that reads the next chunk only afterwards
+    /// saves the memory for it in the meantime. The first chunk of a body never waits here.
     pub async fn ready(&mut self) -> Result<(), ExchangeError> {
         if self.mute || self.is_ready {
             return Ok(());
@@ -255,12 +255,12 @@ impl BodyWriter {
         if let Some(Ok(Some(code))) = context.unless_stalled(waited).await? {
             return Err(ExchangeError::Cancelled { code });
         }
-        // Also if the connection is lost: the next write returns the reason.
+        // Even if the connection is lost: the next write returns the reason.
         self.is_ready = true;
         Ok(())
     }
 
-    /// Sends `chunk` once the connection is [ready](Self::ready) for it. Returns when quinn has taken it over: then at
+    /// Sends `chunk` once the connection is [ready](Self::ready) for it. Returns when quinn has accepted it: then at
     /// most a send window of the written bytes is unacknowledged. This backpressure bounds memory.
     pub async fn write(&mut self, chunk: Bytes) -> Result<(), ExchangeError> {
         if self.mute || chunk.is_empty() {
@@ -280,8 +280,8 @@ impl BodyWriter {
         Ok(())
     }
 
-    /// The error of a failed write. It comes from another write through `h3`, which fails in the same way, because `h3`
-    /// keeps the first reason why a connection was lost. quinn forgets the peer's reason when this side closes as well.
+    /// The error of a failed write. It comes from another write through `h3`, which fails in the same way: `h3` keeps
+    /// the first reason why a connection was lost, while quinn forgets the peer's reason when this side closes as well.
     async fn write_failed(&mut self, error: WriteError) -> ExchangeError {
         // The peer's own code for this stream. Another write might first wait for the connection's flow control.
         if let WriteError::Stopped(code) = error {

@@ -74,42 +74,42 @@ pub use worker::Worker;
 pub struct ServerOptions {
     /// Certificate and key, until [`Server::set_identity`] replaces them.
     pub identity: Identity,
-    /// Secret that outlives the process: a server that is started again with the same one resets the connections that
-    /// it lost, and accepts the tokens that it gave out. `None`: keys for this endpoint alone.
+    /// Secret that outlives the process: a restarted server with the same secret resets the connections that it lost,
+    /// and accepts the tokens that it issued. `None`: keys for this endpoint alone.
     pub endpoint_key: Option<EndpointKey>,
-    /// Load balancer in front of it that reads its number in its connection IDs. Servers behind the same one may have
-    /// the same endpoint key: they accept each other's tokens, and none resets another one's connections. `None`: its
-    /// connection IDs say nothing to others.
+    /// Load balancer in front of it that reads the server's number in its connection IDs. Servers behind the same one
+    /// may share the endpoint key: they accept each other's tokens, and none resets another one's connections. `None`:
+    /// its connection IDs carry no information for others.
     pub quic_lb: Option<QuicLb>,
-    /// Place of this process among those that have the same endpoint key and socket.
+    /// Position of this process among those with the same endpoint key and socket.
     pub succession: Succession,
     /// Cryptography of its connections, ring's by default. [`Server::bind`], [`Server::on_socket`] and
     /// [`Server::on_sockets`] refuse cipher suites that are not registered; [`Server::new`] takes any, for simulations.
     pub crypto_provider: Arc<CryptoProvider>,
     /// Transport parameters of its connections.
     pub transport: TransportOptions,
-    /// Longest time that a handshake, and then a request, may take to arrive.
+    /// Longest time for a handshake, and then for a request, to arrive.
     pub request_timeout: Duration,
-    /// Time within which a client must acknowledge bytes of the connection's responses; otherwise an exchange that
-    /// waits for it is reset. It is checked once in each such time, so a stall may last twice as long. A player that
-    /// reads nothing acknowledges only keep-alives, which do not count. So this is also the longest pause with a
-    /// response open, and the time within which a client must renew its windows.
+    /// Time limit for a client to acknowledge bytes of the connection's responses; otherwise an exchange that waits for
+    /// it is reset. It is checked once per interval of this length, so a stall may last twice as long. A player that
+    /// reads nothing acknowledges only keep-alives, which do not count. So this is also the longest pause with an open
+    /// response, and the time limit for a client to renew its windows.
     pub stall_timeout: Duration,
-    /// Longest time for which a connection may have no exchange in progress; its client is then informed (GOAWAY) and
-    /// it is closed without an error. `None`: no limit, since the server's own keep-alive holds it open. A player that
-    /// pauses between requests for longer than this has to connect again.
+    /// Longest time for which a connection may have no exchange in progress; then its client receives a GOAWAY and it
+    /// is closed without an error. `None`: no limit, because the server's own keep-alive holds it open. A player that
+    /// pauses longer between requests has to connect again.
     pub idle_limit: Option<Duration>,
-    /// Most connections at once. A connection without an exchange makes room for a further one if it may: in a larger
-    /// network (IPv4 /24 or IPv6 /48, then /56, then address or /64) after 2 s without any request; in one with more
-    /// than a 32nd of these connections, and more than 8, at once; otherwise, and in the client's own network, after
-    /// [`evict_after`](Self::evict_after). If none may, the client is refused. Handshakes do not count; they have
-    /// limits of their own.
+    /// Most connections at once. If all are taken, a connection without an exchange may make room for another: in a
+    /// larger network (IPv4 /24 or IPv6 /48, then /56, then address or /64), after 2 s without any request; in one with
+    /// more than a 32nd of these connections, and more than 8, immediately; otherwise, and in the client's own network,
+    /// after [`evict_after`](Self::evict_after). If none may, the client is refused. Handshakes do not count; they have
+    /// separate limits.
     pub max_connections: usize,
-    /// Most connections at once of one IPv4 address or one IPv6 /64 network. For a further one an idle connection of
-    /// the same network makes room; without one the client is refused.
+    /// Most connections at once of one IPv4 address or one IPv6 /64 network. Beyond that, an idle connection of the
+    /// same network makes room; if there is none, the client is refused.
     pub max_connections_per_address: usize,
     /// Least time without an exchange after which a connection of a network with few connections makes room for another
-    /// client. Longer than a segment plays, so that no player with a full buffer is displaced between two
+    /// client. It is longer than a segment's playing time, so no player with a full buffer is displaced between two
     /// requests.
     pub evict_after: Duration,
 }
@@ -133,14 +133,14 @@ impl ServerOptions {
         }
     }
 
-    /// Number that two processes compare to find out if each recognizes the other's connection IDs; `None` without an
-    /// endpoint key. It reveals no key.
+    /// Number that two processes compare to determine if each recognizes the other's connection IDs; `None` without an
+    /// endpoint key. It does not reveal the key.
     pub fn fingerprint(&self) -> Option<u64> {
         let distinction = self.quic_lb.as_ref().map(QuicLb::distinction).unwrap_or_default();
         Some(self.endpoint_key.as_ref()?.fingerprint(&distinction))
     }
 
-    /// The keys of its endpoint; `None` if those that quinn makes will do.
+    /// The keys of its endpoint; `None` if quinn's own keys suffice.
     fn keys(&self) -> Result<Option<EndpointKeys>, EndpointError> {
         let key = match &self.endpoint_key {
             Some(key) => key.clone(),
@@ -182,7 +182,7 @@ struct EndpointSetup {
     socket: Arc<dyn AsyncUdpSocket>,
     /// Runs the tasks of the endpoint and its connections.
     runtime: Arc<dyn Runtime>,
-    /// Runtime of the [`Worker`], for the server's user; `None` if it has none of its own.
+    /// Runtime of the [`Worker`], for the server's user; `None` if it does not have its own.
     worker_runtime: Option<Arc<dyn Runtime>>,
 }
 
@@ -232,8 +232,8 @@ impl Server {
     }
 
     /// A server with a [`Worker`] for each of `sockets`, all bound to one address and port, and its runtime. Limits of
-    /// the options are those of all workers together. With several and without an
-    /// [`endpoint_key`](ServerOptions::endpoint_key) a new one is used, which is lost with the server.
+    /// the options apply to all workers together. With several workers and without an
+    /// [`endpoint_key`](ServerOptions::endpoint_key), a new key is used, which is lost with the server.
     pub fn on_sockets(
         sockets: Vec<(UdpSocket, Arc<dyn Runtime>)>,
         options: ServerOptions,
@@ -325,7 +325,7 @@ impl Server {
         &self.workers
     }
 
-    /// Totals of the datagrams that reached another worker than the one that has their connection.
+    /// Totals of the datagrams that reached a worker other than their connection's.
     pub fn forwarded(&self) -> ForwardedTotals {
         self.router
             .as_ref()
@@ -338,7 +338,7 @@ impl Server {
         first.endpoint.local_addr()
     }
 
-    /// Connections open now, those that are being set up or taken down included.
+    /// Connections open now, including those that are being set up or closed.
     pub fn open_connections(&self) -> usize {
         self.workers.iter().map(Worker::open_connections).sum()
     }
@@ -353,7 +353,7 @@ impl Server {
         }
     }
 
-    /// Totals of the decisions on clients up to now.
+    /// Totals of the decisions on clients so far.
     pub fn clients(&self) -> ClientTotals {
         self.shared.clients.totals()
     }
@@ -373,18 +373,18 @@ impl Server {
         Ok(())
     }
 
-    /// The next client of any worker that wants to connect; `None` once the server is
-    /// [shutting down](Self::shutdown).
+    /// The next client of any worker that requests a connection; `None` once the server is [shutting
+    /// down](Self::shutdown).
     pub async fn accept(&self) -> Option<Incoming> {
         let accepting = self.workers.iter().map(|worker| Box::pin(worker.accept()));
         select_all(accepting).await.0
     }
 
-    /// Shuts down in order: refuses new clients (`CONNECTION_REFUSED`), abandons handshakes, informs every client that
-    /// no more requests are accepted (GOAWAY, RFC 9114 §5.2), lets exchanges end, and closes the remaining connections
-    /// after `deadline`. Returns true if none remained.
+    /// Shuts down in order: refuses new clients (`CONNECTION_REFUSED`), abandons handshakes, sends every client a
+    /// GOAWAY (RFC 9114 §5.2), lets exchanges end, and closes the remaining connections after `deadline`. Returns true
+    /// if none remained.
     ///
-    /// Sessions take part through [`Session::accept`], so they must go on being accepted from.
+    /// Sessions take part through [`Session::accept`], so the caller must continue calling it.
     pub async fn shutdown(&self, deadline: Duration) -> bool {
         self.stop.send_replace(true);
         let Some(first) = self.workers.first() else {
@@ -403,14 +403,14 @@ impl Server {
             worker.endpoint.close(var_int(H3_NO_ERROR), b"server shut down");
         }
         if !drained {
-            // Long enough for the closes to leave; a peer that is gone answers none of them.
+            // Long enough for the closes to leave; absent peers do not answer them.
             let _ = time::timeout(runtime, Duration::from_secs(1), self.idle()).await;
         }
         drained
     }
 }
 
-/// A client that wants to connect.
+/// A client that requests a connection.
 #[derive(Debug)]
 pub struct Incoming {
     quinn: quinn::Incoming,
@@ -418,7 +418,7 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// IP address and port of the client, which may be forged until the handshake is done.
+    /// IP address and port of the client; they may be forged until the handshake is complete.
     pub fn peer(&self) -> SocketAddr {
         self.quinn.remote_address()
     }
@@ -431,7 +431,7 @@ impl Incoming {
     /// Completes the handshake. The connection sends with the controller of `control`.
     ///
     /// # Errors
-    /// The handshake failed or took too long, a limit of connections was reached meanwhile, or the server shuts down
+    /// The handshake failed or took too long, a connection limit was reached in the meantime, or the server shuts down
     /// ([`Server::shutdown`]).
     pub async fn establish(self, control: ConnectionController) -> Result<Session, ConnectionLost> {
         let Self { quinn, setup } = self;

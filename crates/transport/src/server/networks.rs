@@ -5,19 +5,19 @@ use std::net::IpAddr;
 
 /// Number of networks that count a connection.
 pub(super) const LEVELS: usize = 3;
-/// Prefix lengths of them, the widest first: a site has an IPv6 /48 or /56, and divides up its /64s as it likes
-/// (RFC 6177).
+/// Their prefix lengths, the widest first: a site has an IPv6 /48 or /56, and divides up its /64s as it likes (RFC
+/// 6177).
 const IPV6_PREFIXES: [u32; LEVELS] = [48, 56, 64];
-/// The same for an IPv4 address, which is written as an IPv6 address (RFC 4291 §2.5.5.2): its /24, and itself twice.
+/// The same for an IPv4 address written as an IPv6 address (RFC 4291 §2.5.5.2): its /24, and twice the address itself.
 const IPV4_PREFIXES: [u32; LEVELS] = [96 + 24, 128, 128];
 
-/// Prefix of addresses. Those of different lengths may be equal, so compare only those of the same level.
+/// Prefix of addresses. Those of different lengths may be equal, so only compare those of the same level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Network(u128);
 
 impl Network {
-    /// Network of `address` that has a limit of its own: an IPv4 address, or an IPv6 /64. An IPv4 address that an IPv6
-    /// socket received is one.
+    /// Network of `address` with a limit of its own: an IPv4 address, or an IPv6 /64. IPv4 addresses received on an
+    /// IPv6 socket count as IPv4.
     pub(super) fn of(address: IpAddr) -> Self {
         let [.., narrowest] = Self::all_of(address);
         narrowest
@@ -33,7 +33,7 @@ impl Network {
     }
 }
 
-/// Numbers of clients by network, without those that have none.
+/// Numbers of clients by network; networks without clients are absent.
 #[derive(Debug, Default)]
 pub(super) struct NetworkCounts(BTreeMap<Network, usize>);
 

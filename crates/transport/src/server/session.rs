@@ -27,7 +27,7 @@ const REQUEST_LIMIT: u64 = 64 << 10;
 /// Longest time between the GOAWAY to an idle client and the end of its connection.
 const GOAWAY_LIMIT: Duration = Duration::from_secs(1);
 
-/// One client's connection. Dropping it closes the connection, so keep [accepting](Self::accept) until there is
+/// One client's connection. Dropping it closes the connection, so continue [accepting](Self::accept) until there is
 /// nothing more to accept.
 pub struct Session {
     h3: h3::server::Connection<quic::Connection, Bytes>,
@@ -35,9 +35,9 @@ pub struct Session {
     stop: watch::Receiver<bool>,
     activity: Activity,
     going_away: bool,
-    /// Latest time at which a client that was idle for too long receives the GOAWAY.
+    /// Time limit for a client that was idle for too long to receive the GOAWAY.
     linger_until: Option<Instant>,
-    /// Has streams that are accepted from now on rejected.
+    /// If true, further accepted streams are rejected.
     rejecting: Arc<AtomicBool>,
     _place: ClientPlace,
 }
@@ -80,7 +80,8 @@ impl Session {
         let (responses, rejecting) = (adapter.responses(), adapter.rejecting());
         let h3 = h3::server::builder()
             .max_field_section_size(REQUEST_LIMIT)
-            // h3 would send a reserved frame type after the first response, whose end some clients then miss.
+            // h3 would send a reserved frame type after the first response, and some clients would then miss the
+            // response's end.
             .send_grease(false)
             .build(adapter)
             .await
@@ -119,7 +120,7 @@ impl Session {
         &self.context.control
     }
 
-    /// Totals of the connection so far, as quinn counts them.
+    /// Totals of the connection so far, from quinn.
     pub fn totals(&self) -> Totals {
         self.context.quinn.stats().into()
     }
@@ -129,10 +130,10 @@ impl Session {
         &self.context.quinn
     }
 
-    /// The next request. `None` when the client has left in good order, when it was idle for too long, or when the
-    /// server is shutting down and all of this session's exchanges have ended.
+    /// The next request. `None` if the client has left in good order, if it was idle for too long, or if the server is
+    /// shutting down and all of this session's exchanges have ended.
     ///
-    /// This also drives the connection's control streams, so call it again at once and answer requests elsewhere.
+    /// This also drives the connection's control streams, so call it again immediately and answer requests elsewhere.
     /// Dropping the future loses nothing.
     pub async fn accept(&mut self) -> Result<Option<Arrival>, ConnectionLost> {
         loop {
@@ -145,8 +146,8 @@ impl Session {
             }
             let mut resolver = tokio::select! {
                 biased;
-                // First, so that no request is accepted after the shutdown has begun: other connections may have been
-                // informed of it by then. An error says that the server is gone; then the endpoint closes this
+                // First, so that no request is accepted after the shutdown has begun: other connections may already
+                // have received the GOAWAY. An error means that the server is gone; then the endpoint closes this
                 // connection.
                 Ok(()) = self.stop.changed(), if !self.going_away => continue,
                 accepted = self.h3.accept() => match accepted {
@@ -158,9 +159,9 @@ impl Session {
                     return Ok(None);
                 }
                 () = self.activity.expired(self.context.shared.options.idle_limit), if !self.going_away => {
-                    // A request that the client sent before it received the GOAWAY is rejected meanwhile, so that the
-                    // client knows that it may be sent again. Set first, as this future may be dropped while it sends
-                    // the GOAWAY.
+                    // Requests that the client sent before it received the GOAWAY are rejected, so that the client
+                    // knows that it may send them again. This is set first, because this future may be dropped while it
+                    // sends the GOAWAY.
                     let linger = GOAWAY_LIMIT.min(self.context.quinn.rtt() * 3);
                     self.linger_until = Some(self.context.runtime.now() + linger);
                     if let Err(error) = self.go_away().await {
@@ -181,17 +182,18 @@ impl Session {
                         count,
                     }));
                 }
-                // The session has made room meanwhile; the client may send the request again on another connection.
+                // The session has made room in the meantime; the client may send the request again on another
+                // connection.
                 None => resolver.frame_stream.reset(Code::H3_REQUEST_REJECTED.value()),
             }
         }
     }
 
-    /// Informs the client that no further requests are accepted, if it has room for that within [`GOAWAY_LIMIT`].
+    /// Sends the client a GOAWAY, if it has room for that within [`GOAWAY_LIMIT`].
     async fn go_away(&mut self) -> Result<(), h3::error::ConnectionError> {
         self.going_away = true;
         self.rejecting.store(true, Relaxed);
-        // One more than the last accepted is the first that is not taken (RFC 9114 §5.2).
+        // The first request that is not accepted is one more than the last accepted (RFC 9114 §5.2).
         let sending = self.h3.shutdown(1);
         time::timeout(&*self.context.runtime, GOAWAY_LIMIT, sending)
             .await
@@ -204,7 +206,7 @@ impl Session {
     }
 }
 
-/// Waits until no exchange is in progress, and until `linger_until`.
+/// Waits until no exchange is in progress and `linger_until` has passed.
 async fn drained(activity: &Activity, runtime: &dyn Runtime, linger_until: Option<Instant>) {
     activity.without_exchanges().await;
     if let Some(end) = linger_until {

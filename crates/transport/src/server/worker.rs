@@ -28,19 +28,19 @@ impl Worker {
         self.runtime.as_ref()
     }
 
-    /// Connections open now, those that are being set up or taken down included.
+    /// Connections open now, including those that are being set up or closed.
     pub fn open_connections(&self) -> usize {
         self.endpoint.open_connections()
     }
 
-    /// The next of its clients that wants to connect; `None` once the server is
-    /// [shutting down](super::Server::shutdown).
+    /// The next of its clients that requests a connection; `None` once the server is [shutting
+    /// down](super::Server::shutdown).
     pub async fn accept(&self) -> Option<Incoming> {
         let mut stop = self.stop.subscribe();
         loop {
             let incoming = tokio::select! {
                 biased;
-                // An error says that the server is gone, which is a stop as well.
+                // An error means that the server is gone, which also counts as a stop.
                 _ = stop.wait_for(|&stop| stop) => return None,
                 incoming = self.endpoint.accept() => incoming?,
             };
@@ -59,7 +59,7 @@ impl Worker {
                     });
                 }
                 Decision::Retry => {
-                    // Fails only for an address that is validated, and refuses the client then.
+                    // Fails only for a validated address, and then refuses the client.
                     let _ = incoming.retry();
                 }
                 Decision::Refused => incoming.refuse(),
@@ -67,7 +67,7 @@ impl Worker {
         }
     }
 
-    /// Refuses all clients that want to connect, so that none of them waits for an answer.
+    /// Refuses all clients that request a connection, so that none of them waits for an answer.
     pub(super) async fn refuse_clients(&self) -> Infallible {
         while let Some(incoming) = self.endpoint.accept().await {
             tracing::debug!(peer = %incoming.remote_address(), "refused a client: the server is shutting down");

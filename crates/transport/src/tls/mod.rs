@@ -21,7 +21,7 @@ mod verify;
 pub use verify::Trust;
 pub(crate) use verify::client_config;
 
-/// The one application protocol spoken: HTTP/3 (RFC 9114 §3.1).
+/// The only supported application protocol: HTTP/3 (RFC 9114 §3.1).
 const ALPN: &[u8] = b"h3";
 
 /// Reasons why a certificate, key or trust cannot be used.
@@ -31,7 +31,7 @@ pub enum TlsError {
     /// A PEM file that cannot be read.
     #[error("cannot read {what} from {}: {reason}", .path.display())]
     Read {
-        /// Content that the file should have.
+        /// The expected content of the file.
         what: &'static str,
         /// Path of the file.
         path: PathBuf,
@@ -44,7 +44,7 @@ pub enum TlsError {
         /// Text of the error.
         reason: String,
     },
-    /// No development certificate could be made.
+    /// Creating a development certificate failed.
     #[error("cannot make a development certificate: {reason}")]
     Development {
         /// Text of the error.
@@ -59,7 +59,7 @@ pub enum TlsError {
     /// The system has no certificate authorities.
     #[error("this system has no certificate authorities to trust; give a CA file or a pin")]
     NoSystemAuthorities,
-    /// A cipher suite that is not registered, such as one that does not encrypt, on a real network.
+    /// A cipher suite that is not registered, such as one without encryption, on a real network.
     #[error("cipher suite {suite:#06x} is not registered; sockets of a real network need ring's suites")]
     UnregisteredSuite {
         /// Number of the suite.
@@ -94,7 +94,7 @@ pub(crate) fn ring_provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-/// The error of an endpoint on a real network if `provider` has a cipher suite that is not registered.
+/// The error of an endpoint on a real network if `provider` has an unregistered cipher suite.
 pub(crate) fn require_registered_suites(provider: &CryptoProvider) -> Result<(), TlsError> {
     let mut suites = provider.cipher_suites.iter().map(SupportedCipherSuite::suite);
     match suites.find(|suite| matches!(suite, CipherSuite::Unknown(_))) {
@@ -103,8 +103,8 @@ pub(crate) fn require_registered_suites(provider: &CryptoProvider) -> Result<(),
     }
 }
 
-/// SHA-256 of a certificate's public key (the DER of its `SubjectPublicKeyInfo`). Its text form is base64, as RFC 7469
-/// §2.4 and Chromium's `--ignore-certificate-errors-spki-list` write it.
+/// SHA-256 of a certificate's public key (the DER of its `SubjectPublicKeyInfo`). Its text form is base64, as in RFC
+/// 7469 §2.4 and Chromium's `--ignore-certificate-errors-spki-list`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Pin([u8; 32]);
 
@@ -170,8 +170,7 @@ impl Clone for Identity {
     }
 }
 
-/// Validity of a development certificate. Browsers accept at most 14 days for a certificate that is trusted by its hash
-/// alone.
+/// Validity of a development certificate. Browsers accept at most 14 days if a certificate is trusted only by its hash.
 const DEVELOPMENT_VALIDITY: Duration = Duration::from_secs(13 * 24 * 3600);
 
 impl Identity {
@@ -200,9 +199,8 @@ impl Identity {
         Ok(identity)
     }
 
-    /// Makes a self-signed certificate for `localhost`, `127.0.0.1`, `::1` and `names` on the fly. It is valid from
-    /// yesterday for 13 days. Clients trust it by its [pin](Self::pin), or by its
-    /// [certificate](Self::certificate_pem) as a CA.
+    /// Creates a self-signed certificate for `localhost`, `127.0.0.1`, `::1` and `names`. It is valid from yesterday
+    /// for 13 days. Clients trust it by its [pin](Self::pin), or by its [certificate](Self::certificate_pem) as a CA.
     pub fn development(names: &[String]) -> Result<Self, TlsError> {
         let failed = |error: rcgen::Error| TlsError::Development {
             reason: error.to_string(),
@@ -232,7 +230,7 @@ impl Identity {
         )
     }
 
-    /// The pin that clients can trust this identity by.
+    /// The pin for clients to trust this identity by.
     pub fn pin(&self) -> Pin {
         self.pin
     }
@@ -259,8 +257,8 @@ impl Identity {
             .map_err(|error| TlsError::identity(&error))
     }
 
-    /// TLS 1.3 and 1.2 for a server on TCP with this identity, which speaks one of `protocols` (ALPN, RFC 7301), the
-    /// first that the client knows as well.
+    /// TLS 1.3 and 1.2 for a server on TCP with this identity. It speaks the first of `protocols` (ALPN, RFC 7301) that
+    /// the client also supports.
     ///
     /// # Errors
     /// If certificate and key cannot be used.

@@ -21,7 +21,7 @@ use super::{ALPN, Pin, TlsError, read_certificates};
 pub enum Trust {
     /// Servers whose certificate was issued by an authority in this PEM file (or is itself in it).
     CaFile(PathBuf),
-    /// The one server that has this public key.
+    /// The server with this public key only.
     Pin(Pin),
     /// Servers whose certificate was issued by an authority that this system trusts.
     System,
@@ -29,7 +29,7 @@ pub enum Trust {
     Insecure,
 }
 
-/// The expected pin and the server's, once a handshake has failed because they differ.
+/// The expected pin and the server's, after a handshake has failed because they differ.
 pub(crate) type WrongPin = Arc<OnceLock<(Pin, Pin)>>;
 
 /// The client's TLS for one connection.
@@ -89,13 +89,13 @@ pub(crate) fn client_config(
 /// Servers that a [`Verifier`] accepts.
 #[derive(Debug)]
 enum Policy {
-    /// Servers whose certificate an authority issued, and those whose certificate is itself `listed` although it calls
-    /// itself an authority's, as `openssl req -x509` makes them.
+    /// Servers whose certificate an authority issued, and those whose certificate is itself `listed` although it claims
+    /// to be an authority's, as `openssl req -x509` makes them.
     Authorities {
         verifier: Arc<WebPkiServerVerifier>,
         listed: Vec<CertificateDer<'static>>,
     },
-    /// The server that has the expected key, regardless of the rest of its certificate.
+    /// The server with the expected key, regardless of the rest of its certificate.
     Pin { expected: Pin, wrong_pin: WrongPin },
     /// Any server, whatever its certificate.
     Any,
@@ -114,7 +114,7 @@ impl Policy {
     }
 }
 
-/// Verifies a server's certificate. The handshake signature proves in any case that the server has the key.
+/// Verifies a server's certificate. The handshake signature always proves that the server has the key.
 #[derive(Debug)]
 struct Verifier {
     policy: Policy,
@@ -135,7 +135,7 @@ impl ServerCertVerifier for Verifier {
             Policy::Authorities { verifier, listed } => {
                 let verified =
                     verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
-                // An authority's certificate in a server's place. Dates are checked before, with errors of their own.
+                // An authority's certificate, used as a server's. Dates were checked before, with separate errors.
                 if !matches!(verified, Err(InvalidCertificate(CertificateError::Other(_))))
                     || !listed.contains(end_entity)
                 {

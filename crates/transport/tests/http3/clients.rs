@@ -18,8 +18,8 @@ use crate::common::{Rig, big_rig, fetch, ok_rig, payload, rest, runtime};
 use crate::raw;
 use playrate_test_support::{PATIENCE, eventually, until};
 
-/// Passes packets on to a server from a socket that reads no answer: to the server they look like packets with a forged
-/// source address. Stops once this is dropped.
+/// Forwards packets to a server from a socket that reads no answer: to the server they look like packets with a forged
+/// source address. Stops when this is dropped.
 struct Forger {
     address: SocketAddr,
     stopped: Arc<AtomicBool>,
@@ -53,7 +53,7 @@ impl Drop for Forger {
     }
 }
 
-/// A server that lets handshakes with forged addresses be in progress for longer than a test takes.
+/// A server that keeps handshakes with forged addresses in progress for longer than a test takes.
 fn attacked_rig(change: impl FnOnce(&mut ServerOptions)) -> Rig {
     ok_rig(|options| {
         options.request_timeout = PATIENCE * 10;
@@ -61,8 +61,8 @@ fn attacked_rig(change: impl FnOnce(&mut ServerOptions)) -> Rig {
     })
 }
 
-/// Begins handshakes with forged addresses until the server validates addresses first. They are in progress at the
-/// server for its request timeout from now. Returns the number of Retry packets that were sent for it.
+/// Begins handshakes with forged addresses until the server validates addresses first. They stay in progress at the
+/// server for its request timeout from now. Returns the number of Retry packets that were sent for them.
 async fn begin_forged_handshakes(rig: &Rig) -> u64 {
     let forger = Forger::start(rig.server.local_addr().unwrap()).await;
     let target = Target::at("localhost", forger.address);
@@ -223,7 +223,7 @@ async fn a_request_that_waits_while_its_session_is_evicted_is_rejected() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_without_requests_is_closed_in_order() {
-    // Kept open by keep-alives of both ends, were it not for the limit.
+    // Keep-alives of both ends would hold it open without the limit.
     let rig = ok_rig(|options| options.idle_limit = Some(Duration::from_secs(1)));
     let idle = rig.connect_eventually().await;
     let lost = ended(&idle).await;

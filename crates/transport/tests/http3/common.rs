@@ -162,7 +162,7 @@ impl Rig {
         .await;
     }
 
-    /// Connects a client that lets little be under way to it on one stream.
+    /// Connects a client with a small receive window per stream.
     pub(crate) async fn connect_narrow(&self) -> Connection {
         let client = self.client(|options| {
             options.transport.stream_receive_window = Size::new(64 << 10);
@@ -179,7 +179,7 @@ impl Rig {
     }
 }
 
-/// Pseudorandom bytes, in which a lost, doubled or swapped chunk shows.
+/// Pseudorandom bytes, so that a lost, doubled or swapped chunk is detected.
 pub(crate) fn payload(length: usize) -> Bytes {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     let mut bytes = Vec::with_capacity(length + 8);

@@ -1,4 +1,4 @@
-//! Streams and frames that a client may send beside its requests, and the errors (RFC 9114 §8.1) of others.
+//! Streams and frames that a client may send in addition to its requests, and the errors (RFC 9114 §8.1) for others.
 
 use quinn::{ConnectionError, SendStream, VarInt};
 use rstest::rstest;
@@ -53,12 +53,12 @@ fn frame(kind: &[u8]) -> Vec<u8> {
 async fn a_client_may_send_any_number_of_control_frames(#[case] frame: &[u8], #[case] count: usize) {
     let rig = ok_rig(|_| {});
     let (_endpoint, connection, mut streams) = client(&rig, &[CONTROL]).await;
-    // In pieces that do not end where frames end.
+    // In pieces that do not end at frame boundaries.
     for piece in frame.repeat(count).chunks(9_999) {
         streams[0].write_all(piece).await.unwrap();
     }
     assert!(!raw::response(&connection).await.is_empty());
-    // It has read all of them: a frame that is wrong here is noticed.
+    // The server has read all of them: it detects an invalid frame here.
     streams[0].write_all(CONTROL).await.unwrap();
     assert_eq!(code(&connection).await, 0x105, "H3_FRAME_UNEXPECTED");
 }

@@ -172,8 +172,8 @@ async fn a_server_writes_no_further_ahead_of_a_client_that_does_not_read_than_th
     }
 }
 
-/// Writes pieces of 64 KiB until there is no more room, and returns their number. On a runtime of one thread nothing
-/// leaves meanwhile.
+/// Writes pieces of 64 KiB until there is no more room, and returns their number. On a single-threaded runtime nothing
+/// leaves in the meantime.
 async fn fill(writer: &mut BodyWriter) -> Result<usize, ExchangeError> {
     let piece = payload(64 << 10);
     let mut pieces = 0;
@@ -195,7 +195,7 @@ async fn a_writer_that_stops_waiting_for_room_has_to_wait_again() {
                 let pieces = fill(&mut writer).await?;
                 assert!((4..=8).contains(&pieces), "{pieces} pieces of 64 KiB");
                 assert!(writer.ready().now_or_never().is_none());
-                // Once it may leave there is room.
+                // There is room once bytes may leave.
                 writer.write(payload(64 << 10)).await?;
                 writer.finish().await
             })
@@ -263,7 +263,7 @@ async fn a_write_that_is_given_up_is_completed_by_the_next_one() {
     assert!(rig.outcome(0).await.is_ok());
 }
 
-/// Bytes that report when their last owner has let go of them.
+/// Bytes that report when their last owner drops them.
 struct OwnedBytes {
     bytes: Vec<u8>,
     released: Arc<AtomicBool>,
@@ -281,8 +281,8 @@ impl Drop for OwnedBytes {
     }
 }
 
-/// quinn keeps what it was given until it is acknowledged. Had the body been copied on the way there, the original
-/// would be released with the write. On one thread no acknowledgement comes in between.
+/// quinn keeps its input until it is acknowledged. Had the body been copied on the way, the original would be released
+/// with the write. On one thread no acknowledgement comes in between.
 #[tokio::test]
 async fn a_body_is_handed_to_quinn_without_being_copied() {
     let rig = rig(
@@ -359,7 +359,7 @@ async fn an_abandoned_response_does_not_look_complete() {
 async fn a_request_that_is_too_large_is_refused_and_the_server_goes_on() {
     let rig = ok_rig(|_| {});
     let connection = rig.connect().await;
-    // The server's SETTINGS say how much it takes; they have arrived with the first response.
+    // The server's SETTINGS contain its limit; they have arrived with the first response.
     fetch(&connection, "/").await.unwrap();
     let mut headers = HeaderMap::new();
     headers.insert("x-large", HeaderValue::from_str(&"x".repeat(100_000)).unwrap());
@@ -380,8 +380,8 @@ async fn responses_share_a_connection() {
     assert_eq!(rig.controls.lock().unwrap().len(), 1);
 }
 
-/// quinn alone deadlocks where two MTUs reach its initial window, and falls back to the smallest MTU where ten
-/// exceed what the kernel sends at once.
+/// quinn alone deadlocks if two MTUs reach its initial window, and falls back to the smallest MTU if ten exceed the
+/// kernel's limit per call.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_large_mtu_works_under_every_controller() {
     let sent = payload(2_000_000);
@@ -421,7 +421,7 @@ async fn a_reader_that_falls_behind_holds_the_sender_back() {
     let connection = client.connect(&rig.target()).await.unwrap();
     let (_, mut body) = connection.get("/big", HeaderMap::new()).await.unwrap();
     for _ in 0..100 {
-        // Long enough for all that the window allows to come.
+        // Long enough for everything that the window allows to arrive.
         time::sleep(&*rig.runtime, Duration::from_millis(5)).await;
         body.chunk().await.unwrap().unwrap();
     }
@@ -432,7 +432,7 @@ async fn a_reader_that_falls_behind_holds_the_sender_back() {
     .await;
     time::sleep(&*rig.runtime, Duration::from_millis(200)).await;
     let came = came();
-    // One piece more than was read, the window, and a tenth for headers and what was sent twice.
+    // The pieces read plus one, the window, and a tenth for headers and retransmissions.
     let most = (body.received() + (64 << 10) + window.as_u64()) * 11 / 10;
     assert!(came <= most, "{came} bytes came, {} were read", body.received());
     let rest = rest(&mut body).await.unwrap().len();

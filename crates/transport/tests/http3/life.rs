@@ -12,7 +12,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::common::{big_rig, fetch, ok_rig, payload, rest, runtime};
 use playrate_test_support::{PATIENCE, eventually};
 
-/// A runtime for a server, and one for a client that runs only while a thread waits for it.
+/// A runtime for a server, and one for a client that only runs while a thread waits for it.
 fn runtimes() -> (Runtime, Runtime) {
     let of_server = Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let of_client = Builder::new_current_thread().enable_all().build();
@@ -31,7 +31,7 @@ fn the_server_survives_a_client_that_is_killed_in_the_middle_of_a_body() {
         body.chunk().await.unwrap().unwrap();
         body
     });
-    // Nothing is dropped either: that would send a CONNECTION_CLOSE.
+    // Nothing is dropped, because that would send a CONNECTION_CLOSE.
     std::mem::forget((client_runtime, kept));
     server_runtime.block_on(async {
         let outcome = rig.outcome(0).await;
@@ -76,7 +76,7 @@ async fn shutdown_lets_a_response_end_and_refuses_further_requests_and_clients()
     rig.runtime.spawn(Box::pin(async move {
         let _ = finished.send(server.shutdown(PATIENCE).await);
     }));
-    // An idle connection is closed at once, which also says that the shutdown has begun.
+    // An idle connection is closed immediately, which also shows that the shutdown has begun.
     idle.quinn().closed().await;
     let error = fetch(&connection, "/more").await.unwrap_err();
     assert!(
@@ -121,7 +121,7 @@ fn a_client_that_acknowledges_nothing_is_informed_of_the_shutdown() {
         (connection, body)
     });
     server_runtime.block_on(async {
-        // The window is full then, and the probes that follow are acknowledged as little.
+        // The window is full then, and the subsequent probes are not acknowledged either.
         let control = rig.controls.lock().unwrap()[0].clone();
         let (before, looks) = (Cell::new(0), Cell::new(0));
         eventually("what is delivered stands still", async || {
@@ -133,7 +133,7 @@ fn a_client_that_acknowledges_nothing_is_informed_of_the_shutdown() {
         .await;
         assert!(!rig.server.shutdown(Duration::ZERO).await);
     });
-    // So that nothing answers the client any more.
+    // Dropped, so that nothing answers the client any more.
     drop(rig);
     drop(server_runtime);
     let reason = paused_runtime.block_on(connection.quinn().closed());

@@ -48,7 +48,7 @@ fn frames(mut bytes: &[u8]) -> Vec<(u8, &[u8])> {
     frames
 }
 
-/// Older versions of aioquic miss the end of a response that comes with a frame of a reserved type.
+/// Older versions of aioquic miss the end of a response if a frame of a reserved type arrives with it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_response_ends_with_its_last_data_frame() {
     let rig = ok_rig(|_| {});

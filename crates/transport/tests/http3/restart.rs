@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use crate::common::{Handling, Rig, fetch, payload, rest, rig_on, stream};
 
-/// A process of a server that answers with `body`.
+/// A server's process that answers with `body`.
 fn process(
     socket: UdpSocket,
     (identity, key): (&Identity, &EndpointKey),

@@ -1,4 +1,4 @@
-//! Whom a client trusts, and what it says when it does not.
+//! The servers that a client trusts, and its errors for others.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -23,7 +23,7 @@ async fn a_wrong_pin_is_refused_with_both_pins_named() {
     assert_eq!(fetch(&rig.connect().await, "/").await.unwrap(), b"ok");
 }
 
-/// A certificate that calls itself an authority's, as `openssl req -x509` makes them.
+/// A certificate that claims to be an authority's, as `openssl req -x509` makes them.
 fn own_authority() -> Identity {
     let mut params = rcgen::CertificateParams::new(["localhost".to_owned()]).unwrap();
     params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
@@ -32,7 +32,7 @@ fn own_authority() -> Identity {
     Identity::new(chain, key.serialize_der().try_into().unwrap()).unwrap()
 }
 
-/// A CA file vouches for the names and addresses in a listed certificate only.
+/// A CA file vouches only for the names and addresses in a listed certificate.
 #[rstest]
 #[case::development(Identity::development(&[]).unwrap(), true)]
 #[case::own_authority(own_authority(), false)]
@@ -105,7 +105,7 @@ async fn a_port_in_use_is_said_to_be() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_address_without_a_server_times_out_and_the_next_one_is_tried() {
     let rig = ok_rig(|_| {});
-    // Bound, so that no other program has it, and silent.
+    // Bound but silent, so that no other program has the port.
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let nowhere: SocketAddr = silent.local_addr().unwrap();
     let client = rig.client(|options| options.connect_timeout = Duration::from_millis(400));

@@ -1,4 +1,4 @@
-//! Servers with several workers, each with a socket of its own on one port.
+//! Servers with several workers, each with its own socket on one port.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -64,7 +64,7 @@ async fn clients_are_divided_among_workers_and_each_receives_every_byte() {
         let clients = clients.join_all().await;
         let connections = connections(&rig);
         assert_eq!(connections.iter().sum::<usize>(), clients.len());
-        // None of four has no client with a probability of 4 * 0.75^40 = 4e-5.
+        // One of the four has no client with a probability of 4 * 0.75^40 = 4e-5.
         assert!(connections.iter().all(|&count| count > 0), "{connections:?}");
         assert_eq!(rig.server.open_connections(), clients.len());
         rig.server.shutdown(Duration::ZERO).await;
@@ -89,7 +89,7 @@ async fn a_client_whose_address_changes_all_the_time_loses_no_byte() {
     }
     assert!(received == payload(LENGTH));
     let forwarded = rig.server.forwarded();
-    // Each new address reaches the other worker with a probability of a half.
+    // Each new address reaches the other worker with a probability of one half.
     assert!(rebound > 20 && forwarded.forwarded > 0, "{rebound} {forwarded:?}");
     assert_eq!(forwarded.lost, 0);
     assert_eq!(rig.server.open_connections(), 1, "the same connection throughout");
@@ -119,7 +119,7 @@ async fn the_limit_of_connections_is_that_of_all_workers_together() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_token_of_a_returning_client_is_valid_for_all_workers() {
-    // Where the limit is reached, a client without a token would have to validate its address (Retry).
+    // If the limit is reached, a client without a token has to validate its address (Retry).
     let rig = rig(ADDRESS, 2, (&identity(), 100), |options| {
         options.max_connections_per_address = 1;
         options.evict_after = Duration::ZERO;
@@ -127,7 +127,7 @@ async fn the_token_of_a_returning_client_is_valid_for_all_workers() {
     let client = raw::endpoint(&rig);
     let mut kept = Vec::new();
     for number in 0..8 {
-        // Each port reaches another worker with a probability of a half.
+        // Each port reaches another worker with a probability of one half.
         client.rebind(UdpSocket::bind(ADDRESS).unwrap()).unwrap();
         let connection = raw::connect(&client, &rig).await;
         assert!(!raw::response(&connection).await.is_empty());
@@ -142,7 +142,7 @@ async fn the_token_of_a_returning_client_is_valid_for_all_workers() {
     );
 }
 
-/// The connections are of workers that are not there any more, in the second case.
+/// In the second case, the connections belong to workers that no longer exist.
 #[rstest]
 #[case::one_worker(1)]
 #[case::four_workers(4)]
@@ -169,7 +169,7 @@ fn a_server_restarted_with_the_same_key_resets_the_connections_that_it_lost(#[ca
         }
         connections
     });
-    // Gone at once, so that no client learns of it.
+    // Dropped immediately, so that no client is informed.
     drop(server_runtime);
     drop(first);
     let (_server_runtime, _second) = start(&address.to_string(), 1);

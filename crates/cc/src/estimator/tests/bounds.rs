@@ -1,4 +1,4 @@
-//! Whatever happens: no panic, no allocation, bounded state.
+//! Any sequence of events: no panic, no allocation, bounded state.
 
 use proptest::prelude::*;
 
@@ -19,7 +19,7 @@ fn bytes() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), 1..100_000_u64, Just(u64::MAX)]
 }
 
-/// The next event, and the time that it takes (ns); send times lie so far back, or ahead.
+/// The next event and its duration in ns; send times lie up to this far in the past or future.
 fn step() -> impl Strategy<Value = (u64, u8, u64, u64, u32)> {
     let passes = prop_oneof![
         Just(0),

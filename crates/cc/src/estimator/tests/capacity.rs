@@ -1,4 +1,4 @@
-//! Capacity by packet trains, and with the delivery rate beside it, on a path.
+//! Capacity on a path: by packet trains alone, and together with the delivery rate.
 
 use rstest::rstest;
 
@@ -75,7 +75,7 @@ fn slow_and_fast_links_are_measured(#[case] rate: u64, #[case] every: usize) {
     );
 }
 
-/// Trains of ten that are acknowledged once each, or so that the second half waits for the ACK timer.
+/// Trains of ten: either each is acknowledged once, or its second half waits for the ACK timer.
 #[rstest]
 #[case::one_ack_each(10)]
 #[case::the_rest_waits_25_ms(15)]
@@ -87,7 +87,7 @@ fn what_the_ack_timer_made_is_no_sample(#[case] packets: usize) {
 #[test]
 fn a_delayed_ack_of_the_last_packet_distorts_nothing() {
     let path = Path::new();
-    // 16 kB writes: 13 full packets and a short one, which makes an odd number every other time.
+    // 16 kB writes: 13 full packets and a short one, so every other write has an odd number.
     let sizes = |i: u64| [vec![PACKET; 13 - usize::from(i.is_multiple_of(2))], vec![400]].concat();
     let load = Load::Trains((0..60).map(|i| (i * 100 * MS, sizes(i))).collect());
     assert_within(train_estimate(&path, load), 19.9, 20.1);
@@ -173,8 +173,8 @@ fn the_estimate_leaves_out_headers_below_quic_as_windows_do() {
     );
 }
 
-/// A window that doubles each round trip, in bursts of ten as quinn's pacer makes them, until the queue is
-/// full; then one of two thirds of the pipe.
+/// A window that doubles each round trip, in bursts of ten like quinn's pacer, until the queue is full; then one of two
+/// thirds of the pipe.
 fn slow_start_then(steady: u64) -> Load {
     let mut bytes: Vec<_> = (0..6_u32)
         .map(|i| (u64::from(i) * 110 * MS, 12_000 << i))
@@ -203,8 +203,8 @@ fn a_peer_that_decimates_and_never_queues_gives_no_estimate_rather_than_a_wrong_
     assert_within(estimate(&path, load), 0.0, 0.0);
 }
 
-/// Bursts of 12 kB every 4 ms for 0.4 s, each acknowledged in four parts that jitter spread to 1.3 ms:
-/// 18.5 Mbit/s by trains, 24 Mbit/s in all.
+/// Bursts of 12 kB every 4 ms for 0.4 s, each acknowledged in four parts that jitter spreads to 1.3 ms: 18.5 Mbit/s by
+/// trains, 24 Mbit/s in all.
 fn spread_trains() -> Capacity {
     let mut capacity = Capacity::default();
     let mut happens: Vec<(u64, Option<u64>)> = Vec::new();

@@ -1,4 +1,4 @@
-//! The delivery rate: a lower bound of the capacity, and which samples were limited.
+//! The delivery rate: a lower bound of the capacity, and its limited samples.
 
 use rstest::rstest;
 
@@ -97,7 +97,7 @@ fn rounding_of_times_does_not_exceed_it_either() {
     }
 }
 
-/// A packet every 10 ms, acknowledged at the time (ms) that `acked` makes of its send time.
+/// A packet every 10 ms; `acked` maps its send time to the time of its acknowledgement (ms).
 fn every_10_ms(packets: u64, acked: impl Fn(u64) -> u64) -> Vec<PathEvent> {
     let mut happens: Vec<(u64, bool, u64)> = Vec::new();
     for packet in 0..packets {
@@ -160,8 +160,8 @@ fn a_queue_is_what_acknowledgement_delay_cannot_explain(#[case] later: u64, #[ca
         .iter()
         .find(|(_, sample)| sample.busy)
         .map(|first| first.0);
-    // What left at 500 ms is the first to find the queue, and comes back at 560 ms; what left then is a round
-    // trip later.
+    // A packet sent at 500 ms is the first to find the queue, and is acknowledged at 560 ms; a packet sent then takes a
+    // round trip more.
     assert_eq!(first, busy.then_some(620));
 }
 
@@ -196,8 +196,8 @@ fn one_limited_frame_marks_a_round_trip_of_packets() {
         .iter()
         .filter(|(at, sample)| *at > 300 && sample.app_limited);
     let limited: Vec<_> = limited.map(|(at, _)| *at).collect();
-    // What left at 510 ms is the first, or one mark before; it comes back at 605 ms, and what left before
-    // that is marked.
+    // The packet of 510 ms, or of one mark before, is the first. It is acknowledged at 605 ms, and earlier packets are
+    // marked.
     assert_eq!((limited.first(), limited.last()), (Some(&595), Some(&695)));
 }
 
@@ -210,8 +210,7 @@ fn a_lower_rate_that_is_not_limited_replaces_the_maximum_after_ten_seconds() {
     assert!((12.0..=12.8).contains(&max), "{max}");
 }
 
-/// The marks' clock wraps after 2⁴⁰ ns; without care, a packet sent then would seem to have left with the
-/// first ones.
+/// The marks' clock wraps after 2⁴⁰ ns; without care, a packet sent then would seem to have left with the first ones.
 #[test]
 fn no_interval_spans_a_long_silence() {
     let mut rate = DeliveryRate::default();
@@ -239,7 +238,7 @@ fn a_window_below_the_pipe_delivers_a_window_per_round_trip() {
     let mut rate = DeliveryRate::default();
     samples(&mut rate, &run(&Path::new(), window(120_000, 8 * MS)));
     let max = rate.max().map_or(0.0, Bitrate::as_mbps);
-    // 120 kB a round trip, which is 100 ms and the spacing of a burst.
+    // 120 kB per round trip: 100 ms and the spacing of a burst.
     assert!((8.5..=9.7).contains(&max), "{max}");
     assert_eq!(rate.busy_max(), None, "the queue was empty in between");
 }
@@ -274,7 +273,7 @@ fn limited_samples_do_not_lower_the_maximum_and_ten_seconds_do() {
     let mut reported = run(&Path::new(), window(400_000, 3 * MS));
     samples(&mut rate, &reported);
     let full = rate.max();
-    // Twelve seconds of a packet a second, continuing the clock.
+    // Twelve more seconds with a packet per second.
     reported.clear();
     for second in 6..18 {
         reported.extend(run(

@@ -9,7 +9,7 @@ use crate::{Bytes, Timestamp};
 
 pub(super) use crate::tests::{MS_IN_NS as MS, MTU as PACKET};
 
-/// Packets that leave together at most.
+/// Most packets that leave together.
 const BURST: u64 = 10;
 
 /// Input of an estimator.
@@ -33,9 +33,9 @@ pub(super) fn tell(capacity: &mut Capacity, reported: &PathEvent) {
 /// A path and its peer.
 #[derive(Clone, Debug)]
 pub(super) struct Path {
-    /// bit/s from each moment (ns) on.
+    /// Rate in bit/s from each time (ns) on.
     pub(super) rate: Vec<(u64, u64)>,
-    /// Bytes that the link carries with each packet.
+    /// Bytes of headers on the link per packet.
     pub(super) header: u64,
     /// Propagation, there and back.
     pub(super) base_rtt: u64,
@@ -43,9 +43,9 @@ pub(super) struct Path {
     pub(super) queue: u64,
     /// Packets that one acknowledgement covers.
     pub(super) ack_every: usize,
-    /// Longest time for which an acknowledgement is held back.
+    /// Longest delay of an acknowledgement by the peer.
     pub(super) ack_delay: u64,
-    /// Acknowledgements are late by up to that much, in order.
+    /// Acknowledgements are delayed by up to this much, in order.
     pub(super) jitter: u64,
     /// Share of the link, in percent, that other packets of 1500 B take at random moments.
     pub(super) cross_percent: u64,
@@ -75,7 +75,7 @@ impl Path {
         }
     }
 
-    /// The same path but for what `change` does to it.
+    /// The default path, modified by `change`.
     pub(super) fn with(change: impl FnOnce(&mut Self)) -> Self {
         let mut path = Self::new();
         change(&mut path);
@@ -86,9 +86,9 @@ impl Path {
 /// Traffic of the sender.
 #[derive(Clone, Debug)]
 pub(super) enum Load {
-    /// Trains: when, and the sizes of its packets. The application limits the sender.
+    /// Trains: the time and the packets' sizes. The application limits the sender.
     Trains(Vec<(u64, Vec<u64>)>),
-    /// A window of so many bytes from each moment on, in bursts of ten packets at most, at least so far apart.
+    /// A window of this many bytes from each time on, in bursts of at most ten packets, at least this far apart.
     Window {
         bytes: Vec<(u64, u64)>,
         apart: u64,
@@ -96,7 +96,7 @@ pub(super) enum Load {
     },
 }
 
-/// A window of so many bytes from each moment (ms) on until `seconds`, in bursts at least `apart` ns apart.
+/// A window of this many bytes from each time (ms) on until `seconds`, in bursts at least `apart` ns apart.
 pub(super) fn windows(bytes: &[(u64, u64)], apart: u64, seconds: u64) -> Load {
     Load::Window {
         bytes: bytes.iter().map(|&(ms, bytes)| (ms * MS, bytes)).collect(),
@@ -120,7 +120,7 @@ enum Happens {
     Ack(Vec<u64>),
 }
 
-/// xorshift64*, for what is random on the path.
+/// The path's random numbers: xorshift64*.
 struct Random(u64);
 
 impl Random {
@@ -155,7 +155,7 @@ struct World {
     last_ack: u64,
 }
 
-/// All input that an estimator receives in the course of a load.
+/// All events of a load, as an estimator receives them.
 pub(super) fn run(path: &Path, load: Load) -> Vec<PathEvent> {
     let mut world = World {
         path: path.clone(),
@@ -221,7 +221,7 @@ impl World {
         self.queue.push(Reverse((at, self.scheduled, happens)));
     }
 
-    /// Time at which a packet of this size has passed the link, unless its queue is full.
+    /// Time when a packet of this size has passed the link, unless its queue is full.
     fn carry(&mut self, size: u64) -> Option<u64> {
         let rate = since(&self.path.rate, self.now);
         let queued = self.free_at.saturating_sub(self.now) * rate / 8 / 1_000_000_000;
@@ -310,7 +310,7 @@ impl World {
         let mut any = false;
         for packet in packets {
             self.largest_acked = self.largest_acked.max(packet);
-            // A packet that was declared lost and arrives after all is not reported.
+            // A packet that arrives after it was declared lost is not reported.
             if let Some((sent, size)) = self.outstanding.remove(&packet) {
                 any = true;
                 self.in_flight -= size;

@@ -10,7 +10,7 @@ fn ack(capacity: &mut TrainCapacity, sent: u64, now: u64, packets: u32) {
     ack_runs(capacity, now, &[(sent, packets)]);
 }
 
-/// So many packets of each of several trains are acknowledged together.
+/// The given number of packets of each of several trains is acknowledged together.
 fn ack_runs(capacity: &mut TrainCapacity, now: u64, runs: &[(u64, u32)]) {
     let now = Timestamp::from_nanos(now * 1_000);
     for &(sent, packets) in runs {
@@ -88,7 +88,7 @@ fn a_loss_inside_a_train_takes_its_samples_back() {
         early,
         "no worse estimate replaces the one that is known"
     );
-    // Three good samples of the second train; those of the first are gone, so these do not add up to four.
+    // Three good samples of the second train; those of the first are gone, so there are fewer than four.
     ack(&mut capacity, 50_000, 152_880, 2);
     ack(&mut capacity, 50_000, 153_840, 2);
     assert_eq!(capacity.estimate(), None);
@@ -185,8 +185,8 @@ fn spacings_that_timers_drown_are_not_used() {
     assert!(capacity.early_estimate().is_some());
 }
 
-/// A flow of low rate sees only delayed ACKs: pairs of packets 25 ms apart read 0.4 Mbit/s. It would never
-/// recover if that replaced what it knew.
+/// A flow of low rate sees only delayed ACKs: pairs of packets 25 ms apart read 0.4 Mbit/s. If these replaced the
+/// estimate, it would never recover.
 #[test]
 fn an_estimate_never_expires_into_a_worse_one() {
     let mut capacity = TrainCapacity::default();

@@ -10,9 +10,9 @@ use super::state::{AckPhase, State};
 
 /// Least time with half a BDP in flight: `BBR.ProbeRTTDuration`.
 const PROBE_RTT_NS: u64 = 200_000_000;
-/// Round trips without a quarter more delivery rate, until the pipe counts as full (§5.3.1.2).
+/// Round trips without a quarter more delivery rate after which the pipe counts as full (§5.3.1.2).
 const FULL_BW_ROUNDS: u8 = 3;
-/// `BBRStartupFullLossCnt`: ranges lost in a round trip that may end Startup.
+/// `BBRStartupFullLossCnt`: ranges lost in a round trip that can end Startup.
 const STARTUP_FULL_LOSSES: u32 = 6;
 /// Round trips after which Drain ends in any case (§5.3.2).
 const DRAIN_ROUNDS: u64 = 3;
@@ -21,10 +21,10 @@ const PROBE_WAIT_NS: u64 = 2_000_000_000;
 const PROBE_WAIT_SPREAD_NS: u64 = 1_000_000_000;
 /// Most round trips between probes for bandwidth, so that Reno may keep up (`T_reno_bound`).
 const RENO_ROUNDS: u64 = 63;
-/// Most that `bw_probe_up_rounds` counts, a power of two.
+/// Maximum of `bw_probe_up_rounds`, a power of two.
 const MOST_UP_ROUNDS: u32 = 30;
 
-/// Variables of the state machine; names are the draft's.
+/// Variables of the state machine, with the draft's names.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a variable of the draft")]
 pub(super) struct Machine {
@@ -88,7 +88,7 @@ impl Machine {
         self.probe_up_acked_per_inc = cwnd.checked_div(growth).unwrap_or(0).max(mtu);
     }
 
-    /// Bytes by which `inflight_longterm` grows for `acked` bytes: a segment for each `probe_up_acked_per_inc`.
+    /// Growth of `inflight_longterm` for `acked` bytes, in bytes: a segment for each `probe_up_acked_per_inc`.
     fn growth_for(&mut self, acked: u64, mtu: u64) -> u64 {
         self.bw_probe_up_acked = self.bw_probe_up_acked.saturating_add(acked);
         let per = self.probe_up_acked_per_inc;
@@ -101,7 +101,7 @@ impl Machine {
 }
 
 impl Bbr {
-    /// All that an ACK frame may change of the state, with the latest rate sample.
+    /// Updates the state for an ACK frame, with the latest rate sample.
     pub(super) fn advance(&mut self, batch: &Batch, loss_round_start: bool) {
         self.check_startup_done(batch, loss_round_start);
         self.check_drain_done(batch);
@@ -133,8 +133,8 @@ impl Bbr {
         }
     }
 
-    /// More than the tolerated share was lost in Startup. A large window does not wait for the end of the round trip: a
-    /// receiver bears few gaps.
+    /// More than the tolerated share was lost in Startup. With a large window, this does not wait for the end of the
+    /// round trip: a receiver accepts only a limited number of gaps.
     pub(super) fn on_startup_loss(&mut self, now: Timestamp) {
         if self.startup_divisor() > 1 && self.machine.loss_events >= STARTUP_FULL_LOSSES {
             self.end_startup_by_loss(now);
@@ -154,7 +154,7 @@ impl Bbr {
             self.machine.state = State::Drain;
             self.machine.drain_start_round = self.round_count;
         } else {
-            // ProbeRTT goes on; it ends in ProbeBW.
+            // ProbeRTT continues; it ends in ProbeBW.
             debug_assert_eq!(self.machine.state, State::ProbeRtt, "at {now:?}");
         }
     }
@@ -169,7 +169,7 @@ impl Bbr {
         }
     }
 
-    /// Moves on in the cycle of `ProbeBW`: `UpdateProbeBWCyclePhase()`.
+    /// Advances the cycle of `ProbeBW`: `UpdateProbeBWCyclePhase()`.
     fn update_probe_bw(&mut self, batch: &Batch) {
         if !self.machine.full_bw_reached || self.adapt_long_term(batch) {
             return;
@@ -226,7 +226,7 @@ impl Bbr {
         false
     }
 
-    /// cwnd, which the sender used in full, is all that `inflight_longterm` allows.
+    /// Returns true if cwnd is all that `inflight_longterm` allows and the sender used it in full.
     fn is_bound_by_longterm(&self) -> bool {
         self.is_cwnd_limited() && self.core.window() >= self.model.inflight_longterm
     }
@@ -287,7 +287,7 @@ impl Bbr {
         machine.state = State::Refill;
     }
 
-    /// Begins to send faster than the path carries: `StartProbeBW_UP()`.
+    /// Begins to send faster than the path's rate: `StartProbeBW_UP()`.
     fn start_up(&mut self, now: Timestamp) {
         self.round.restart(now);
         let machine = &mut self.machine;
@@ -338,7 +338,7 @@ impl Bbr {
         }
     }
 
-    /// `HandleInflightTooHigh()`, for a sample whose `tx_in_flight` is what was in flight at the loss.
+    /// `HandleInflightTooHigh()`, for a sample whose `tx_in_flight` is the flight at the loss.
     pub(super) fn handle_inflight_too_high(&mut self, now: Timestamp, sample: &Sample) {
         self.machine.prev_probe_too_high = true;
         self.machine.is_bw_probe_sample = false;
@@ -358,7 +358,7 @@ impl Bbr {
         bdp.min(self.core.window())
     }
 
-    /// Bytes that `ProbeRTT` leaves in flight: `ProbeRTTCwnd()`.
+    /// Flight in `ProbeRTT`, bytes: `ProbeRTTCwnd()`.
     pub(super) fn probe_rtt_cwnd(&self) -> u64 {
         let gain = State::ProbeRtt.cwnd_gain();
         self.bdp_multiple(self.model.bw(), gain).max(self.core.minimum())
@@ -369,7 +369,7 @@ impl Bbr {
         self.quantized(self.bdp_multiple(rate, 100))
     }
 
-    /// Raises a flight to what bursts and ACK frames need: `QuantizationBudget()`.
+    /// Raises a flight to the need of bursts and ACK frames: `QuantizationBudget()`.
     pub(super) fn quantized(&self, inflight: u64) -> u64 {
         let inflight = inflight.max(self.send_quantum()).max(self.core.minimum());
         if self.machine.state == State::Up {
@@ -386,7 +386,7 @@ impl Bbr {
             .unwrap_or_else(|| self.core.initial_window())
     }
 
-    /// `C.send_quantum`: what leaves in a millisecond.
+    /// `C.send_quantum`: bytes that leave in a millisecond.
     fn send_quantum(&self) -> u64 {
         let quantum = self.pacing_rate.unwrap_or(0) / 1_000;
         quantum.min(64_000).max(self.core.mtu().saturating_mul(2))

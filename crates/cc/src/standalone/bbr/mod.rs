@@ -1,5 +1,5 @@
-//! `bbr`: BBR, version 3 (draft-ietf-ccwg-bbr-06 of July 2026), which models the rate and the round-trip time of the
-//! path and sends what they call for, whether or not packets are lost.
+//! `bbr`: BBR, version 3 (draft-ietf-ccwg-bbr-06 of July 2026), which models the path's rate and round-trip time and
+//! sends accordingly, whether or not packets are lost.
 //!
 //! [`Sampler`] measures, [`Model`] remembers, [`Machine`] decides, this module sets the window. Names are the draft's.
 //!
@@ -10,10 +10,10 @@
 //! window = min(cwnd, R·srtt + unused)           unused: what of a window is never on its way
 //! ```
 //!
-//! Consequences: the rate holds on average over an RTT, not between packets, and a flight that is short of the window,
-//! as after `ProbeRTT`, is filled at 1.25·R; a lower gain stops the sender until the flight has shrunk, rather than
-//! slowing it; a queue raises srtt and the window with it up to cwnd, as pacing would, and one of its own decays by a
-//! hundredth per round trip; and if no ACK frames arrive, nothing leaves beyond the window.
+//! Consequences: The rate holds on average over an RTT, not between packets. A flight shorter than the window, as after
+//! `ProbeRTT`, is filled at 1.25·R. A lower gain stops the sender until the flight has shrunk, rather than slowing it.
+//! A queue raises srtt and with it the window, up to cwnd, as with pacing; the sender's own queue decays by a hundredth
+//! per round trip. If no ACK frames arrive, nothing leaves beyond the window.
 //!
 //! | | draft | here |
 //! |---|---|---|
@@ -61,7 +61,7 @@ const STARTUP_GAIN: u64 = State::Startup.pacing_gain();
 /// Share of the rate that `BBR.PacingMarginPercent` leaves, percent.
 const PACING_MARGIN: u64 = 99;
 
-/// BBR, version 3, on one path.
+/// BBR, version 3, for one path.
 #[derive(Clone, Debug, Default)]
 struct Bbr {
     /// Shared state of all controllers; its window is `C.cwnd`.
@@ -79,14 +79,14 @@ struct Bbr {
     loss_round: Rounds,
     /// `C.pacing_rate`, bytes per second; `None` before the first RTT.
     pacing_rate: Option<u64>,
-    /// cwnd was used in full in this round trip, and in the last one.
+    /// True if cwnd was used in full in this round trip, and in the last one.
     cwnd_limited: (bool, bool),
-    /// Between the first loss of a flight and the acknowledgement of what left after it.
+    /// From the first loss of a flight to the acknowledgement of a packet that left after it.
     in_recovery: bool,
     /// Remembered cwnd in bytes: `BBR.prior_cwnd`.
     prior_cwnd: u64,
     idle_restart: bool,
-    /// Bytes that an ACK frame acknowledges, smoothed, times eight.
+    /// Smoothed bytes per ACK frame, times eight.
     frame_bytes: u64,
     /// Bytes acknowledged so far: `C.delivered`.
     delivered: u64,
@@ -110,7 +110,7 @@ impl Bbr {
         }
     }
 
-    /// A number that looks random: `SplitMix64` (Steele et al. 2014) over what happened on this connection and when.
+    /// A pseudorandom number: `SplitMix64` (Steele et al. 2014) over the connection's events and their times.
     fn draw(&mut self, now: Timestamp) -> u64 {
         self.random = (self.random ^ now.as_nanos()).wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut draw = self.random;
@@ -119,8 +119,8 @@ impl Bbr {
         draw ^ (draw >> 31)
     }
 
-    /// Returns true if the transport sends no more with `in_flight` bytes in flight under a window of `limit`: it
-    /// keeps up to a packet of it.
+    /// Returns true if the transport stops sending with `in_flight` bytes in flight under a window of `limit`: it
+    /// leaves up to a packet of the window unused.
     fn reaches(&self, in_flight: u64, limit: u64) -> bool {
         in_flight.saturating_add(self.core.mtu()) >= limit
     }
@@ -130,7 +130,7 @@ impl Bbr {
         self.cwnd_limited.0 || self.cwnd_limited.1
     }
 
-    /// `UpdateRound()`, and whether the sender uses cwnd in full.
+    /// `UpdateRound()`, and updates whether the sender uses cwnd in full.
     fn update_rounds(&mut self, batch: &Batch) {
         self.round_start = self.round.on_batch(batch.now, batch.newest_sent);
         if self.round_start {
@@ -157,7 +157,7 @@ impl Bbr {
         });
     }
 
-    /// Startup grows by what is acknowledged divided by this: 1 but for a large window.
+    /// Divisor of acknowledged bytes for growth in Startup: 1 except for a large window.
     fn startup_divisor(&self) -> u64 {
         if self.machine.full_bw_reached {
             1
@@ -193,7 +193,7 @@ impl Bbr {
         self.core.set_window(cwnd.min(cap));
     }
 
-    /// Remembers the cwnd that nothing has reduced yet: `SaveCwnd()`.
+    /// Saves the cwnd before its first reduction: `SaveCwnd()`.
     fn save_cwnd(&mut self) {
         let cwnd = self.core.window();
         self.prior_cwnd = if self.in_recovery || self.machine.state == State::ProbeRtt {
@@ -203,7 +203,7 @@ impl Bbr {
         };
     }
 
-    /// Restores the remembered cwnd: `RestoreCwnd()` of the draft.
+    /// Restores the saved cwnd: `RestoreCwnd()` of the draft.
     fn restore_cwnd(&mut self) {
         self.core.set_window(self.core.window().max(self.prior_cwnd));
     }
@@ -222,8 +222,8 @@ impl Bbr {
         self.window = self.core.bounded(window);
     }
 
-    /// Mean of the bytes of a window that are not on their way: those that the receiver has and that the next ACK
-    /// frame will acknowledge, (f − mtu)/2 of frames of f bytes, and half a packet that a strict transport keeps.
+    /// Mean bytes of a window that are not in transit: those at the receiver that the next ACK frame will acknowledge,
+    /// (f − mtu)/2 for frames of f bytes, and the half packet that a strict transport keeps.
     fn unused(&self) -> u64 {
         let frame = (self.frame_bytes / 8).max(self.core.mtu());
         let kept = if self.core.headroom() > 0 {
@@ -234,7 +234,7 @@ impl Bbr {
         frame.saturating_sub(kept) / 2
     }
 
-    /// Persistent congestion: the path may have changed, so all is learnt again.
+    /// Persistent congestion: the path may have changed, so everything is measured again.
     fn restart(&mut self) {
         self.core.rtt.forget_extremes();
         self.core.set_window(self.core.minimum());
@@ -247,7 +247,7 @@ impl Bbr {
             .enter(Phase::AfterPersistentCongestion, Reason::PersistentCongestion);
     }
 
-    /// `NoteLoss()`, and the beginning of recovery.
+    /// `NoteLoss()`, and the start of recovery.
     fn note_congestion(&mut self, event: &Congestion) {
         if self.model.note_congestion() {
             self.loss_round.restart(event.now);
@@ -271,7 +271,7 @@ impl CoreController for Bbr {
     }
 
     fn sent(&mut self, event: &Sent) {
-        // `HandleRestartFromIdle()`; the first flight of a connection follows no silence.
+        // `HandleRestartFromIdle()`; a connection's first flight does not follow a silence.
         if self.sampler.is_idle() && self.core.last_acked.is_some() {
             self.idle_restart = true;
             self.model.restart_aggregation(event.now);

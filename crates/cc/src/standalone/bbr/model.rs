@@ -1,22 +1,22 @@
-//! [`Model`]: what BBR believes of the path (draft §5.5).
+//! [`Model`]: BBR's estimates of the path (draft §5.5).
 
 use crate::Timestamp;
 use crate::estimator::SlotMax;
 
 use super::sample::Sample;
 
-/// `BBR.Beta`, percent: least share of a bound that a round trip with losses leaves.
+/// `BBR.Beta`, percent: least share of a bound after a round trip with losses.
 const BETA: u64 = 70;
-/// `BBR.LossThresh`, percent of what was in flight.
+/// `BBR.LossThresh`, percent of the flight.
 const LOSS_THRESHOLD: u64 = 2;
-/// `BBR.Headroom`, percent of `inflight_longterm` that is left to others.
+/// `BBR.Headroom`, percent of `inflight_longterm` reserved for other flows.
 const HEADROOM: u64 = 15;
-/// Time for which `min_rtt` holds: `BBR.MinRTTFilterLen`.
+/// Time until `min_rtt` expires: `BBR.MinRTTFilterLen`.
 const MIN_RTT_FILTER_NS: u64 = 10_000_000_000;
-/// Age of the smallest RTT at which it is probed: `BBR.ProbeRTTInterval`.
+/// Age of the smallest RTT when it is probed: `BBR.ProbeRTTInterval`.
 const PROBE_RTT_INTERVAL_NS: u64 = 5_000_000_000;
-/// An RTT that is longer by less than `kGranularity` (RFC 9002 §6.1.2) confirms the smallest: clocks and timers tell no
-/// more. So a sender whose queue is empty at times spares itself `ProbeRTT`, as §5.3.4.2 means it to.
+/// An RTT that exceeds the smallest by less than `kGranularity` (RFC 9002 §6.1.2) confirms it: clocks and timers are no
+/// more precise. So a sender whose queue is sometimes empty avoids `ProbeRTT`, as §5.3.4.2 intends.
 const GRANULARITY_NS: u64 = 1_000_000;
 /// `BBR.MaxBwFilterLen`, in cycles of `ProbeBW`.
 const MAX_BW_FILTER: usize = 2;
@@ -25,7 +25,7 @@ const EXTRA_ACKED_FILTER: usize = 10;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// A bound that is not set: "Infinity" in the draft.
+/// A bound without value: "Infinity" in the draft.
 pub(super) const UNLIMITED: u64 = u64::MAX;
 
 /// Model of the path. Rates are bytes per second, volumes bytes, times nanoseconds; names are the draft's.
@@ -40,9 +40,9 @@ pub(super) struct Model {
     /// Loss or a CE mark was reported in the current loss round.
     congestion_in_round: bool,
     min_rtt: Option<(u64, Timestamp)>,
-    /// Smallest RTT of the last `ProbeRTTInterval`, and when it was measured.
+    /// Smallest RTT of the last `ProbeRTTInterval`, and the time of its measurement.
     probe_rtt_min: Option<(u64, Timestamp)>,
-    /// `BBR.probe_rtt_expired`: it is time for `ProbeRTT`.
+    /// `BBR.probe_rtt_expired`: `ProbeRTT` is due.
     pub(super) probe_rtt_expired: bool,
     extra_acked_filter: SlotMax<u32, EXTRA_ACKED_FILTER>,
     extra_acked_interval_start: Timestamp,
@@ -92,7 +92,7 @@ impl Model {
         self.max_bw_filter.max().into()
     }
 
-    /// Rate that the path is taken to carry now: `BBR.bw`.
+    /// Rate that the path is assumed to carry now: `BBR.bw`.
     pub(super) fn bw(&self) -> u64 {
         self.max_bw().min(self.bw_shortterm)
     }
@@ -136,17 +136,17 @@ impl Model {
         }
     }
 
-    /// `AdvanceMaxBwFilter()`: a cycle of `ProbeBW` is over.
+    /// `AdvanceMaxBwFilter()`: a cycle of `ProbeBW` has ended.
     pub(super) fn advance_max_bw_filter(&mut self) {
         self.max_bw_filter.advance();
     }
 
-    /// A round trip is over: the filter of `extra_acked` moves on.
+    /// A round trip has ended: advances the filter of `extra_acked`.
     pub(super) fn on_round(&mut self) {
         self.extra_acked_filter.advance();
     }
 
-    /// `UpdateACKAggregation()`, for a frame that acknowledges `acked` bytes. No excess is above `cwnd`.
+    /// `UpdateACKAggregation()`, for a frame that acknowledges `acked` bytes. The excess is at most `cwnd`.
     pub(super) fn on_acked(&mut self, now: Timestamp, acked: u64, cwnd: u64) {
         let interval = now.nanos_since(self.extra_acked_interval_start);
         let mut expected = volume(self.bw(), interval);
@@ -160,7 +160,7 @@ impl Model {
             .insert(u32::try_from(extra).unwrap_or(u32::MAX));
     }
 
-    /// Begins another interval for the estimate of aggregation.
+    /// Begins a new interval for the estimate of aggregation.
     pub(super) const fn restart_aggregation(&mut self, now: Timestamp) {
         self.extra_acked_delivered = 0;
         self.extra_acked_interval_start = now;
@@ -191,7 +191,7 @@ impl Model {
         }
     }
 
-    /// `ProbeRTT` is over: the next one is due an interval from now.
+    /// `ProbeRTT` has ended: the next one is due an interval from now.
     pub(super) fn schedule_probe_rtt(&mut self, now: Timestamp) {
         if let Some((_, measured)) = &mut self.probe_rtt_min {
             *measured = now;
@@ -204,7 +204,7 @@ impl Model {
     }
 
     /// `AdaptLowerBoundsFromCongestion()` at the end of a loss round. Returns true if the bounds were reduced, from
-    /// `cwnd` if there was none in flight.
+    /// `cwnd` if the flight had none.
     pub(super) fn end_loss_round(&mut self, probing: bool, cwnd: u64) -> bool {
         let congested = core::mem::take(&mut self.congestion_in_round) && !probing;
         if congested {
@@ -239,7 +239,7 @@ impl Model {
         self.inflight_shortterm = UNLIMITED;
     }
 
-    /// Startup ended by loss: the last round trip's delivery, or one BDP, is what the path is known to carry.
+    /// Loss ended Startup: the path is known to carry the last round trip's delivery, or one BDP.
     pub(super) fn bound_by_startup_loss(&mut self) {
         let bdp = self.bdp_multiple(self.bw(), 100).unwrap_or(0);
         self.inflight_longterm = bdp.max(self.inflight_latest);
@@ -252,13 +252,13 @@ impl Model {
 }
 
 impl Sample {
-    /// `IsInflightTooHigh()`: more than the tolerated share of what was in flight was lost.
+    /// `IsInflightTooHigh()`: more than the tolerated share of the flight was lost.
     pub(super) const fn is_inflight_too_high(&self) -> bool {
         self.lost.saturating_mul(100) > self.tx_in_flight.saturating_mul(LOSS_THRESHOLD)
     }
 
-    /// `InflightAtLoss()`: what was in flight when losses exceeded the tolerated share, within the `size` bytes that
-    /// were declared lost at once.
+    /// `InflightAtLoss()`: the flight when losses exceeded the tolerated share, within the `size` bytes that were
+    /// declared lost at once.
     pub(super) fn inflight_at_loss(&self, size: u64) -> u64 {
         let inflight_before = self.tx_in_flight.saturating_sub(size);
         let lost_before = self.lost.saturating_sub(size);

@@ -1,4 +1,4 @@
-//! [`Sampler`]: the rate samples of the draft's §4.1, with what was in flight and what was lost.
+//! [`Sampler`]: the rate samples of the draft's §4.1, with flight and losses.
 
 use crate::Timestamp;
 use crate::estimator::{DeliveryRate, MARKS, RateSample};
@@ -13,14 +13,14 @@ pub(super) struct Sample {
     pub(super) delivered: u64,
     /// `RS.is_app_limited`: the packet left while the application limited the sender.
     pub(super) app_limited: bool,
-    /// `RS.tx_in_flight`: bytes in flight once the packet had left.
+    /// `RS.tx_in_flight`: bytes in flight after the packet had left.
     pub(super) tx_in_flight: u64,
     /// `RS.lost`: bytes declared lost since the packet left.
     pub(super) lost: u64,
 }
 
-/// The state that the draft keeps for each packet, kept for each of the marks of [`DeliveryRate`] instead: it holds
-/// for all that left after the mark and before the next.
+/// The state that the draft keeps for each packet; here for each of the marks of [`DeliveryRate`]. It applies to all
+/// packets between the mark and the next.
 #[derive(Clone, Copy, Debug, Default)]
 struct Departures {
     /// The largest `P.tx_in_flight`, bytes.
@@ -58,22 +58,22 @@ impl Sampler {
         self.rate.on_acked(event);
     }
 
-    /// The ACK frame has been read. Gives a sample about eight times per round trip.
+    /// The ACK frame has been read. Gives about eight samples per round trip.
     pub(super) fn on_ack_batch(&mut self, event: &AckBatch) -> Option<Sample> {
         let sample = self.rate.on_ack_batch(event);
-        // Before the new mark takes the place of the oldest, which the sample may have begun with.
+        // This comes first, because the new mark replaces the oldest, where the sample may begin.
         let sample = sample.map(|sample| self.completed(sample));
         self.follow();
         sample
     }
 
-    /// Packets were declared lost. Gives the sample that the newest of them makes, which has no rate.
+    /// Packets were declared lost. Gives the sample of the newest of them, without a rate.
     pub(super) fn on_congestion(&mut self, event: &Congestion) -> Sample {
         self.rate.on_congestion(event);
         if let Signal::Loss { bytes, .. } = event.signal {
             self.lost = self.lost.saturating_add(bytes.as_u64());
         }
-        // A packet that left before all marks has that of the oldest: the newest is where the ring goes on.
+        // A packet that left before all marks has the oldest mark, the one behind the newest in the ring.
         let next = self.mark.saturating_add(1);
         let oldest = if next < usize::from(MARKS) { next } else { 0 };
         let mark = self.rate.mark_of(event.now, event.newest_sent).unwrap_or(oldest);
@@ -83,7 +83,7 @@ impl Sampler {
         }
     }
 
-    /// Marks samples as application-limited from now on, and until a packet that leaves later is delivered
+    /// Marks samples as application-limited, until a packet that leaves after `now` is delivered
     /// (`MarkConnectionAppLimited()` of the draft).
     pub(super) const fn mark_app_limited(&mut self, now: Timestamp) {
         self.rate.mark_limited(now);

@@ -18,7 +18,7 @@ pub(super) enum State {
 }
 
 impl State {
-    /// Percent of bw that is sent: `BBR.pacing_gain`.
+    /// Sending rate in percent of bw: `BBR.pacing_gain`.
     pub(super) const fn pacing_gain(self) -> u64 {
         match self {
             Self::Startup => 277,
@@ -29,7 +29,7 @@ impl State {
         }
     }
 
-    /// Percent of the BDP that cwnd holds: `BBR.cwnd_gain`.
+    /// cwnd in percent of the BDP: `BBR.cwnd_gain`.
     pub(super) const fn cwnd_gain(self) -> u64 {
         match self {
             Self::Up => 225,
@@ -49,7 +49,7 @@ impl State {
     }
 }
 
-/// `BBR.ack_phase`: which part of a probe the ACK frames that arrive tell of.
+/// `BBR.ack_phase`: the part of a probe that arriving ACK frames belong to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum AckPhase {
     #[default]

@@ -1,13 +1,13 @@
-//! [`Competition`]: recognizes flows that fill the buffer, and stands up to them.
+//! [`Competition`]: recognizes buffer-filling flows and competes with them.
 
-/// Round trips without a nearly empty queue that make a competitor (§2.2).
+/// Round trips without a nearly empty queue that indicate a competitor (§2.2).
 const PATIENCE_ROUNDS: u32 = 5;
 
-/// Mode switching. Copa flows alone empty the queue at least once in five round trips; a queue that does not
-/// empty has a flow in it that fills the buffer.
+/// Mode switching. Copa flows alone empty the queue at least once in five round trips; if the queue does not empty, it
+/// contains a flow that fills the buffer.
 ///
-/// In competitive mode 1/δ, the packets that Copa keeps in the queue, grows by one per round trip and halves on
-/// a loss, as a window of NewReno does.
+/// In competitive mode 1/δ, the packets that Copa keeps in the queue, grows by one per round trip and halves on a loss,
+/// like NewReno's window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Competition {
     /// 1/δ of default mode.
@@ -16,7 +16,7 @@ pub(super) struct Competition {
     inverse_delta: Option<f64>,
     /// Round trips since the queue was last nearly empty.
     rounds: u32,
-    /// Packets were lost in the round trip that goes on.
+    /// Packets were lost in the current round trip.
     lost: bool,
 }
 
@@ -31,12 +31,12 @@ impl Competition {
         }
     }
 
-    /// The δ of the mode that it is in.
+    /// The δ of the current mode.
     pub(super) fn delta(&self) -> f64 {
         1.0 / self.inverse_delta.unwrap_or(self.default)
     }
 
-    /// An ACK frame arrived outside slow start. `may_grow` is false while the window is not what limits the
+    /// An ACK frame arrived outside slow start. `may_grow` is false while something other than the window limits the
     /// sender.
     pub(super) fn on_batch(&mut self, nearly_empty: bool, new_round: bool, may_grow: bool) {
         if nearly_empty {
@@ -60,7 +60,7 @@ impl Competition {
         };
     }
 
-    /// The first loss of a round trip: 1/δ halves, down to that of default mode.
+    /// The first loss of a round trip: 1/δ halves, but not below that of default mode.
     pub(super) fn on_loss(&mut self) {
         self.lost = true;
         let halved = |inverse: f64| (inverse / 2.0).max(self.default);

@@ -1,4 +1,4 @@
-//! [`Delays`]: the RTTs from which Copa works out how long the queue is.
+//! [`Delays`]: the RTTs from which Copa computes the queueing delay.
 
 use crate::Timestamp;
 use crate::estimator::{Largest, PromptSamples, Smallest};
@@ -10,10 +10,10 @@ const MIN_WINDOW_NS: u64 = 10_000_000_000;
 const STANDING_DIVISOR: u64 = 2;
 /// Window of `RTTmax`, in smoothed RTTs (§2.2).
 const MAX_RTTS: u64 = 4;
-/// The queue is nearly empty below a tenth of what the RTT varied by (§2.2).
+/// The queue is nearly empty below a tenth of the RTT's variation (§2.2).
 const NEARLY_EMPTY_DIVISOR: u64 = 10;
 
-/// Three extremes of the RTT, each over a window of its own. Times are nanoseconds.
+/// Three extremes of the RTT, each over its own window. Times are nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Delays {
     prompt: PromptSamples,
@@ -23,8 +23,8 @@ pub(super) struct Delays {
 }
 
 impl Delays {
-    /// Takes an ACK frame. Where the peer may have held the acknowledgement back, its RTT counts only if that makes
-    /// the queue no longer: it is at least as long as the path's.
+    /// Takes an ACK frame. If the peer may have delayed the acknowledgement, its RTT counts only if that shortens the
+    /// queue, because the RTT is at least the path's.
     pub(super) fn on_batch(&mut self, batch: &Batch, smoothed_ns: u64) {
         let Some(rtt_ns) = batch.rtt_ns else { return };
         let prompt = self.prompt.on_sample(batch.newest_sent, batch.packets, rtt_ns);
@@ -41,7 +41,7 @@ impl Delays {
         self.max.insert(now, rtt_ns, smoothed_ns.saturating_mul(MAX_RTTS));
     }
 
-    /// `RTTstanding`: smallest RTT of the last half round trip, which no jitter of ACKs raises.
+    /// `RTTstanding`: smallest RTT of the last half round trip. Jitter of ACKs does not raise it.
     pub(super) fn standing_ns(&self) -> u64 {
         self.standing.get().unwrap_or(0)
     }
@@ -51,8 +51,8 @@ impl Delays {
         self.standing_ns().saturating_sub(self.min_ns())
     }
 
-    /// `dq` ≤ 0.1·(`RTTmax` − `RTTmin`), with `RTTmax` over four round trips (§2.2). Equality counts, so that
-    /// the queue of a path whose RTT never varies is empty.
+    /// `dq` ≤ 0.1·(`RTTmax` − `RTTmin`), with `RTTmax` over four round trips (§2.2). Equality counts, so a path whose
+    /// RTT never varies has an empty queue.
     pub(super) fn queue_is_nearly_empty(&self) -> bool {
         let range = self.max.get().unwrap_or(0).saturating_sub(self.min_ns());
         self.queueing_ns() <= range / NEARLY_EMPTY_DIVISOR
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(delays.standing_ns(), 90 * MS, "the path is no longer than that");
     }
 
-    // The second packet left at most 1 ms behind the first and was acknowledged apart from it.
+    // The second packet left at most 1 ms behind the first and was acknowledged separately.
     #[test]
     fn a_peer_that_acknowledges_every_packet_shows_the_queue_too() {
         let mut delays = delays(&[(0, 100)]);
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(delays.queueing_ns(), 0);
     }
 
-    // RTTmin 100 ms and RTTmax 150 ms make 5 ms the limit.
+    // RTTmin 100 ms and RTTmax 150 ms give a limit of 5 ms.
     #[test]
     fn the_queue_is_nearly_empty_up_to_a_tenth_of_what_the_rtt_varied_by() {
         for (rtt_ms, nearly_empty) in [(105, true), (106, false)] {

@@ -1,17 +1,17 @@
 //! `copa`: Copa (Arun and Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet", NSDI
 //! 2018), which keeps about 1/δ packets of its own in the queue.
 //!
-//! On each ACK frame, with dq the queueing delay that [`Delays`] measures:
+//! On each ACK frame, with the queueing delay dq that [`Delays`] measures:
 //!
 //! ```text
 //! target rate  λt = mtu/(δ·dq),   rate  λ = w/RTTstanding
 //! λ ≤ λt:  w += v·acked·mtu/(δ·w)        λ > λt:  w −= v·acked·mtu/(δ·w)
 //! ```
 //!
-//! which is v/δ packets per round trip. [`Velocity`] makes v, [`Competition`] δ.
+//! which is v/δ packets per round trip. [`Velocity`] gives v, [`Competition`] δ.
 //!
-//! The paper leaves things open, and mvfst (`quic/congestion_control/Copa.cpp`), which has carried Facebook's
-//! live video, decides some of them differently:
+//! The paper leaves some choices open, and mvfst (`quic/congestion_control/Copa.cpp`), which has carried Facebook's
+//! live video, makes some of them differently:
 //!
 //! | | paper | mvfst | here |
 //! |---|---|---|---|
@@ -29,14 +29,13 @@
 //! | application-limited | unsaid | unsupported | no growth; λ is that of the flight |
 //! | pacing | 2·w/`RTTstanding` | 2·w/srtt | the transport's |
 //!
-//! The transport offers only a window. quinn paces at 1.25·w/srtt, where Copa wants 2·w/RTTstanding so that a
-//! pacer never limits it; the slower pacer spreads a window over most of a round trip, which leaves shorter
-//! queues at its end.
+//! The transport offers only a window. quinn paces at 1.25·w/srtt. Copa requires 2·w/RTTstanding so that a pacer never
+//! limits it; the slower pacer spreads a window over most of a round trip, which shortens the queue at its end.
 //!
-//! Ours alone: no ACK frame changes the window by more than it acknowledges, and v does not double beyond what
-//! that allows, so that the window at most doubles in a round trip. A path that drops without queueing, such as a
-//! policer, shows Copa no delay. There a [`LossGuard`] bounds the window (RFC 8085 §3.1), and wherever the path marks
-//! packets with ECN-CE: at 0.7 of what was in flight, from where it rises as CUBIC's window does.
+//! Added here: no ACK frame changes the window by more than it acknowledges, and v does not double beyond that, so the
+//! window at most doubles in a round trip. A path that drops without queueing, such as a policer, shows Copa no delay.
+//! There, and wherever the path marks packets with ECN-CE, a [`LossGuard`] bounds the window (RFC 8085 §3.1): at 0.7 of
+//! the flight, rising like CUBIC's window.
 
 mod competition;
 mod delay;
@@ -58,8 +57,7 @@ use competition::Competition;
 use delay::Delays;
 use velocity::{Direction, Velocity};
 
-/// Smallest window, packets. Two would leave the sender with one packet in flight, whose acknowledgement the peer
-/// delays.
+/// Smallest window, packets. Two would leave only one packet in flight, and the peer delays its acknowledgement.
 const MINIMUM_PACKETS: u64 = 4;
 
 /// Copa with its two modes.
@@ -74,7 +72,7 @@ struct Copa {
     competition: Option<Competition>,
     /// Part of the window below a byte.
     fraction: f64,
-    /// Packets that left up to this moment belong to a loss that was answered.
+    /// Packets that left up to this time belong to a loss that was answered.
     answered_at: Option<Timestamp>,
     /// Upper bound of the window on a path that drops without queueing.
     guard: LossGuard,
@@ -97,14 +95,14 @@ impl Copa {
         }
     }
 
-    /// The one place where the phase changes.
+    /// The only function that changes the phase.
     fn enter(&mut self, phase: Phase, reason: Reason) {
         self.core.enter(phase, reason);
         self.velocity = Velocity::at(self.core.window());
         self.competition = self.competition.map(|_| Competition::new(self.delta));
     }
 
-    /// The δ of the mode that Copa is in.
+    /// The δ of Copa's current mode.
     fn current_delta(&self) -> f64 {
         self.competition
             .map_or(self.delta, |competition| competition.delta())
@@ -119,7 +117,7 @@ impl Copa {
 
     /// Grows or shrinks the window with an ACK frame.
     fn follow_target(&mut self, batch: &Batch) {
-        // The window of a sender that does not use it says nothing of its rate.
+        // If the sender does not use its window, the window does not show its rate.
         let used = if batch.limited {
             batch.prior_in_flight().min(self.core.window())
         } else {
@@ -164,7 +162,7 @@ impl Copa {
         };
         let whole = floor_bytes(exact);
         self.core.set_window(whole);
-        // At a bound nothing is carried over.
+        // At a bound, the fraction is dropped.
         self.fraction = if self.core.window() == whole {
             exact - float(whole)
         } else {
@@ -193,7 +191,7 @@ impl CoreController for Copa {
     }
 
     fn sent(&mut self, event: &Sent) {
-        // What was learnt before a pause about the way to the target is out of date.
+        // The velocity and direction from before a pause are outdated.
         if self.core.in_flight == 0 && self.core.pause_ns(event.now).is_some() {
             self.velocity = Velocity::at(self.core.window());
         }
@@ -252,7 +250,7 @@ impl CoreController for Copa {
     fn describe(&self, snapshot: &mut Snapshot) {
         let core = &self.core;
         let standing = self.delays.standing_ns();
-        // The share dq of the RTT is spent in the queue, and so is that share of the window.
+        // A packet spends the share dq of its RTT in the queue, so this share of the window is queued.
         let queued = || float(core.window()) * float(self.delays.queueing_ns()) / float(standing);
         snapshot.backlog = (standing > 0).then(|| Bytes::new(floor_bytes(queued())));
     }

@@ -22,12 +22,12 @@ fn percent_of_link(trace: &Trace, from: u64, to: u64) -> u64 {
     trace.rate(from, to).as_bits_per_second() * 100 / LINK.rate.as_bits_per_second()
 }
 
-/// A controller that received nothing yet.
+/// A controller that has not received any event.
 fn copa() -> Copa {
     Copa::new(&Path::default(), &Arguments::defaults(PARAMETERS), Arc::default())
 }
 
-/// A round trip of `rtt_ms` with so many packets, all that the application has if it is limited. Returns its end.
+/// A round trip of `rtt_ms` with this many packets; if limited, the application has no more. Returns its end.
 fn round(copa: &mut Copa, began: Timestamp, rtt_ms: u64, (packets, limited): (u32, bool)) -> Timestamp {
     let bytes = Bytes::new(MTU) * u64::from(packets);
     copa.on_sent(&Sent::new(began, bytes));
@@ -37,7 +37,7 @@ fn round(copa: &mut Copa, began: Timestamp, rtt_ms: u64, (packets, limited): (u3
     now
 }
 
-/// Round trips of these RTTs that use the whole window.
+/// Round trips with these RTTs that use the whole window.
 fn rounds(copa: &mut Copa, mut now: Timestamp, rtts_ms: &[u64]) -> Timestamp {
     for &rtt_ms in rtts_ms {
         let packets = u32::try_from(copa.window().as_u64() / MTU).expect("a small window");
@@ -51,7 +51,7 @@ fn lose(copa: &mut Copa, now: Timestamp, sent: Timestamp, persistent: bool) {
     copa.on_congestion(&Congestion::new(now, sent, Signal::Loss { bytes, persistent }));
 }
 
-/// Beside a flow that fills the buffer: slow start has ended, and six round trips showed a queue of 100 ms.
+/// Competing with a buffer-filling flow: slow start has ended, and six round trips showed a queue of 100 ms.
 fn beside_a_filler() -> (Copa, Timestamp) {
     let mut copa = copa();
     let now = rounds(&mut copa, at(0), &[100, 100, 200, 200, 200, 200, 200, 200, 200]);
@@ -60,8 +60,8 @@ fn beside_a_filler() -> (Copa, Timestamp) {
     (copa, now)
 }
 
-// dq = 1/(δ·λ) are 1/δ packets of the link's rate. In equilibrium the queue swings between none and 2.5/δ packets
-// (§3), 1.25/δ on average; the pacer's bursts of ten packets come on top.
+// dq = 1/(δ·λ) is 1/δ packets at the link's rate. In equilibrium the queue swings between none and 2.5/δ packets (§3),
+// 1.25/δ on average; the pacer's bursts of ten packets are added to that.
 #[rstest]
 #[case(0.5)]
 #[case(0.25)]
@@ -73,7 +73,7 @@ fn settles_at_the_links_rate_with_the_queue_that_delta_asks_for(#[case] delta: f
     assert!((1.0..=2.5).contains(&(packets * delta)), "{packets} packets");
 }
 
-// With five round trips of patience, an overshoot that takes longer to drain is taken for a competitor.
+// With five round trips of patience, an overshoot that takes longer to drain is mistaken for a competitor.
 #[rstest]
 #[case(20, 50, 125)]
 #[case(40, 20, 100)]
@@ -170,7 +170,7 @@ fn a_ce_mark_counts_as_a_loss() {
     assert!(copa.current_delta() > before);
 }
 
-// Ten packets of queue are 4 ms of the link: less than Copa keeps queued, at windows of 200 packets.
+// Ten packets of queue are 4 ms of the link: less than Copa keeps queued with windows of 200 packets.
 #[test]
 fn a_queue_that_is_too_short_to_see_costs_few_packets() {
     let link = Link {
@@ -230,7 +230,7 @@ fn persistent_congestion_leaves_the_smallest_window_slow_start_and_default_mode(
     assert_eq!(copa.window().as_u64(), MINIMUM_PACKETS * MTU);
     assert_eq!(copa.core.phase, Phase::AfterPersistentCongestion);
     assert_eq!(copa.current_delta().to_string(), "0.5");
-    // The path is longer now, which is no queue.
+    // The path is longer now; this is not a queue.
     rounds(&mut copa, now, &[200, 200]);
     assert_eq!(copa.core.phase, Phase::AfterPersistentCongestion);
     assert_eq!(copa.window().as_u64(), 4 * MINIMUM_PACKETS * MTU);
@@ -245,7 +245,7 @@ fn a_sender_that_does_not_use_its_window_neither_grows_nor_pays_for_a_rate_that_
         now = round(&mut copa, now, rtt_ms, (2, true));
     }
     assert_eq!(copa.window(), before);
-    // Two packets per round trip exceed the target only with more than 1/δ packets per packet of theirs queued.
+    // Two packets per round trip exceed the target only if more than 1/δ packets are queued per packet of theirs.
     rounds(&mut copa, now, &[140]);
     assert!(copa.window() < before);
 }

@@ -1,15 +1,14 @@
-//! [`Velocity`]: how fast Copa moves its window towards the target.
+//! [`Velocity`]: the speed of Copa's window towards the target.
 
-/// Round trips in the same direction as the one before, from which on the velocity doubles.
+/// Consecutive round trips in the same direction after which the velocity doubles.
 ///
-/// The paper says "only after the direction has remained the same for three RTTs" (§2.1, step 4), since it remains
-/// so for 2.5 in equilibrium. mvfst takes three that repeat the one before, and four (`useRttStanding_`) where dq
-/// comes from `RTTstanding`, which shows a queue up to half a round trip later. So it does here: with three the
-/// overshoot of the velocity lasts longer than mode switching waits on paths of 200 packets, and the window never
-/// settles.
+/// The paper says "only after the direction has remained the same for three RTTs" (§2.1, step 4), since it remains the
+/// same for 2.5 in equilibrium. mvfst requires three repeats, and four (`useRttStanding_`) if dq comes from
+/// `RTTstanding`, which shows a queue up to half a round trip later. Four apply here, too: with three, on paths of 200
+/// packets, the velocity's overshoot outlasts the patience of mode switching, and the window never settles.
 const SAME_BEFORE_DOUBLING: u32 = 4;
 
-/// Direction in which the window moves.
+/// Direction of the window's movement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     Up,
@@ -22,14 +21,14 @@ pub(super) enum Direction {
 pub(super) struct Velocity {
     factor: u32,
     direction: Option<Direction>,
-    /// Round trips that went the same way as the one before them.
+    /// Consecutive round trips in the same direction as the previous one.
     same: u32,
     /// Window at the beginning of the round trip, bytes.
     window_before: u64,
 }
 
 impl Velocity {
-    /// Velocity of a window that has had no direction yet.
+    /// Initial velocity of a window, without direction.
     pub(super) const fn at(window: u64) -> Self {
         Self {
             factor: 1,
@@ -44,7 +43,7 @@ impl Velocity {
         self.factor
     }
 
-    /// A round trip is over, and the window is now `window` bytes. The factor may double up to `most`.
+    /// A round trip has ended, and the window is now `window` bytes. The factor may double up to `most`.
     pub(super) fn end_round(&mut self, window: u64, most: u32) {
         let direction = if window > self.window_before {
             Direction::Up
@@ -64,8 +63,8 @@ impl Velocity {
         self.window_before = window;
     }
 
-    /// The target now lies in `direction`. A velocity above one that was gained in the other direction is lost at
-    /// once, not at the end of the round trip.
+    /// The target now lies in `direction`. If a velocity above one was gained in the other direction, it is lost
+    /// immediately, not at the end of the round trip.
     pub(super) fn head_for(&mut self, direction: Direction, window: u64) {
         if self.factor > 1 && self.direction != Some(direction) {
             *self = Self {

@@ -1,18 +1,19 @@
 //! `video`: one controller for every path.
 //!
-//! It has three modes, and a ceiling over all of them.
+//! It has three modes, and a ceiling in all of them.
 //!
-//! - *Start*: the window doubles every round trip until the RTT rises, packets are lost, or three rounds bring no more.
-//! - *Alone*: once per round trip the window loses the bytes that stood in the queue beyond a short target, or grows if
-//!   fewer stood there. So random losses cost nothing; losses that a smaller window ends do.
-//! - *Crowded*: giving way was in vain, or a queue overflows that this sender keeps short, so others fill it. The
-//!   window is CUBIC's, but only losses of packets that found a long queue count. From time to time it gives way again.
-//! - *Ceiling*: the video's rate times a factor, which falls while the player's supply grows: no path is probed for
-//!   more than its player can use, and a player with plenty leaves the path to others.
+//! - *Start*: the window doubles every round trip until the RTT rises, packets are lost, or three rounds deliver no
+//!   more.
+//! - *Alone*: once per round trip the window shrinks by the bytes that stood in the queue beyond a short target, or
+//!   grows if fewer stood there. So random losses cost nothing; losses that a smaller window prevents do.
+//! - *Crowded*: back-offs were unsuccessful, or a queue that this sender keeps short overflows, so others fill it. The
+//!   window is CUBIC's, but only losses of packets that found a long queue count. From time to time it backs off again.
+//! - *Ceiling*: the video's rate times a factor that falls while the player's supply grows. So a path is never probed
+//!   for more than its player can use, and a player with a large supply leaves the path to others.
 //!
-//! What the player says or the library knows can only lower the window, so false values gain nothing.
+//! Reports of the player and facts from the library can only lower the window, so false values gain nothing.
 //!
-//! docs/controllers/video.md has the equations, docs/controllers/video-design.md what was tried.
+//! docs/controllers/video.md has the equations, docs/controllers/video-design.md the tested alternatives.
 
 mod model;
 mod policy;
@@ -35,10 +36,10 @@ use policy::{Mode, Policy};
 
 /// CUBIC's smallest window (RFC 9002 §7.2).
 const LEAST_IN_A_CROWD: u64 = 2;
-/// Packets per ACK frame that the peer is asked for. ACK frames for every second packet would queue at an uplink of
-/// less than 3 % of the rate, and look like a queue of data.
+/// Packets per ACK frame requested from the peer. ACK frames for every second packet would queue at an uplink of less
+/// than 3 % of the rate, and look like a queue of data.
 const PACKETS_PER_ACK: u32 = 6;
-/// Part of the window that is used in the first round after a pause: quinn's pacer sends 1.25 windows per RTT, and no
+/// Part of the window used in the first round after a pause: quinn's pacer sends 1.25 windows per RTT, and no
 /// acknowledgements slow it down.
 const AFTER_PAUSE: f64 = 0.8;
 
@@ -51,7 +52,7 @@ struct Video {
     demand: Demand,
     /// Window that the transport gets.
     published: u64,
-    /// Departure of the first packet after a pause, until a later one is acknowledged.
+    /// Departure of the first packet after a pause; reset when a later one is acknowledged.
     paused_until: Option<Timestamp>,
 }
 
@@ -73,7 +74,7 @@ impl Video {
         }
     }
 
-    /// Works out what the transport may have in flight.
+    /// Computes the published window.
     fn publish(&mut self, now: Timestamp) {
         let window = self.core.window();
         let rtt = self
@@ -149,7 +150,7 @@ impl CoreController for Video {
             self.policy.collapse(&mut self.core, &mut self.path);
             self.paused_until = None;
         } else if !self.core.in_recovery(event.newest_sent) {
-            // The last reduction has answered the losses of packets that left before it.
+            // The last reduction has already answered losses of packets that left before it.
             self.path.on_lost(lost);
             self.policy.on_congestion(&mut self.core, &mut self.path, event);
         }

@@ -8,7 +8,7 @@ use crate::tests::trace::{
 use crate::tests::{MS_IN_NS, MTU, at, spec};
 use crate::{CongestionController as _, Phase};
 
-/// A sender that has no ceiling in any state of its player.
+/// A sender without a ceiling in any state of its player.
 const GREEDY: &str = "video(rate=off)";
 
 /// Mean over the round trips that ended between `from` and `to` (seconds).
@@ -21,7 +21,7 @@ fn percent_of_link(trace: &Trace, from: u64, to: u64) -> u64 {
     trace.rate(from, to).as_bits_per_second() * 100 / LINK.rate.as_bits_per_second()
 }
 
-/// A controller of a player whose rate is unknown.
+/// A controller whose player's rate is unknown.
 fn video() -> Video {
     Video::new(&Path::default(), &Arguments::defaults(PARAMETERS), Arc::default())
 }
@@ -49,7 +49,7 @@ fn lose(video: &mut Video, now: Timestamp, bytes: u64, persistent: bool) {
     video.on_congestion(&Congestion::new(now, now, Signal::Loss { bytes, persistent }));
 }
 
-/// A controller that has left slow start for a queue of 20 ms, and waits for nothing.
+/// A controller that has left slow start because of a queue of 20 ms, and waits for nothing.
 fn alone() -> (Video, Timestamp) {
     let mut video = video();
     let now = rounds(&mut video, at(0), &[100, 100, 100, 150, 100, 100, 100]);
@@ -65,7 +65,7 @@ fn alone_it_fills_the_link_with_a_short_queue_and_a_random_loss_costs_nothing() 
         "{}",
         percent_of_link(&trace, 5, 30)
     );
-    // 4 ms of 20 Mbit/s are 10 kB, and the pacer sends ten packets at once, as a rule before the first have left.
+    // 4 ms of 20 Mbit/s are 10 kB, and the pacer sends ten packets at once, usually before the first have left.
     let queue = mean(&trace, 5, 30, |round| round.queued.as_u64());
     assert!(queue <= 30_000, "{queue}");
     let lost_by = |second| trace.within(second - 1, second).last().unwrap().lost;
@@ -124,7 +124,7 @@ fn a_peer_that_holds_its_acknowledgements_back_is_no_queue() {
     );
     let queue = mean(&trace, 5, 30, |round| round.queued.as_u64());
     assert!(queue <= 40_000, "{queue}");
-    // Of segments that need 5.24 Mbit/s.
+    // The segments need 5.24 Mbit/s.
     let trace = trace_to_browser(&spec("video"), Application::Segments);
     let rate = trace.rate(5, 30);
     assert!(rate >= Bitrate::from_kbps(5_000), "{rate}");
@@ -161,7 +161,7 @@ fn a_queue_that_stays_although_the_window_gave_way_twice_is_met_with_cubics_wind
     let (mut video, now) = alone();
     let now = rounds(&mut video, now, &[100; 6]);
     let before = video.core.window();
-    // It becomes shorter, but by far less than a queue of this sender alone would.
+    // It becomes shorter, but by far less than if the queue were this sender's alone.
     rounds(&mut video, now, &[200, 200, 200, 185, 185, 185, 170, 170, 170]);
     assert_eq!(video.policy.mode, Mode::Crowded);
     assert!(video.core.window() >= before);

@@ -1,4 +1,4 @@
-//! [`trace`]: one controller on one fixed path, its window once per round trip.
+//! [`trace`]: one controller on one fixed path; records the window once per round trip.
 
 mod network;
 mod sender;
@@ -28,8 +28,7 @@ const LENGTH_NS: u64 = 30_000_000_000;
 /// Interval of [`Demand::Segments`], and playing time of each segment.
 const SEGMENT_NS: u64 = 4_000_000_000;
 
-/// Time at which a packet is lost although there is room for it, ns: an arbitrary moment, but one at which data
-/// is on its way.
+/// Time when a packet is lost although the queue has room for it, ns: arbitrary, but with data in flight.
 const fn random_loss_ns(demand: Demand) -> u64 {
     match demand {
         Demand::Endless => 18_713_000_000,
@@ -46,7 +45,7 @@ pub(crate) struct Round {
     pub(crate) phase: Phase,
     /// Congestion window at its end.
     pub(crate) window: Bytes,
-    /// The smallest and largest that it was in the round trip, as of each ACK frame.
+    /// The smallest and largest window of the round trip, as of each ACK frame.
     pub(crate) range: (Bytes, Bytes),
     /// Bytes that wait at the link.
     pub(crate) queued: Bytes,
@@ -63,15 +62,15 @@ pub(crate) struct Trace {
     pub(crate) rounds: Vec<Round>,
     /// Largest number of bytes that were in flight.
     pub(crate) largest_flight: u64,
-    /// Most gaps at a time in what the receiver has.
+    /// Largest simultaneous number of gaps at the receiver.
     pub(crate) most_gaps: usize,
 }
 
 /// Runs `spec` over [`LINK`] for thirty seconds with packets of 1200 B.
 ///
-/// The sender paces as quinn does and the receiver acknowledges every second packet. Rate and playout buffer
-/// of the video are known, what the player holds is not. One packet is lost at random, 18.713 s (segments:
-/// 20.713 s) after the start; all other losses are the queue's.
+/// The sender paces like quinn and the receiver acknowledges every second packet. Rate and playout buffer of the video
+/// are known, the player's buffered time is not. One packet is lost at random, 18.713 s (segments: 20.713 s) after the
+/// start; the queue causes all other losses.
 pub(crate) fn trace(spec: &ControllerSpec, demand: Demand) -> Trace {
     trace_over(LINK, spec, demand)
 }
@@ -102,8 +101,7 @@ pub(crate) fn trace_losing(
     )
 }
 
-/// [`trace_over`], without random loss, beside traffic that keeps the queue at half of what it holds from `from` to
-/// `to` (seconds).
+/// [`trace_over`], without random loss, against traffic that keeps the queue half full from `from` to `to` (seconds).
 ///
 /// # Panics
 /// If the controller breaks a promise.
@@ -121,8 +119,8 @@ pub(crate) fn trace_beside_filler(link: Link, spec: &ControllerSpec, (from, to):
     )
 }
 
-/// An endless transfer of so many seconds over `link`, without random loss, under further conditions, to a receiver
-/// that acknowledges as the controller asks it to.
+/// An endless transfer of the given seconds over `link`, without random loss, under further conditions, to a receiver
+/// that acknowledges as the controller requests.
 ///
 /// # Panics
 /// If the controller breaks a promise.
@@ -152,7 +150,7 @@ struct Filler {
 }
 
 impl Filler {
-    /// Time at which it fills the queue again, if that is after `now`.
+    /// Time when it fills the queue again, if that is after `now`.
     fn next(&self, now: u64) -> Option<u64> {
         let next = (now + 1_000_000).max(self.from);
         (next < self.to).then_some(next)

@@ -1,4 +1,4 @@
-//! [`Network`]: one narrow link with a drop-tail queue, and a receiver with its [`Habit`] of acknowledging.
+//! [`Network`]: one narrow link with a drop-tail queue, and a receiver with its acknowledgement [`Habit`].
 
 use std::collections::VecDeque;
 
@@ -8,10 +8,10 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 /// `max_ack_delay` (RFC 9000 §18.2), ns.
 pub(super) const ACK_DELAY_NS: u64 = 25_000_000;
 
-/// Rule by which a receiver acknowledges packets that arrive in order.
+/// Receiver's rule for acknowledging packets that arrive in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Habit {
-    /// With the one that completes so many packets,
+    /// At the packet that completes this many,
     pub(super) packets: usize,
     /// or when the first of them has waited this long, ns.
     pub(super) longest_ns: u64,
@@ -23,7 +23,7 @@ impl Habit {
         packets: 2,
         longest_ns: ACK_DELAY_NS,
     };
-    /// A peer with the ACK frequency extension that was asked for one per so many packets.
+    /// A peer with the ACK frequency extension that was requested to send one frame per this many packets.
     pub(super) const fn asked(packets: u32) -> Self {
         Self {
             packets: packets as usize,
@@ -43,9 +43,9 @@ impl Habit {
 pub(crate) struct Link {
     /// Rate of the narrow link. It carries the packets' own bytes; headers below QUIC are left out.
     pub(crate) rate: Bitrate,
-    /// Round-trip time without queue and without the time that the link takes for a packet.
+    /// Round-trip time without queueing and without the link's transmission time.
     pub(crate) rtt: core::time::Duration,
-    /// Bytes that the queue at the link holds; what exceeds them is dropped.
+    /// Capacity of the link's queue in bytes; packets beyond it are dropped.
     pub(crate) queue: Bytes,
 }
 
@@ -56,22 +56,22 @@ impl Link {
     }
 }
 
-/// Conditions of a path beyond its narrow link; by default there are none. Times are nanoseconds.
+/// Conditions of a path besides its narrow link; by default there are none. Times are nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Conditions {
-    /// From the first moment on the path is longer by the second time.
+    /// From the first time on the path is longer by the second.
     pub(crate) longer: Option<(u64, u64)>,
-    /// Each packet takes longer by up to this time; none overtakes another.
+    /// Each packet takes up to this much longer; none overtakes another.
     pub(crate) jitter: u64,
     /// ACK frames arrive at multiples of this time.
     pub(crate) ack_slot: Option<u64>,
-    /// Bytes per second that the way back carries.
+    /// Capacity of the return path, bytes per second.
     pub(crate) uplink: Option<u64>,
     /// Bytes per second and bucket of a policer in front of the link.
     pub(crate) policer: Option<(u64, u64)>,
-    /// Every so many packets one is lost.
+    /// One packet in this many is lost.
     pub(crate) lose_one_in: Option<u64>,
-    /// Time that the sender's processor needs for a packet; the application always has more to send.
+    /// Processing time of the sender per packet; the application always has more to send.
     pub(crate) processor: Option<u64>,
     /// Nothing is known of the video.
     pub(crate) uninformed: bool,
@@ -87,30 +87,30 @@ pub(super) struct Network {
     bytes_per_second: u64,
     one_way_ns: u64,
     queue: u64,
-    /// Time at which the link will have sent what it holds.
+    /// Time when the link's queue will be empty.
     busy_until: u64,
     /// The next packet after this moment is lost behind the link.
     lose_after: Option<u64>,
     habit: Habit,
-    /// Packets that wait to be acknowledged, and when the first of them arrived.
+    /// Packets that wait to be acknowledged, and the arrival of the first of them.
     waiting: Vec<u64>,
     waiting_since: u64,
-    /// The packet that comes next if none is lost.
+    /// The next packet if none is lost.
     expected: u64,
-    /// On their way back, oldest first.
+    /// ACK frames on their way back, oldest first.
     acks: VecDeque<Ack>,
     pub(super) conditions: Conditions,
     /// End of the run.
     pub(super) end: u64,
-    /// Bytes that the policer lets pass, and since when.
+    /// The policer's tokens in bytes, and the time of their last update.
     tokens: (u64, u64),
     /// Arrival of the last packet.
     arrived: u64,
-    /// Time at which the uplink will have sent what it holds.
+    /// Time when the uplink's queue will be empty.
     uplink_until: u64,
     /// State of the generator of jitter.
     random: u64,
-    /// The last packet was dropped; times at which gaps in what the receiver has began.
+    /// True if the last packet was dropped; and the times when the receiver's gaps began.
     dropped: bool,
     gaps: VecDeque<u64>,
     /// Most gaps that began within one and a half round trips.
@@ -124,12 +124,12 @@ pub(super) struct Ack {
     at: u64,
     /// The packets that it newly acknowledges, in ascending order.
     pub(super) numbers: Vec<u64>,
-    /// Time for which the receiver held it back, ns.
+    /// Time for which the receiver delayed it, ns.
     pub(super) delay_ns: u64,
 }
 
 impl Network {
-    /// `lose_after`: the first packet sent after this moment (ns) is lost though there is room for it.
+    /// `lose_after`: the first packet sent after this time (ns) is lost although the queue has room for it.
     pub(super) fn new(link: Link, habit: Habit, lose_after: Option<u64>) -> Self {
         Self {
             bytes_per_second: link.rate.as_bytes_per_second(),
@@ -154,7 +154,7 @@ impl Network {
         }
     }
 
-    /// Bytes that wait at the link, with what is left of the packet that it is sending.
+    /// Bytes that wait at the link, including the rest of the packet in transmission.
     pub(super) fn queued(&self, now: u64) -> u64 {
         self.busy_until.saturating_sub(now) * self.bytes_per_second / NANOS_PER_SECOND
     }
@@ -193,7 +193,7 @@ impl Network {
         self.most_gaps = self.most_gaps.max(self.gaps.len());
     }
 
-    /// Returns true if a policer, if there is one, lets a packet pass.
+    /// Returns true if the packet passes the policer, or if there is none.
     fn passes_policer(&mut self, now: u64, bytes: u64) -> bool {
         let Some((rate, bucket)) = self.conditions.policer else {
             return true;
@@ -206,7 +206,7 @@ impl Network {
         passes
     }
 
-    /// Time by which a packet that leaves now takes longer.
+    /// Additional delay of a packet that leaves now.
     fn further(&mut self, now: u64) -> u64 {
         let conditions = self.conditions;
         let longer = conditions.longer.filter(|&(from, _)| now >= from);
@@ -221,7 +221,7 @@ impl Network {
         if self.held_until().is_some_and(|until| until < now) {
             self.acknowledge_held();
         }
-        // RFC 9000 §13.2.1: out of order is acknowledged at once.
+        // RFC 9000 §13.2.1: packets out of order are acknowledged immediately.
         let in_order = number == self.expected;
         self.expected = number + 1;
         if self.waiting.is_empty() {
@@ -234,7 +234,7 @@ impl Network {
         }
     }
 
-    /// Time at which those that wait are acknowledged at the latest.
+    /// Latest time when the waiting packets are acknowledged.
     fn held_until(&self) -> Option<u64> {
         (!self.waiting.is_empty()).then_some(self.waiting_since + self.habit.longest_ns)
     }
@@ -252,7 +252,7 @@ impl Network {
         if let Some(rate) = self.conditions.uplink {
             let backlog = self.uplink_until.saturating_sub(now);
             if backlog * rate / NANOS_PER_SECOND > UPLINK_QUEUE {
-                // Dropped: the next frame acknowledges its packets as well.
+                // Dropped: the next frame also acknowledges its packets.
                 numbers.append(&mut self.waiting);
                 self.waiting = numbers;
                 return;
@@ -271,7 +271,7 @@ impl Network {
         });
     }
 
-    /// Time at which the next ACK frame reaches the sender.
+    /// Time when the next ACK frame reaches the sender.
     pub(super) fn next_ack(&self) -> Option<u64> {
         let held = self.held_until().map(|until| until + self.one_way_ns);
         self.acks.front().map(|ack| ack.at).or(held)

@@ -1,4 +1,4 @@
-//! [`Sender`]: what quinn does around a controller: pacing, loss detection, smoothed RTT.
+//! [`Sender`]: quinn's work around a controller: pacing, loss detection, smoothed RTT.
 
 use core::time::Duration;
 
@@ -6,7 +6,7 @@ use super::network::{ACK_DELAY_NS, Ack, Network};
 use crate::testing::Connection;
 use crate::{ControllerSpec, Path, Timestamp};
 
-/// Packets that leave in one burst, as quinn's segmentation offload has it.
+/// Packets in one burst, as with quinn's segmentation offload.
 const BURST: u64 = 10;
 /// quinn's pacer: the bucket holds two milliseconds' worth, but between 10 and 256 packets.
 const BUCKET_NS: u64 = 2_000_000;
@@ -50,7 +50,7 @@ impl Rtt {
         }
     }
 
-    /// Age at which a packet that later ones overtook counts as lost, ns (RFC 9002 §6.1.2).
+    /// Age at which a packet counts as lost after later ones arrived, ns (RFC 9002 §6.1.2).
     fn patience(self) -> u64 {
         (self.smoothed.max(self.latest) * 9 / 8).max(GRANULARITY_NS)
     }
@@ -61,7 +61,7 @@ impl Rtt {
 pub(super) struct Sender {
     pub(super) connection: Connection,
     pub(super) network: Network,
-    /// Packets that the application has to send; `None` without end.
+    /// Packets that the application has to send; `None` for an endless transfer.
     pub(super) wanted: Option<u64>,
     /// Packets declared lost so far.
     pub(super) lost: u64,
@@ -74,12 +74,12 @@ pub(super) struct Sender {
     last_event: u64,
     /// Probe timeouts since the last acknowledgement.
     probes: u32,
-    /// Bytes that may leave now, and since when.
+    /// Bytes that may leave now, and the time of their last update.
     tokens: u64,
     filled: u64,
-    /// Time at which the pacer lets the next burst go, ns.
+    /// Time of the pacer's next burst, ns.
     paced_until: Option<u64>,
-    /// Time at which the processor is done with the last burst, ns.
+    /// Time when the processor has finished the last burst, ns.
     processed: u64,
     /// Largest number of bytes that were in flight.
     pub(super) largest_flight: u64,
@@ -122,8 +122,8 @@ impl Sender {
         timers.into_iter().flatten().min()
     }
 
-    /// It is `time` (ns) now: does all that is due. Returns the send time of the newest packet that was
-    /// acknowledged.
+    /// Advances to `time` (ns) and does everything that is due. Returns the send time of the newest acknowledged
+    /// packet.
     pub(super) fn advance(&mut self, time: u64) -> Option<Timestamp> {
         self.connection
             .pass(Duration::from_nanos(time.saturating_sub(self.now())));
@@ -147,14 +147,13 @@ impl Sender {
         let latest = self.connection.now().nanos_since(sent?);
         let rtt = Rtt::update(self.rtt, latest, ack.delay_ns);
         self.rtt = Some(rtt);
-        // After the controller has received the frame, so that it sees a value one ACK frame old, as quinn
-        // has it.
+        // After the controller has received the frame: as with quinn, its value is one ACK frame old.
         self.connection
             .set_smoothed_rtt(Some(Duration::from_nanos(rtt.smoothed)));
         sent
     }
 
-    /// Time at which the oldest packet counts as lost because later ones arrived, ns.
+    /// Time when the oldest packet counts as lost because later ones arrived, ns.
     fn loss_at(&self) -> Option<u64> {
         let (number, sent) = self.connection.flight().next()?;
         let overtaken = number < self.largest_acked?;
@@ -178,7 +177,7 @@ impl Sender {
         }
     }
 
-    /// Time at which a probe is due because no acknowledgement came, ns (RFC 9002 §6.2.1).
+    /// Time when a probe is due because there was no acknowledgement, ns (RFC 9002 §6.2.1).
     fn probe_at(&self) -> Option<u64> {
         self.connection.flight().next()?;
         let (smoothed, variance) = self.rtt.map_or((INITIAL_RTT_NS, INITIAL_RTT_NS / 2), |rtt| {
@@ -236,8 +235,8 @@ impl Sender {
         self.connection.set_app_limited(false);
     }
 
-    /// quinn's token bucket: 1.25 windows per smoothed RTT. `None` if a packet may go now, else when the
-    /// bucket is full again.
+    /// quinn's token bucket: 1.25 windows per smoothed RTT. `None` if a packet may leave now, else the time when
+    /// the bucket is full again.
     fn wait_for_tokens(&mut self, mtu: u64) -> Option<u64> {
         let window = self.connection.window();
         let rtt = self.rtt.map_or(INITIAL_RTT_NS, |rtt| rtt.smoothed);
@@ -250,7 +249,7 @@ impl Sender {
         let now = self.now();
         let elapsed = now - self.filled;
         self.filled = now;
-        // No more than a bucketful is earned, however long the sender was silent.
+        // At most a bucketful is earned, however long the sender was silent.
         let earned = u128::from(window) * 5 * u128::from(elapsed) / (4 * u128::from(rtt));
         let earned = u64::try_from(earned).unwrap_or(capacity);
         self.tokens = self.tokens.saturating_add(earned).min(capacity);

@@ -1,4 +1,4 @@
-//! [`CellularConfig`]: a made-up cellular link whose rate wanders, at times fails, and may fade.
+//! [`CellularConfig`]: a synthetic cellular link. Its rate wanders, has outages, and may fade.
 
 use core::fmt;
 use core::time::Duration;
@@ -11,12 +11,12 @@ use super::super::parts_of;
 use super::RateSchedule;
 use crate::{ConfigError, Seed};
 
-/// Length of the drawn part; then it repeats.
+/// Length of the drawn part, which then repeats.
 const PERIOD: Duration = Duration::from_secs(240);
-/// Time for which a rate holds: a few scheduling intervals of a base station.
+/// Time between changes of the rate: a few scheduling intervals of a base station.
 const STEP: Duration = Duration::from_millis(20);
-/// Correlation time and standard deviation of the slow part of the rate's logarithm: a user who moves, and others who
-/// come and go.
+/// Correlation time and standard deviation of the slow part of the rate's logarithm: the user moves, and others come
+/// and go.
 const SLOW: (f64, f64) = (8.0, 0.45);
 /// The same of its fast part: fading, and the base station's scheduler.
 const FAST: (f64, f64) = (0.3, 0.35);
@@ -24,21 +24,21 @@ const FAST: (f64, f64) = (0.3, 0.35);
 const BOUNDS: (f64, f64) = (0.03, 4.0);
 /// Mean time between outages: handovers and shadows.
 const GAP: Duration = Duration::from_secs(40);
-/// Mean length of an outage. Sprout's model of such links leaves an outage at a rate of 1/s as well.
+/// Mean length of an outage. Sprout's model of such links also leaves an outage at a rate of 1/s.
 const OUTAGE: Duration = Duration::from_secs(1);
 /// Duration of the longest outage.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// Fades of a kind of link: long times of a low rate.
+/// Fades of a kind of link: long times with a low rate.
 ///
-/// The constants are ours, such that players with a title of 0.6 times the mean rate stall as they were measured to on
-/// recorded links. Over three LTE links one that held 18 s stalled for 0, 0 and 3.7 s, one that held 42 s never. Over a
-/// UMTS link it was 27 s and 2.5 s, and with a title of 0.3 times the mean and 18 s it was 16.5 s. The three figures of
-/// UMTS are those of a fade of 54 s at a tenth of the mean.
+/// We chose the constants so that players with a title of 0.6 times the mean rate stall as measured on recorded links.
+/// Over three LTE links, a player that held 18 s stalled for 0, 0 and 3.7 s, and one that held 42 s never stalled. Over
+/// a UMTS link they stalled for 27 s and 2.5 s; with a title of 0.3 times the mean and 18 s held, it was 16.5 s. All
+/// three UMTS figures come from a fade of 54 s at a tenth of the mean.
 #[derive(Debug)]
 struct FadeModel {
-    /// Shortest time between two fades, and the mean of the exponentially distributed time that is added to it. A
-    /// player can fill its buffer meanwhile.
+    /// Shortest time between two fades, and the mean of the exponentially distributed time added to it. A player can
+    /// fill its buffer in this time.
     gap: (Duration, Duration),
     /// Shortest and longest fade (log-uniform).
     length: (Duration, Duration),
@@ -67,7 +67,7 @@ const KINDS: [(&str, Option<FadeModel>); 3] = [
     ),
 ];
 
-/// A fade from one time to another, and the factor of the rate in it.
+/// A fade from one time to another, and its factor of the rate.
 #[derive(Clone, Copy, Debug)]
 struct Fade {
     from: Duration,
@@ -100,17 +100,17 @@ impl FadeModel {
     }
 }
 
-/// A cellular link: a rate that holds for 20 ms at a time, and repeats after 240 s.
+/// A cellular link: a rate that changes every 20 ms, and repeats after 240 s.
 ///
 /// The logarithm of the rate is the sum of two Ornstein-Uhlenbeck processes, a slow one (correlation time 8 s, standard
-/// deviation 0.45) and a fast one (0.3 s, 0.35), so that rates are log-normal with a coefficient of variation of 0.6;
-/// they are kept between 0.03 and 4 times the median. Outages begin every 40 s on average and last 1 s on average, 5 s
-/// at most; both are exponential. The whole is scaled to the mean rate, outages included. All parameters are ours: the
-/// form follows the model by which Sprout (Winstein et al., NSDI 2013) describes such links, a rate that wanders with
-/// outages from which it escapes at a constant rate, and measured links differ by more than these do.
+/// deviation 0.45) and a fast one (0.3 s, 0.35). So rates are log-normal with a coefficient of variation of 0.6; they
+/// are kept between 0.03 and 4 times the median. Outages begin every 40 s on average and last 1 s on average, 5 s at
+/// most; both are exponential. The whole is scaled to the mean rate, including outages. All parameters are ours. The
+/// form follows Sprout's model of such links (Winstein et al., NSDI 2013): a wandering rate with outages that end at a
+/// constant rate. Measured links differ more than these.
 ///
-/// A link of the kind `lte` or `umts` also has fades like those of recorded links: 4 to 30 s at 0.02 to 0.3 of the rate
-/// around them every 90 s, and 30 to 65 s at 0.05 to 0.15 every 135 s.
+/// A link of the kind `lte` or `umts` also fades like recorded links: for 4 to 30 s at 0.02 to 0.3 of the surrounding
+/// rate every 90 s, or for 30 to 65 s at 0.05 to 0.15 every 135 s.
 ///
 /// Text form: `cellular(20Mbit/s,7)`, `lte(20Mbit/s,7)` or `umts(2Mbit/s,7)`, the mean rate and a seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,10 +122,10 @@ pub struct CellularConfig {
 }
 
 impl CellularConfig {
-    /// Draws a link of this mean rate; the same for the same seed.
+    /// Draws a link of this mean rate; the same seed gives the same link.
     ///
     /// # Errors
-    /// If the rate is zero, or beyond what the model counts exactly.
+    /// If the rate is zero, or exceeds the exact range of the model.
     pub fn new(mean: Bitrate, seed: u64) -> Result<Self, ConfigError> {
         let [(kind, fades), ..] = &KINDS;
         Self::of_kind(kind, fades.as_ref(), mean, seed)
@@ -141,7 +141,7 @@ impl CellularConfig {
         let draws = &mut Seed::new(seed).child("cellular").generator();
         let steps = steps(mean, &fades.unwrap_or_default(), draws);
         let schedule = RateSchedule::new(&steps, Some(PERIOD)).ok();
-        // An outage at every step cannot be, but rates below one bit per second round to zero.
+        // An outage at every step is impossible, but rates below one bit per second round to zero.
         let schedule = schedule.ok_or_else(|| ConfigError::Rate(mean.to_string()))?;
         Ok(Self {
             kind,
@@ -204,7 +204,7 @@ fn normal(draws: &mut Pcg32) -> f64 {
     radius * libm::cos(core::f64::consts::TAU * unit(draws))
 }
 
-/// The steps of a period, whose mean is `mean`.
+/// The steps of a period, with the mean rate `mean`.
 fn steps(mean: Bitrate, fades: &[Fade], draws: &mut Pcg32) -> Vec<(Duration, Bitrate)> {
     let (mut slow, mut fast) = (Wandering::new(SLOW, draws), Wandering::new(FAST, draws));
     let mut outage = exponential(draws, GAP);
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn fades_have_the_lengths_and_depths_of_their_kind() {
-        // Of each kind: bounds of lengths in seconds, of depths, and of the mean number in a period.
+        // For each kind: bounds of lengths in seconds, of depths, and of the mean number in a period.
         let expected = [
             ("lte", (4.0, 30.0), (0.02, 0.3), 2.0..3.0),
             ("umts", (30.0, 65.0), (0.05, 0.15), 1.2..2.0),
@@ -319,8 +319,8 @@ mod tests {
         }
     }
 
-    /// Time for which a player stalls in a period, in seconds. The title has `part` of the mean rate, and the player
-    /// holds at most `holds` seconds of it.
+    /// Stalled time of a player in a period, in seconds. The title has `part` of the mean rate, and the player holds at
+    /// most `holds` seconds of it.
     fn stalled(link: &CellularConfig, part: f64, holds: f64) -> f64 {
         let step = STEP.as_secs_f64();
         let (mut held, mut stalled, mut plays) = (0.0_f64, 0.0, false);

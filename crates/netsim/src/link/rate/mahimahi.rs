@@ -10,10 +10,9 @@ use crate::{ConfigError, Time};
 const OPPORTUNITY: u64 = 1_500;
 const NANOS_PER_MILLI: u64 = 1_000_000;
 
-/// A trace in the format of Mahimahi (Netravali et al., USENIX ATC 2015, §4.2): a line for each opportunity
-/// to deliver 1500 bytes, with the millisecond in which it comes. After its last line the trace starts again.
-/// A packet may use the rest of an opportunity or several of them; what is left of one when the queue is
-/// empty is lost.
+/// A trace in the format of Mahimahi (Netravali et al., USENIX ATC 2015, §4.2): a line with its time in milliseconds
+/// for each opportunity to deliver 1500 bytes. After its last line the trace starts again. A packet may use the rest of
+/// an opportunity or several of them; the rest is lost if the queue becomes empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MahimahiTrace {
     /// Times of the opportunities in milliseconds, in order.
@@ -88,8 +87,8 @@ impl MahimahiTrace {
     fn first_from(&self, now: Time) -> u64 {
         let count = self.opportunities.len() as u64;
         let millis = now.as_nanos().div_ceil(NANOS_PER_MILLI);
-        // A trace ends with its period's last millisecond, so the turn before may still have one at this very
-        // time.
+        // A trace ends with its period's last millisecond, so the previous repetition may still have an opportunity at
+        // exactly this time.
         let turn = millis.saturating_sub(1) / self.period;
         let within = millis - turn * self.period;
         turn * count + self.opportunities.partition_point(|&at| at < within) as u64
@@ -114,7 +113,7 @@ impl TraceCursor {
         }
     }
 
-    /// First time from `start` on at which bytes can leave.
+    /// First time from `start` on when bytes can leave.
     pub(super) fn begin(&mut self, start: Time) -> Time {
         if self.trace.time(self.index) < start {
             self.index = self.trace.first_from(start);

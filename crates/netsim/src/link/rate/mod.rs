@@ -1,7 +1,7 @@
 //! [`Rate`]: rate models of a link.
 //!
-//! A new model takes two files: its own, and this one ([`Rate`] and `Transmitter`). Everything else asks
-//! [`Rate`] for properties and never for the model.
+//! A new model requires two files: its own, and this one ([`Rate`] and `Transmitter`). All other code asks [`Rate`] for
+//! properties and never for the model.
 
 mod cellular;
 mod mahimahi;
@@ -33,11 +33,11 @@ pub enum Rate {
     /// Packets take no time to leave; nothing ever waits.
     #[default]
     Unlimited,
-    /// The same rate all the time.
+    /// The same rate at all times.
     Constant(Bitrate),
     /// Steps and outages on a schedule.
     Schedule(RateSchedule),
-    /// Opportunities to deliver, as recorded on a real link.
+    /// Delivery opportunities recorded on a real link.
     Trace(MahimahiTrace),
     /// A Wi-Fi hop with contention, retries and rate switching.
     Wifi(WifiConfig),
@@ -51,7 +51,7 @@ impl Rate {
         `wifi(15Mbit/s,queue=500kB)`, `cellular(20Mbit/s,SEED)`, `lte(20Mbit/s,SEED)`, `umts(2Mbit/s,SEED)`, \
         or steps such as 20Mbit/s,5Mbit/s@30s,20Mbit/s@60s";
 
-    /// Mean rate; `None` if it is unlimited.
+    /// Mean rate; `None` if unlimited.
     pub fn mean(&self) -> Option<Bitrate> {
         match self {
             Self::Unlimited => None,
@@ -68,7 +68,7 @@ impl Rate {
         matches!(self, Self::Constant(_) | Self::Wifi(_))
     }
 
-    /// Name of the medium, if both directions of a path share it; then the way back is a link of this model
+    /// Name of the medium, if both directions of a path share it; then the return direction is a link of this model,
     /// too.
     pub const fn shared_medium(&self) -> Option<&'static str> {
         match self {
@@ -77,8 +77,7 @@ impl Rate {
         }
     }
 
-    /// Queue limit of a link of this rate unless another is configured: the model's own, or one bandwidth-delay
-    /// product.
+    /// Default queue limit of a link of this rate: the model's own, or one bandwidth-delay product.
     pub const fn default_queue(&self) -> QueueLimit {
         match self {
             Self::Wifi(wifi) => wifi.queue,
@@ -168,12 +167,12 @@ impl fmt::Display for Rate {
     }
 }
 
-/// Running model that takes packets off the queue, one at a time.
+/// Running model that transmits packets from the queue, one at a time.
 #[derive(Clone, Debug)]
 pub(crate) enum Transmitter {
     Unlimited,
-    /// `carry` is the part of a nanosecond (in 1/rate) by which the last departure was rounded down, so that
-    /// a busy link keeps its rate exactly.
+    /// `carry` is the part of a nanosecond (in 1/rate) that the last departure lost by rounding down, so that a busy
+    /// link keeps its rate exactly.
     Constant {
         rate: u64,
         carry: u64,
@@ -184,8 +183,7 @@ pub(crate) enum Transmitter {
 }
 
 impl Transmitter {
-    /// Time at which a packet's first bit leaves if the packet is next at `start`: `start`, or the end of an
-    /// outage.
+    /// Departure of the first bit of a packet whose turn is at `start`: `start`, or the end of an outage.
     pub(crate) fn begin(&mut self, start: Time) -> Time {
         match self {
             Self::Unlimited | Self::Constant { .. } => start,
@@ -195,8 +193,8 @@ impl Transmitter {
         }
     }
 
-    /// Departure time of a packet of `bytes` whose first bit leaves at `start`, and true if all attempts to
-    /// send it failed. `busy` means that the packet before it left at `start`.
+    /// Departure time of a packet of `bytes` whose first bit leaves at `start`, and true if all attempts to send it
+    /// failed. `busy` means that the previous packet left at `start`.
     pub(crate) fn finish(&mut self, start: Time, busy: bool, bytes: u64) -> (Time, bool) {
         match self {
             Self::Unlimited => (start, false),

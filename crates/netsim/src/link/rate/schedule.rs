@@ -12,17 +12,16 @@ use crate::{ConfigError, Time};
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
-/// Rates and the times from which they apply; a rate of zero is an outage. The last one applies for ever, or
-/// the schedule repeats.
+/// Rates and the times from which they apply; a rate of zero is an outage. The last one applies for ever, or the
+/// schedule repeats.
 ///
 /// Text form: `20Mbit/s,5Mbit/s@30s,0bit/s@60s,20Mbit/s@62s`, and `,repeat@90s` at its end to start again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateSchedule(Steps<Bitrate>);
 
 impl RateSchedule {
-    /// Creates a schedule of `(from, rate)` steps: the first applies from zero on, the others in order of
-    /// time. With `repeat` it starts again whenever that much time has passed; without it the last rate
-    /// applies for ever and must not be zero.
+    /// Creates a schedule of `(from, rate)` steps: the first applies from zero on, the others in order of time. With
+    /// `repeat` it starts again after each such time; without it the last rate applies for ever and must not be zero.
     pub fn new(steps: &[(Duration, Bitrate)], repeat: Option<Duration>) -> Result<Self, ConfigError> {
         let steps = steps.to_vec();
         Self::checked(Steps { steps, repeat })
@@ -67,13 +66,13 @@ impl RateSchedule {
         Bitrate::from_bits_per_second(u64::try_from(bits / end.as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// Rate in bit/s at `now` and the time at which it ends, [`Time::MAX`] if never.
+    /// Rate in bit/s at `now` and the end of its step, [`Time::MAX`] if it never ends.
     pub(super) fn at(&self, now: Time) -> (u64, Time) {
         let step = self.0.at(now);
         step.map_or((0, Time::MAX), |(rate, _, end)| (rate.as_bits_per_second(), end))
     }
 
-    /// First time from `start` on at which bytes can leave.
+    /// First time from `start` on when bytes can leave.
     pub(super) fn begin(&self, start: Time) -> Time {
         let mut now = start;
         loop {

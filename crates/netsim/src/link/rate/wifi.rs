@@ -11,34 +11,32 @@ use rand_pcg::Pcg32;
 use super::super::draw::{exponential, scale, unit};
 use crate::{ConfigError, QueueLimit, Time};
 
-/// The packet size at which the mean rate holds.
+/// Packet size for which the mean rate holds.
 const FULL_PACKET: f64 = 1_500.0;
 
-/// A Wi-Fi hop. It serves one packet after another; the service time of each follows from:
+/// A Wi-Fi hop. It serves one packet after another; four effects determine the service time of each:
 ///
-/// - **Rate switching**: the station's rate adaptation moves up or down one of `modes` at random after an
-///   exponential time of mean `mean_dwell`, and stays at the ends; all modes are used equally long.
-/// - **Retries**: an attempt fails with probability `frame_error` and is repeated after a back-off that
-///   doubles, up to `attempts` times in all; then the packet is lost. Packets behind it wait, so order is
-///   kept.
-/// - **Contention**: each attempt waits a back-off first, uniform up to twice `backoff`, which stands for the
-///   contention window of 802.11 and for other stations in it.
+/// - **Rate switching**: the station's rate adaptation moves up or down one of `modes` at random after an exponential
+///   time of mean `mean_dwell`, and stays at the ends; all modes are used equally long.
+/// - **Retries**: an attempt fails with probability `frame_error` and is repeated after a back-off that doubles, up to
+///   `attempts` times in all; then the packet is lost. Later packets wait, so the order is kept.
+/// - **Contention**: each attempt first waits for a back-off, uniform up to twice `backoff`. It represents the
+///   contention window of 802.11 and other stations in it.
 /// - **Stalls**: other cells, scans and power saving occupy the channel for an exponential time of mean
 ///   `mean_stall`, every `mean_gap` on average.
 ///
-/// Airtime is scaled such that full packets pass at `mean_rate` in the long run, all of this included. Not
-/// modelled: aggregation of frames, and airtime shared between both directions.
+/// Airtime is scaled so that, including all of this, full packets pass at `mean_rate` in the long run. Not modelled:
+/// aggregation of frames, and airtime shared between both directions.
 ///
 /// As a [`crate::Rate`] alone it is the hop's service rate; [`crate::PathConfig::wifi`] adds the hop's queues
 /// and its residual loss.
 ///
 /// # Calibration
-/// All parameters except the mean rate are ours: the papers that used such a hop publish what they measured
-/// through it, not its parameters. They were set once, with `cubic` alone, such that a saturated connection
-/// sees what Cavendish et al. (INTERNET 2014, figures 5, 6 and 9) saw over an available 15 Mbit/s: round
-/// trips that rest on the propagation delay and peak at 150 to 200 ms over a path of 100 ms, and peaks of up
-/// to 500 ms over one of 3 ms. `docs/simulation.md` has the table. They are frozen; results that depend on them
-/// need a sweep over them.
+/// All parameters except the mean rate are ours: the papers with such a hop publish measurements, not its parameters.
+/// They were set once, with `cubic` alone, so that a saturated connection matches the observations of Cavendish et al.
+/// (INTERNET 2014, figures 5, 6 and 9) over an available 15 Mbit/s. There, round trips start at the propagation delay
+/// and peak at 150 to 200 ms over a path of 100 ms, and at up to 500 ms over one of 3 ms. `docs/simulation.md` has the
+/// table. They are frozen; results that depend on them need a sweep over them.
 ///
 /// Text form: `15Mbit/s` for the calibrated hop, `15Mbit/s,queue=1MB,residual_loss=0.1%` for another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,33 +44,32 @@ const FULL_PACKET: f64 = 1_500.0;
 pub struct WifiConfig {
     /// Mean rate of a saturated hop, headers included.
     pub mean_rate: Bitrate,
-    /// `modes`: rates between which the hop switches, in percent of each other. Default 60, 80, 100, 120,
-    /// 140: neighbouring rates of 802.11 differ by a fifth to a third.
+    /// `modes`: rates between which the hop switches, in percent of each other. Default 60, 80, 100, 120, 140:
+    /// neighbouring rates of 802.11 differ by a fifth to a third.
     pub modes: Vec<u32>,
-    /// `dwell`: mean time in a mode. Default 200 ms, two rounds of Linux' rate adaptation, which looks for a
-    /// better rate every 100 ms.
+    /// `dwell`: mean time in a mode. Default 200 ms, two rounds of Linux' rate adaptation, which tries a better rate
+    /// every 100 ms.
     pub mean_dwell: Duration,
-    /// `frame_error`: failure probability of one attempt to send. Default 10 %, where rate adaptation
-    /// settles.
+    /// `frame_error`: failure probability of one attempt to send. Default 10 %, the operating point of rate adaptation.
     pub frame_error: Probability,
     /// `attempts`: number of failed attempts after which the packet is lost. Default 7, the short retry limit
     /// of 802.11.
     pub attempts: u32,
-    /// `backoff`: mean wait before the first attempt; it doubles for each further one. Default 70 µs: half of
-    /// 802.11's first contention window of 15 slots of 9 µs.
+    /// `backoff`: mean wait before the first attempt; it doubles for each further one. Default 70 µs: half of 802.11's
+    /// first contention window of 15 slots of 9 µs.
     pub backoff: Duration,
     /// `gap`: mean time between stalls. Default 2 s.
     pub mean_gap: Duration,
     /// `stall`: mean length of a stall. Default 30 ms, a scan of one channel.
     pub mean_stall: Duration,
-    /// `queue`: queue of the access point towards the station. Default 600 kB, calibrated: a round trip of
-    /// 500 ms over 3 ms of propagation while the channel is at its slowest.
+    /// `queue`: queue of the access point towards the station. Default 600 kB, calibrated: a round trip of 500 ms over
+    /// 3 ms of propagation while the channel is at its slowest.
     pub queue: QueueLimit,
     /// `device_queue`: queue of the station towards the access point. Default 64 packets; acknowledgements
     /// never fill it.
     pub device_queue: QueueLimit,
-    /// `residual_loss`: loss in either direction that retries do not repair. Default 0.06 %, calibrated: with
-    /// less the queue is never empty, and a path of 100 ms never shows a round trip of 100 ms.
+    /// `residual_loss`: loss in either direction that retries do not repair. Default 0.06 %, calibrated: with less the
+    /// queue is never empty, and a path of 100 ms never shows a round trip of 100 ms.
     pub residual_loss: Probability,
 }
 
@@ -115,7 +112,7 @@ impl WifiConfig {
             return Err(error("mean dwell and mean gap must be longer than 0s".to_owned()));
         }
         let failure = self.frame_error.as_f64();
-        // Attempts until success or surrender, and the back-offs before them.
+        // Attempts until success or failure, and the back-offs before them.
         let (mut reached, mut attempts, mut waited, mut wait) = (1.0, 0.0, 0.0, self.backoff.as_secs_f64());
         for _ in 0..self.attempts {
             attempts += reached;
@@ -147,7 +144,7 @@ impl WifiConfig {
 impl FromStr for WifiConfig {
     type Err = ConfigError;
 
-    /// Parses `15Mbit/s` or `15Mbit/s,queue=500kB,residual_loss=0.1%`; omitted parameters are as in
+    /// Parses `15Mbit/s` or `15Mbit/s,queue=500kB,residual_loss=0.1%`; omitted parameters are those of
     /// [`WifiConfig::new`].
     fn from_str(text: &str) -> Result<Self, ConfigError> {
         let mut parts = text.split(',').map(str::trim);
@@ -167,10 +164,10 @@ impl FromStr for WifiConfig {
 }
 
 impl WifiConfig {
-    /// Sets the parameter that the text form calls `name` to what `value` says there.
+    /// Sets the parameter called `name` in the text form to `value`, also in text form.
     ///
     /// # Errors
-    /// If there is no such parameter, or the value is not one of it.
+    /// If there is no such parameter, or the value is invalid for it.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), ConfigError> {
         let (name, value) = (name.trim(), value.trim());
         let error = |what: &dyn fmt::Display| ConfigError::Wifi(format!("`{name}={value}`: {what}"));
@@ -205,7 +202,7 @@ impl WifiConfig {
         Ok(())
     }
 
-    /// Name and value of every parameter but the rate, in the order of the text form.
+    /// Name and value of every parameter except the rate, in the order of the text form.
     fn parameters(&self) -> [(&'static str, String); 10] {
         let modes: Vec<_> = self.modes.iter().map(ToString::to_string).collect();
         let time = |time| duration::display(time).to_string();
@@ -282,7 +279,7 @@ impl WifiChannel {
         }
     }
 
-    /// Departure time of a packet of `bytes` that is next at `start`, and true if all its attempts failed.
+    /// Departure time of a packet of `bytes` whose turn is at `start`, and true if all its attempts failed.
     pub(super) fn finish(&mut self, start: Time, bytes: u64) -> (Time, bool) {
         let mut now = self.begin(start);
         self.switch(now);
@@ -344,7 +341,7 @@ mod tests {
             lost += u64::from(failed);
         }
         let rate = packets as f64 * 12_000.0 / now.as_secs_f64() / 1e6;
-        // 1600 s hold about 1600 mode changes; the mean is known to a few per cent.
+        // 1600 s contain about 1600 mode changes; the mean is accurate to a few per cent.
         assert!((14.0..16.0).contains(&rate), "{rate} Mbit/s");
         assert!(lost < 5, "0.1⁷ of two million: {lost}");
     }

@@ -1,4 +1,4 @@
-//! Faults that begin and end during a run.
+//! Faults with a beginning and an end during a run.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn verdicts(kind: LinkFaultKind) -> Vec<(Duration, Verdict)> {
     offered
 }
 
-/// Number of verdicts that `is_hit` is true of, before, during and after the fault.
+/// Number of verdicts accepted by `is_hit`, before, during and after the fault.
 fn hits(kind: LinkFaultKind, is_hit: impl Fn(Verdict) -> bool) -> [usize; 3] {
     let mut counts = [0; 3];
     for (at, verdict) in verdicts(kind) {
@@ -104,7 +104,7 @@ fn damage_inverts_one_bit_outside_of_the_lengths_of_a_header() {
     }
     assert!(places.len() > 150, "{} places", places.len());
     assert!(places.iter().all(|place| (1..5).contains(place) || *place >= 64));
-    // A datagram shorter than the place is left alone.
+    // A datagram too short for the damage is left unchanged.
     let (mut link, mut short) = (
         build(&twenty_mbps().with_fault(LinkFault::new(
             Duration::ZERO,

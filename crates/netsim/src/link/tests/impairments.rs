@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{PathConfig, Seed};
 
-/// Offers a full packet every `gap` for `seconds`; returns what became of each.
+/// Offers a full packet every `gap` for `seconds`; returns the fate of each.
 fn offer_evenly(link: &mut Link, gap: Duration, seconds: u64) -> Vec<Verdict> {
     let end = Time::from_secs(seconds);
     let mut now = Time::ZERO;
@@ -47,7 +47,7 @@ fn jitter_spreads_delays_and_keeps_the_order() {
 fn a_policer_drops_what_exceeds_its_rate_and_no_queue_builds_up() {
     let policer = "10Mbit/s,30kB".parse().unwrap();
     let mut link = build(&twenty_mbps().with_policer(policer));
-    // 1,480 bytes a millisecond are 11.84 Mbit/s.
+    // 1,480 bytes per millisecond are 11.84 Mbit/s.
     let verdicts = offer_evenly(&mut link, Duration::from_millis(1), 10);
     let stats = link.stats();
     assert!(verdicts.contains(&Verdict::Dropped(DropReason::Policer)));
@@ -85,7 +85,7 @@ fn reordered_packets_fall_behind_by_their_delay_and_others_do_not_wait() {
 
 #[test]
 fn codel_keeps_a_standing_queue_near_its_target_where_drop_tail_fills_it() {
-    // 22 Mbit/s into 20: the queue grows by 50 ms a second.
+    // 22 Mbit/s into 20: the queue grows by 50 ms per second.
     let gap = Duration::from_micros(538);
     let config = twenty_mbps().with_queue(QueueLimit::Bytes(Bytes::from_kb(1_000)));
     let mut tail = build(&config);
@@ -127,8 +127,7 @@ fn codel_marks_what_can_be_marked() {
 fn cross_traffic_takes_its_share_and_stands_in_no_other_count() {
     let config = twenty_mbps().with_cross_traffic("poisson(10Mbit/s)".parse().unwrap());
     let mut link = build(&config);
-    // 20 Mbit/s of our own and 10 of others share 20. Evenly spaced packets find room more often than random
-    // ones.
+    // 20 Mbit/s of our own and 10 of others share 20. Evenly spaced packets find room more often than random ones.
     let verdicts = offer_evenly(&mut link, Duration::from_micros(592), 20);
     let stats = link.stats();
     assert_eq!(stats.offered.packets, verdicts.len() as u64);
@@ -153,7 +152,7 @@ fn cross_traffic_takes_its_share_and_stands_in_no_other_count() {
 
 #[test]
 fn what_others_send_waits_no_longer_than_it_would_have() {
-    // After an hour without offers no queue is left: the sources have come and gone.
+    // After an hour without offers no queue remains: the sources have come and gone.
     let mut link = build(&twenty_mbps().with_cross_traffic("onoff(1Mbit/s,1s,1s)".parse().unwrap()));
     let now = Time::from_secs(3_600);
     let at = link.offer(now, Packet::new(1_452)).arrival().unwrap();
@@ -203,7 +202,7 @@ fn wifi_delays_vary_and_its_queue_keeps_its_limit() {
 
 #[test]
 fn packets_far_apart_do_not_share_a_burst_whatever_else_the_link_carries() {
-    // Bursts of 1,000 packets, 0.6 s of this link, and good times as long.
+    // Bursts of 1,000 packets, 0.6 s of this link, and good times of the same length.
     let config = twenty_mbps().with_loss("gilbert(0.1%,0.1%)".parse::<Loss>().unwrap());
     let beside = config
         .clone()
@@ -212,12 +211,12 @@ fn packets_far_apart_do_not_share_a_burst_whatever_else_the_link_carries() {
         let verdicts = offer_evenly(&mut build(&config), Duration::from_secs(1), 2_000);
         let lost: Vec<bool> = verdicts.iter().map(|fate| fate.arrival().is_none()).collect();
         let changes = lost.windows(2).filter(|pair| pair[0] != pair[1]).count();
-        // 1,689 steps: 48.3 % of 1,999 are 966; by packets alone it would be 2.
+        // 1,689 steps: 48.3 % of 1,999 are 966; counted by packets alone it would be 2.
         assert!((870..1_060).contains(&changes), "{case}: {changes}");
     }
 }
 
-/// A link with everything on it.
+/// A link with every impairment.
 fn everything(rate: Rate) -> LinkConfig {
     LinkConfig::new(rate, Duration::from_millis(20))
         .with_queue(QueueLimit::Bytes(Bytes::from_kb(60)))
@@ -284,10 +283,10 @@ fn a_packet_takes_the_delay_of_its_route_and_a_shorter_route_is_not_held_up() {
     let at = |micros| Some(Time::from_micros(micros));
     assert_eq!(arrival(500), at(550_592));
     let old = arrival(999);
-    // The packet leaves the queue after the change, not before, and so takes the new route.
+    // The packet leaves the queue after the change, not before, so it takes the new route.
     assert_eq!((old, arrival(999)), (at(1_049_592), at(1_010_184)));
     assert_eq!(arrival(1_500), at(1_510_592));
-    // One that waits in the queue when the route goes down is lost, as are those after it.
+    // A packet that waits in the queue when the route goes down is lost, as are later ones.
     assert_eq!((arrival(1_999), arrival(1_999)), (at(2_009_592), None));
     assert_eq!(arrival(2_050), None);
     assert_eq!(arrival(2_100), at(2_200_592));

@@ -45,7 +45,7 @@ fn a_pair_through_an_idle_link_reads_its_rate() {
 
 #[test]
 fn a_late_driver_does_not_lower_the_rate() {
-    // Offers made in one lump are served as if they had come evenly.
+    // Offers made all at once are served as if they had come evenly.
     let mut link = build(&twenty_mbps());
     let mut last = Time::ZERO;
     for lump in 0..10_u64 {
@@ -204,7 +204,7 @@ proptest! {
         prop_assert_eq!(stats.queued, PacketCount::default());
         prop_assert_eq!(stats.delivered, arrived);
         prop_assert!(stats.is_conserved());
-        // No faster than the rate either: all that passed needs at least its time.
+        // No faster than the rate either: everything that passed needs at least its transmission time.
         let bits = u128::from(arrived.bytes.as_u64()) * 8 * 1_000_000_000;
         let busy = last.since(Time::ZERO).saturating_sub(RTT / 2).as_nanos();
         prop_assert!(bits <= (busy + 1) * u128::from(rate));

@@ -1,4 +1,4 @@
-//! Tasks, timers and the ways a run can end.
+//! Tasks, timers and the possible ends of a run.
 
 use std::future::{pending, poll_fn};
 use std::sync::atomic::{AtomicU32, Ordering};

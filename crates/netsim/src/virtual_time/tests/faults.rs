@@ -10,7 +10,7 @@ use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Spawns on `host` a task that counts once a second, and returns the counter.
+/// Spawns a task on `host` that counts once per second, and returns the counter.
 fn count_on(sim: &Simulation, host: Host) -> Arc<AtomicU32> {
     let (runtime, counter) = (sim.runtime_on(host), Arc::new(AtomicU32::new(0)));
     let shared = Arc::clone(&counter);
@@ -98,7 +98,7 @@ fn timers_of_a_suspended_host_fire_late_and_datagrams_wait() {
     sleep(&sim, SECOND);
     assert_eq!(counts(), [3, 5]);
     sleep(&sim, SECOND);
-    // A second after the late one, not after the time when it was due.
+    // A second after the late one, not after its due time.
     assert_eq!(counts(), [4, 6]);
 }
 

@@ -1,4 +1,4 @@
-//! Virtual time: the executor by itself, and quinn in it.
+//! Virtual time: the executor alone, and with quinn.
 
 mod executor;
 mod faults;

@@ -1,4 +1,4 @@
-//! Endpoints without packet protection send the same packets as with it, and notice what they noticed with it.
+//! Endpoints without packet protection send the same packets as with it, and detect the same errors.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
@@ -18,7 +18,7 @@ use rcgen::{CertificateParams, KeyPair, PKCS_ED25519};
 use super::*;
 use crate::{LinkFault, LinkFaultKind};
 
-/// Bytes that are sent, all the same.
+/// Bytes to send, all the same.
 static BLOCK: [u8; 50_000] = [0x5A; 50_000];
 const LIMIT: RunLimits = RunLimits {
     deadline: Duration::from_secs(60),
@@ -37,7 +37,7 @@ fn transport(controller: Arc<dyn ControllerFactory + Send + Sync>) -> Arc<Transp
 
 /// Configurations of a server and of its clients.
 fn configs(server: Arc<CryptoProvider>, client: Arc<CryptoProvider>) -> (ServerConfig, ClientConfig) {
-    // The same for all, with signatures of one length: its packets may be lost and sent again.
+    // The same for all, with signatures of constant length: its packets may be lost and sent again.
     static IDENTITY: LazyLock<(CertificateDer<'static>, KeyPair)> = LazyLock::new(|| {
         let key = KeyPair::generate_for(&PKCS_ED25519).unwrap();
         let params = CertificateParams::new(vec!["server".to_owned()]).unwrap();
@@ -86,7 +86,7 @@ async fn send_blocks(incoming: Incoming) {
     connection.closed().await;
 }
 
-/// Reads ten blocks, with new keys after the first bytes, and looks at them.
+/// Reads ten blocks, with new keys after the first bytes, and checks them.
 async fn read_blocks(connection: &Connection) {
     let mut stream = connection.accept_uni().await.unwrap();
     let mut read = 0;
@@ -100,7 +100,8 @@ async fn read_blocks(connection: &Connection) {
     assert_eq!(read, 10 * BLOCK.len());
 }
 
-/// Downloads ten blocks after a Retry. Returns the digest, and whether packets in flight had parts of blocks in clear.
+/// Downloads ten blocks after a Retry. Returns the digest, and true if packets in flight contained parts of blocks in
+/// clear text.
 fn download(
     path: &PathConfig,
     controller: Arc<dyn ControllerFactory + Send + Sync>,
@@ -180,12 +181,12 @@ fn links_that_damage_packets_get_real_protection() {
         Duration::MAX,
         LinkFaultKind::Corruption(share),
     ));
-    // Bytes that were damaged and accepted would fail it.
+    // If damaged bytes were accepted, it would fail.
     let (_, is_clear) = download(&path, Arc::new(CubicConfig::default()), [false; 2]);
     assert!(!is_clear);
 }
 
-/// Connection IDs that every endpoint takes for its own.
+/// Connection IDs that every endpoint accepts as its own.
 struct CountedIds(u64);
 
 impl ConnectionIdGenerator for CountedIds {

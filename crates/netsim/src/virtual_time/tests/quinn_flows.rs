@@ -1,4 +1,4 @@
-//! quinn itself, encryption included, over modelled paths.
+//! quinn itself, including encryption, over modelled paths.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -158,7 +158,7 @@ fn two_flows_share_a_bottleneck() {
         RunLimits::until(Duration::from_secs(10)),
         std::future::pending::<()>(),
     );
-    // Both are done well before that, and then no task has a timer left.
+    // Both finish well before that, and then no task has a timer left.
     assert!(ended.is_err());
     assert_eq!(read.try_iter().collect::<Vec<_>>(), [2_000_000; 2]);
     let stats = sim.link_stats(path.forward);
@@ -169,7 +169,7 @@ fn two_flows_share_a_bottleneck() {
 #[test]
 fn cubic_heeds_marks_and_nothing_is_dropped() {
     let mut config = twenty_mbps();
-    // The start overshoots before marks can stop it, so the queue is roomy.
+    // The start overshoots before marks can stop it, so the queue is large.
     config.forward = config
         .forward
         .with_queue(QueueLimit::Bdp(8_000))

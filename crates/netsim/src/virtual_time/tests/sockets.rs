@@ -131,7 +131,7 @@ fn interrupt_moderation_delivers_in_lumps() {
     let client = sim.add_host(moderated).unwrap();
     sim.connect(server, client, &[path]);
     let (from, to) = (sim.bind(server, 0).unwrap(), sim.bind(client, 9).unwrap());
-    // 400 µs apart: the second and third come within the millisecond after the first.
+    // 400 µs apart: the second and third arrive within a millisecond after the first.
     send(&from, to.address(), &[0; 972 * 4], Some(972));
     let seen = sim.run(RunLimits::default(), async {
         let mut seen = Vec::new();

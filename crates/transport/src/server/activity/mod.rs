@@ -1,4 +1,4 @@
-//! [`Activity`]: a client's use of its connection, which decides when the connection ends.
+//! [`Activity`]: a client's use of its connection; it decides when the connection ends.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use crate::time;
 
-/// Exchanges of a session, or the time since which it has had none. Clones are of the same session.
+/// Exchanges of a session, or the start of the time without any. Clones belong to the same session.
 #[derive(Clone, Debug)]
 pub struct Activity {
     runtime: Arc<dyn Runtime>,
@@ -19,7 +19,7 @@ pub struct Activity {
 struct ActivityState {
     /// Number of exchanges in progress.
     exchanges: usize,
-    /// Number of these whose request has arrived.
+    /// Number of these exchanges whose request has arrived.
     requested: usize,
     /// End of the last exchange, or the session's beginning.
     idle_since: Instant,
@@ -56,7 +56,7 @@ impl Activity {
         exchange.requested().then_some(exchange)
     }
 
-    /// Counts one more exchange, whose request is still arriving, as [`begin`](Self::begin) does. It does not keep the
+    /// Counts one more exchange, whose request is still arriving, like [`begin`](Self::begin). It does not prevent the
     /// session from making room.
     pub(super) fn begin_arrival(&self) -> Option<CountedExchange> {
         let begun = self.state.send_if_modified(|state| {
@@ -69,10 +69,10 @@ impl Activity {
         })
     }
 
-    /// Waits until no exchange is in progress, or the session is evicted: requests that are still arriving then are not
-    /// answered any more.
+    /// Waits until no exchange is in progress, or the session is evicted. Requests still arriving after an eviction are
+    /// not answered.
     pub(super) async fn without_exchanges(&self) {
-        // The sender is `self`, so it cannot be gone.
+        // `self` holds the sender, so it cannot be gone.
         let _ = self
             .state
             .subscribe()
@@ -90,7 +90,7 @@ impl Activity {
     }
 
     /// Ends the session as if it had been idle for too long, if it has been [idle](Self::idleness) since `since`.
-    /// Returns false if a request has arrived meanwhile.
+    /// Returns false if a request has arrived in the meantime.
     pub(super) fn evict(&self, since: Instant) -> bool {
         self.state.send_if_modified(|state| {
             let is_idle = state.requested == 0 && state.unrequested_since == since;
@@ -99,7 +99,7 @@ impl Activity {
         })
     }
 
-    /// Waits until there has been no exchange for `limit`, if there is one, or the session is evicted.
+    /// Waits until there has been no exchange for `limit` (if any), or until the session is evicted.
     pub async fn expired(&self, limit: Option<Duration>) {
         let mut states = self.state.subscribe();
         loop {
@@ -107,7 +107,7 @@ impl Activity {
             if state.is_evicted {
                 return;
             }
-            // Both end with the next change of the state; the sender is `self`, so it cannot be gone.
+            // Both end with the next change of the state; `self` holds the sender, so it cannot be gone.
             match limit.filter(|_| state.exchanges == 0) {
                 None => {
                     let _ = states.changed().await;
@@ -137,7 +137,7 @@ pub struct CountedExchange {
 
 impl CountedExchange {
     /// Notes that the request has arrived, if it had not. Returns false if the session is being closed to make room for
-    /// another client, so that the request is not to be answered.
+    /// another client; then the request must not be answered.
     #[must_use]
     pub(super) fn requested(&mut self) -> bool {
         let is_requested = &mut self.is_requested;

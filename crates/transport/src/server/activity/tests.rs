@@ -12,7 +12,7 @@ use super::*;
 const LIMIT: Duration = Duration::from_secs(60);
 const MOMENT: Duration = Duration::from_nanos(1);
 
-/// Clock that a test moves on by hand, as well as all timers on it.
+/// Clock that a test advances by hand, together with all timers on it.
 #[derive(Clone, Debug)]
 struct TestClock(Arc<Mutex<Instant>>);
 
@@ -70,7 +70,7 @@ fn activity() -> (TestClock, Activity) {
     (clock.clone(), Activity::new(Arc::new(clock)))
 }
 
-/// Checks that `expired` ends when the limit has passed from now on, and no moment sooner.
+/// Checks that `expired` ends once the limit has passed from now on, and not earlier.
 fn assert_expires_after_the_limit(clock: &TestClock, mut expired: Pin<Box<impl Future<Output = ()>>>) {
     clock.advance(LIMIT.saturating_sub(MOMENT));
     assert!(expired.as_mut().now_or_never().is_none());

@@ -1,12 +1,12 @@
-//! [`Clients`]: the clients of a server, and the decision on every further one.
+//! [`Clients`]: the clients of a server, and the decision on each new one.
 //!
 //! The source address of a client's first packet may be forged, and a token that validates an address can be used more
 //! than once. A handshake occupies the server until [`ServerOptions::request_timeout`](super::ServerOptions) at most,
-//! so handshakes are limited by themselves and take no connection's place: once [`MAX_UNVALIDATED`] are in progress,
-//! the addresses of further clients are validated first (Retry, RFC 9000 §8.1.2); the server keeps no state for that.
-//! Handshakes with validated addresses have limits of their own.
+//! so handshakes have their own limits and take no connection's place. Once [`MAX_UNVALIDATED`] are in progress, the
+//! addresses of further clients are validated first (Retry, RFC 9000 §8.1.2); the server keeps no state for that.
+//! Handshakes with validated addresses have separate limits.
 //!
-//! A client takes one of the server's [`Places`] once its handshake is done.
+//! A client takes one of the server's [`Places`] once its handshake is complete.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,14 +21,14 @@ use crate::log_limit::LogLimit;
 use playrate_quinn::ConnectionController;
 
 /// With this many handshakes in progress, a Retry validates the addresses of further clients. It costs an honest client
-/// one round trip, so fewer handshakes cause none.
+/// one round trip, so it is not used below this number.
 const MAX_UNVALIDATED: usize = 64;
 /// Most further handshakes in progress, with clients whose address is validated.
 const MAX_VALIDATED: usize = 256;
-/// Most of these with one [`Network`], so that one does not occupy them all. A client beyond it counts as one whose
-/// address is not validated.
+/// Most of these with one [`Network`], so that one network does not occupy them all. Clients beyond it count as if
+/// their addresses were not validated.
 const MAX_VALIDATED_PER_NETWORK: usize = 16;
-/// With fewer validated handshakes in progress, each network may have one, so that no network locks out others.
+/// With fewer validated handshakes in progress, each network may have one, so no network locks out others.
 const MAX_FIRST_OF_NETWORK: usize = 1_024;
 
 /// Totals of a server's decisions on clients since it was started.
@@ -48,9 +48,9 @@ pub struct ClientTotals {
 /// Decision on a client that wants to connect.
 #[derive(Debug)]
 pub(super) enum Decision {
-    /// It may go on with the handshake.
+    /// It may continue with the handshake.
     Accepted(ClientPlace),
-    /// Its address is to be validated first.
+    /// Its address must be validated first.
     Retry,
     /// It is refused because of a limit.
     Refused,
@@ -69,7 +69,7 @@ struct ClientsState {
     /// Handshakes in progress that count toward [`MAX_VALIDATED`].
     validated: NetworkCounts,
     connections: Places<Arc<ConnectionController>>,
-    /// Without the evictions, which `connections` counts.
+    /// Does not include the evictions, which `connections` counts.
     totals: ClientTotals,
     retry_log: LogLimit,
     refusal_log: LogLimit,
@@ -103,14 +103,14 @@ impl Clients {
         }
     }
 
-    /// Lifts the congestion windows of all connections, right before the endpoint is closed.
+    /// Lifts the congestion windows of all connections, directly before the endpoint is closed.
     pub(super) fn lift_windows(&self) {
         for control in self.state().connections.occupants() {
             control.lift_window();
         }
     }
 
-    /// Decides on a client at `peer`, whose address `is_validated` or may be forged. Evicts no connection.
+    /// Decides on a client at `peer`; unless `is_validated`, its address may be forged. Evicts no connection.
     pub(super) fn decide(self: &Arc<Self>, peer: SocketAddr, is_validated: bool, now: Instant) -> Decision {
         let network = Network::of(peer.ip());
         let mut state = self.state();
@@ -168,7 +168,7 @@ impl ClientsState {
         }
     }
 
-    /// Counts a refusal, or a Retry if there is no `refusal`. Returns the warning that is due.
+    /// Counts a refusal, or a Retry if `refusal` is `None`. Returns the warning that is due.
     fn turned_away(&mut self, peer: SocketAddr, refusal: Option<Refusal>, now: Instant) -> Option<Warning> {
         let (total, log) = match refusal {
             Some(_) => (&mut self.totals.refused, &mut self.refusal_log),
@@ -232,7 +232,7 @@ impl Warning {
 /// Kind of place that a client takes.
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    /// A handshake with an address that may be forged, or with one beyond the limits of validated ones.
+    /// A handshake with an address that may be forged, or beyond the limits of validated ones.
     Unvalidated,
     /// A handshake with a validated address of this network.
     Validated(Network),
@@ -250,11 +250,11 @@ pub(super) struct ClientPlace {
 }
 
 impl ClientPlace {
-    /// Counts the client as a connection with `activity` and `control`, since its handshake is done and has validated
-    /// its address. An idle connection may have to make room for it.
+    /// Counts the client as a connection with `activity` and `control`, because its handshake is complete and has
+    /// validated its address. An idle connection may have to make room for it.
     ///
     /// # Errors
-    /// The limit that is reached.
+    /// The limit that was reached.
     pub(super) fn establish(
         &mut self,
         activity: &Activity,

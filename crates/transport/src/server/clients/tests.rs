@@ -34,7 +34,7 @@ fn place(decision: Decision) -> ClientPlace {
     }
 }
 
-/// A connection of a client at `peer`, which was admitted at `now`.
+/// A connection of a client at `peer`, admitted at `now`.
 fn connect(
     clients: &Arc<Clients>,
     peer: SocketAddr,
@@ -182,7 +182,7 @@ fn the_connection_that_was_idle_for_the_longest_makes_room() {
     let refused = clients.decide(peer(11), true, now + EVICT_AFTER * 100);
     assert!(matches!(refused, Decision::Refused), "all others are busy");
     assert_eq!(clients.totals().evicted, 2);
-    // An evicted connection that ends later gives no place back a second time.
+    // An evicted connection that ends later does not free a place a second time.
     drop((busy, sessions, exchanges));
     assert_eq!(clients.state().connections.taken(), 2);
     drop((first_new, second_new));

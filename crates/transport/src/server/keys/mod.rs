@@ -1,4 +1,4 @@
-//! [`EndpointKey`]: a server's secret that outlives its process, and the keys of the endpoint that follow from it.
+//! [`EndpointKey`]: a server's secret that outlives its process, and the endpoint keys derived from it.
 
 use std::fmt;
 use std::io;
@@ -15,8 +15,8 @@ use ring::{hkdf, hmac};
 
 use super::quic_lb::{self, QuicLb, RoutableIds};
 
-/// Least time between two stateless resets: 1,000 in a second. quinn's 20 ms would have the clients of a busy server
-/// wait for seconds. A reset is smaller than the packet that it answers, so it amplifies nothing.
+/// Least time between two stateless resets: 1,000 per second. With quinn's 20 ms, the clients of a busy server would
+/// wait for seconds. A reset is smaller than the packet that it answers, so it does not amplify.
 const MIN_RESET_INTERVAL: Duration = Duration::from_millis(1);
 /// Random bytes in a connection ID.
 const ID_RANDOM: usize = 6;
@@ -26,11 +26,11 @@ const _: () = assert!(
     quic_lb::MIN_NONCE as usize == ID_MARKED,
     "what the HMAC covers must be in the nonce"
 );
-/// Bytes of the HMAC that follow them, if QUIC-LB does not take their room.
+/// Bytes of the HMAC after them, unless QUIC-LB needs the room.
 const ID_MAC: usize = 8;
 
-/// Secret of one server, from which it derives the keys of its endpoint. Servers must not share one, as each would
-/// reset connections of the others, unless their connection IDs say which server they belong to (`QuicLb`).
+/// Secret of one server; the keys of its endpoint are derived from it. Servers must not share one, because each would
+/// reset connections of the others. If their connection IDs name the server (`QuicLb`), they may.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EndpointKey([u8; Self::LENGTH]);
 
@@ -38,12 +38,12 @@ impl EndpointKey {
     /// Length of the secret in bytes.
     pub const LENGTH: usize = 32;
 
-    /// The key with these bytes, which must have been random once.
+    /// The key with these bytes, which must be random.
     pub const fn new(bytes: [u8; Self::LENGTH]) -> Self {
         Self(bytes)
     }
 
-    /// A new random key, or an error if the system gives no random bytes.
+    /// A new random key, or an error if the system provides no random bytes.
     pub fn generate() -> io::Result<Self> {
         let mut bytes = [0; Self::LENGTH];
         SystemRandom::new()
@@ -52,7 +52,7 @@ impl EndpointKey {
         Ok(Self(bytes))
     }
 
-    /// Number that two processes compare to find out if they have the same key and the same `distinction`. It does not
+    /// Number that two processes compare to determine if they have the same key and the same `distinction`. It does not
     /// reveal the key.
     pub(super) fn fingerprint(&self, distinction: &[u8]) -> u64 {
         let key = hmac::Key::new(hmac::HMAC_SHA256, &self.0);
@@ -64,7 +64,7 @@ impl EndpointKey {
         u64::from_be_bytes(bytes)
     }
 
-    /// The secret, to store it where only the server reads it.
+    /// The secret, for storage where only the server can read it.
     pub fn as_bytes(&self) -> &[u8; Self::LENGTH] {
         &self.0
     }
@@ -76,9 +76,9 @@ impl fmt::Debug for EndpointKey {
     }
 }
 
-/// Keys that a server derives from its [`EndpointKey`] (HKDF-SHA256, RFC 5869), so that a restarted server, which has
-/// lost all connections, recognizes packets of their clients and resets them (RFC 9000 §10.3), and accepts tokens that
-/// it gave out before.
+/// Keys that a server derives from its [`EndpointKey`] (HKDF-SHA256, RFC 5869). With the same keys, a restarted server,
+/// which has lost all connections, recognizes packets of their clients and resets them (RFC 9000 §10.3), and accepts
+/// tokens that it issued before.
 pub(super) struct EndpointKeys {
     /// Signs stateless reset tokens.
     reset: hmac::Key,
@@ -86,14 +86,14 @@ pub(super) struct EndpointKeys {
     token: Arc<hkdf::Prk>,
     /// Marks connection IDs as the server's own.
     connection_ids: hmac::Key,
-    /// Form of the IDs on the wire behind a load balancer; `None` if it is their content alone.
+    /// Form of the IDs behind a load balancer; `None` if they are only their content.
     routable: Option<Arc<RoutableIds>>,
 }
 
 impl EndpointKeys {
-    /// The keys that follow from `key`, for the server `lb` if it is behind a load balancer. All such servers with the
-    /// same `key` accept each other's tokens. Each marks IDs in its own way, and an ID has another reset token in
-    /// another configuration.
+    /// The keys derived from `key`, for the server `lb` if it is behind a load balancer. All such servers with the same
+    /// `key` accept each other's tokens. Each marks IDs differently, and the reset token of an ID depends on the
+    /// configuration.
     pub(super) fn derive(key: &EndpointKey, lb: Option<&QuicLb>) -> Result<Self, Unspecified> {
         let salt = hkdf::Salt::new(hkdf::HKDF_SHA256, b"playrate QUIC endpoint");
         let master = salt.extract(key.as_bytes());
@@ -144,19 +144,19 @@ impl EndpointKeys {
 /// The endpoint of a server that issued a connection ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Issuer {
-    /// Number of its process among those that have the server's sockets, one after the other.
+    /// Number of its process among those that successively have the server's sockets.
     pub(super) process: u8,
-    /// Number of the endpoint among those of its process.
+    /// Number of the endpoint within its process.
     pub(super) worker: u8,
 }
 
-/// Connection IDs that only the server makes: their [`Issuer`], random bytes, and an HMAC-SHA256 over these, cut to as
-/// many bytes, or to as many as [`RoutableIds`] have room for.
+/// Connection IDs that only the server can make: their [`Issuer`], random bytes, and an HMAC-SHA256 over these, cut to
+/// the same number of bytes, or to the room in [`RoutableIds`].
 ///
-/// A packet with a valid ID of no connection is answered with that ID's reset token, so no peer may find out an ID that
-/// it was not given, and none is issued twice. quinn's own generator has 24 random bits and a hash that is not
-/// cryptographic, which does for keys that change with every process. These IDs are 8 bytes longer than its, which each
-/// packet from a client carries.
+/// If a packet has a valid ID without a connection, the server answers with that ID's reset token. So no peer may guess
+/// an ID that it was not given, and no ID is issued twice. quinn's own generator has 24 random bits and a
+/// non-cryptographic hash, which suffices for keys that change with every process. These IDs are 8 bytes longer, in
+/// each packet from a client.
 #[derive(Clone, Debug)]
 pub(super) struct MarkedConnectionIds {
     issuer: Issuer,
@@ -196,7 +196,7 @@ impl MarkedConnectionIds {
         let Some((marked, mac)) = content.split_at_checked(ID_MARKED) else {
             return false;
         };
-        // All bytes are compared, which takes the same time wherever they differ.
+        // All bytes are compared, so the time does not depend on the position of a difference.
         let own = self.mac(marked);
         let pairs = own.as_ref().iter().zip(mac);
         pairs.fold(0, |differences, (one, other)| differences | (one ^ other)) == 0

@@ -1,15 +1,17 @@
-//! [`Places`]: the connections that a server may have at once, and the choice of the one that makes room for another.
+//! [`Places`]: the limited connections of a server, and the choice of the one that makes room for another.
 //!
-//! When all places are taken, a connection without a request in progress makes room for a newcomer, if its network has
-//! more connections than the newcomer's or is the same one: first one without any request yet, then one of the largest
-//! network, then the one that has been idle for the longest. It must have been idle for [`PlaceLimits::evict_after`];
-//! in a larger network, for [`UNUSED`] if it had no request yet; in a crowded one, for no time at all.
+//! When all places are taken, a connection without a request in progress makes room for a new client, if its network
+//! has more connections than the client's or is the same one. First comes one without any request yet, then one of the
+//! largest network, then the one that has been idle for the longest. It must have been idle for
+//! [`PlaceLimits::evict_after`]; in a larger network, for [`UNUSED`] if it had no request yet; in a crowded one, for no
+//! time at all.
 //!
-//! Networks are compared where two addresses differ first: IPv4 /24 or IPv6 /48, then /56, then address or /64. A
-//! network is crowded if it has more than a [few](PlaceLimits::few) connections, and two more than the newcomer's.
+//! Networks are compared at the widest level where two addresses differ: IPv4 /24 or IPv6 /48, then /56, then address
+//! or /64. A network is crowded if it has more than a [few](PlaceLimits::few) connections, and at least two more than
+//! the client's.
 //!
-//! So a network that holds many places with a small request now and then locks no smaller one out, and networks of the
-//! same size do not displace each other in turns.
+//! So a network that holds many places with occasional small requests does not lock out a smaller one, and networks of
+//! the same size do not displace each other in turns.
 
 use std::cmp::Reverse;
 use std::net::IpAddr;
@@ -20,8 +22,8 @@ use super::activity::{Activity, Idleness};
 use super::networks::{LEVELS, Network};
 use crate::error::Refusal;
 
-/// Least time after which a connection without any request yet makes room for a smaller network. A client sends one as
-/// soon as it is connected, within a round trip over QUIC and within three over TCP and TLS.
+/// Least time after which a connection without any request yet makes room for a smaller network. A client sends a
+/// request as soon as it is connected, within a round trip over QUIC and within three over TCP and TLS.
 const UNUSED: Duration = Duration::from_secs(2);
 
 /// Limits of a server's connections.
@@ -34,8 +36,8 @@ pub struct PlaceLimits {
     pub connections_per_address: usize,
     /// Most connections of a network that is not crowded, so that its players stay; see [`few_of`](Self::few_of).
     pub few: usize,
-    /// Least time without an exchange after which a connection with a request makes room for another client. It makes
-    /// room at once for smaller networks if its own has more than [`few`](Self::few).
+    /// Least time without an exchange after which a connection with a request makes room for another client. If its
+    /// network has more than [`few`](Self::few), it makes room for smaller networks immediately.
     pub evict_after: Duration,
 }
 
@@ -50,16 +52,16 @@ impl PlaceLimits {
 #[derive(Debug)]
 struct Occupied<T> {
     networks: [Network; LEVELS],
-    /// Its number, in the order in which connections were established.
+    /// Its number; connections are numbered in the order of their establishment.
     number: u64,
     activity: Activity,
     occupant: T,
 }
 
-/// A connection that may make room; the greatest of all does.
+/// A connection that may make room; the greatest of these does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
-    /// True if it has had no request for longer than a client takes to send one.
+    /// True if it has had no request, although a client would have sent one by now.
     is_unused: bool,
     /// Numbers of connections of its networks.
     sizes: [usize; LEVELS],
@@ -71,7 +73,7 @@ struct Candidate {
 #[derive(Debug)]
 pub struct Places<T> {
     limits: PlaceLimits,
-    /// By networks and then by number, so that the connections of a network of any level are next to each other.
+    /// Sorted by networks and then by number, so the connections of a network of any level are adjacent.
     connections: Vec<Occupied<T>>,
     /// Number of the next connection.
     next: u64,
@@ -89,12 +91,12 @@ impl<T> Places<T> {
         }
     }
 
-    /// Number of places that are taken.
+    /// Number of occupied places.
     pub fn taken(&self) -> usize {
         self.connections.len()
     }
 
-    /// Number of connections that had to make room up to now.
+    /// Number of connections that had to make room so far.
     pub fn evicted(&self) -> u64 {
         self.evicted
     }
@@ -122,8 +124,8 @@ impl<T> Places<T> {
         self.connections.partition_point(start)..self.connections.partition_point(end)
     }
 
-    /// Checks for room for one more connection from `address`. Returns the connection that has to make room, if one has
-    /// to, and the time since which it has been idle.
+    /// Checks for room for one more connection from `address`. Returns the connection that has to make room, if any,
+    /// and the start of its idleness.
     pub(super) fn room(&self, address: IpAddr, now: Instant) -> Result<Option<(Instant, u64)>, Refusal> {
         let Some(limit) = self.reached(address) else {
             return Ok(None);
@@ -136,7 +138,7 @@ impl<T> Places<T> {
         };
         let mut best: Option<Candidate> = None;
         for (site, sizes) in sites(among) {
-            // Least times for which a connection must have been idle, with a request before and without.
+            // Least idle times, for a connection with an earlier request and for one without.
             let (used, unused) = match (0..LEVELS).find(|&level| site[0].networks[level] != newcomer[level]) {
                 None => (self.limits.evict_after, self.limits.evict_after),
                 Some(level) if sizes[level] <= own_sizes[level] => continue,
@@ -145,7 +147,7 @@ impl<T> Places<T> {
                 }
                 Some(_) => (self.limits.evict_after, UNUSED.min(self.limits.evict_after)),
             };
-            // None of a smaller network goes before one without a request.
+            // A connection of a smaller network does not precede one without a request.
             if best.is_some_and(|best| best.is_unused && best.sizes > sizes) {
                 continue;
             }
@@ -169,7 +171,7 @@ impl<T> Places<T> {
     /// Returns the connection's number, to [free](Self::free) its place.
     ///
     /// # Errors
-    /// The limit that is reached.
+    /// The limit that was reached.
     #[expect(
         clippy::too_many_arguments,
         reason = "the parts of a connection, and the time"
@@ -181,7 +183,7 @@ impl<T> Places<T> {
         occupant: T,
         now: Instant,
     ) -> Result<u64, Refusal> {
-        // Ends: a connection that became busy meanwhile is idle no more.
+        // This loop ends: a connection that became busy in the meantime is no longer idle.
         while let Some((since, number)) = self.room(address, now)? {
             self.evict(number, since);
         }
@@ -198,7 +200,7 @@ impl<T> Places<T> {
         Ok(number)
     }
 
-    /// Has the connection `number` make room, if it has been idle since `since`.
+    /// Makes the connection `number` make room, if it has been idle since `since`.
     fn evict(&mut self, number: u64, since: Instant) {
         if let Some(position) = self.position(number)
             && self.connections[position].activity.evict(since)
@@ -208,7 +210,7 @@ impl<T> Places<T> {
         }
     }
 
-    /// Frees the place of the connection `number`, which may have made room before.
+    /// Frees the place of the connection `number`, unless it has made room before.
     pub fn free(&mut self, number: u64) {
         if let Some(position) = self.position(number) {
             self.connections.remove(position);

@@ -28,7 +28,7 @@ impl TestPlaces {
         }
     }
 
-    /// Connects from `address`, as if it were later by `after`. Returns the activity's position.
+    /// Connects from `address`, with the clock advanced by `after`. Returns the activity's position.
     fn connect(&mut self, address: &str, after: Duration) -> Result<usize, Refusal> {
         let activity = Activity::new(Arc::new(TokioRuntime));
         let now = TokioRuntime.now() + after;
@@ -38,7 +38,7 @@ impl TestPlaces {
         Ok(self.activities.len() - 1)
     }
 
-    /// Connects from `address` at once, and makes a request.
+    /// Connects from `address` immediately, and makes a request.
     fn use_from(&mut self, address: &str) -> usize {
         let position = self.connect(address, Duration::ZERO).unwrap();
         drop(self.activities[position].begin());

@@ -1,6 +1,6 @@
 //! [`QuicLb`]: connection IDs that tell a load balancer which server they belong to (`playrate_quic_lb`).
 //!
-//! Nonce and appended bytes of QUIC-LB are the content of the server's own IDs: the number of a process, random bytes,
+//! QUIC-LB's nonce and appended bytes are the content of the server's own IDs: the number of a process, random bytes,
 //! and an HMAC.
 
 use playrate_quic_lb::{BlockCipher, QuicLbConfig, QuicLbError, QuicLbServer};
@@ -8,19 +8,19 @@ use quinn::ConnectionId;
 
 /// Longest connection ID in bytes, without its first octet (RFC 9000 §17.2).
 const MAX_LENGTH: u8 = 19;
-/// Bytes of the content if there is room for them: 8 that are random or a number, and 8 of the HMAC.
+/// Bytes of the content if there is room for them: 8 with random bytes and numbers, and 8 of the HMAC.
 const CONTENT: u8 = 16;
-/// Shortest nonce in bytes: it has all that the HMAC covers, so it does not repeat.
+/// Shortest nonce in bytes: it contains everything that the HMAC covers, so it does not repeat.
 pub(super) const MIN_NONCE: u8 = 8;
 /// Longest server ID in bytes: it leaves room for a nonce, and for 3 bytes of the HMAC.
 const MAX_SERVER_ID: u8 = MAX_LENGTH - MIN_NONCE - 3;
 
-/// A server behind a load balancer, with its number among those servers.
+/// A server behind a load balancer, with its server number.
 ///
-/// Its connection IDs already satisfy the draft's nonce requirements (§9.6). They have 6 random bytes, so the first two
-/// equal ones of one worker are expected among 2²⁴ IDs, and an HMAC over these and the numbers of process and worker,
-/// which looks random. Without a key the nonce is in the open, so all of it is permuted with a key of the server, which
-/// hides these numbers.
+/// Its connection IDs already satisfy the draft's nonce requirements (§9.6). They have 6 random bytes, so one worker's
+/// first two equal IDs are expected among 2²⁴, and an HMAC over these and the numbers of process and worker, which
+/// looks random. Without the balancer's key the nonce is not encrypted, so the server permutes all of it with its own
+/// key, which hides these numbers.
 #[derive(Clone, Debug)]
 pub struct QuicLb {
     server: QuicLbServer,
@@ -28,7 +28,7 @@ pub struct QuicLb {
 }
 
 impl QuicLb {
-    /// The server with this number behind load balancers that have the configuration `config`.
+    /// The server with this number behind load balancers with the configuration `config`.
     ///
     /// # Errors
     /// If the configuration is not [suitable](Self::suitable), or the number does not fit into its server IDs.
@@ -60,7 +60,7 @@ impl QuicLb {
         Ok(config)
     }
 
-    /// The configuration that it has in common with its load balancer.
+    /// The configuration shared with its load balancer.
     pub fn config(&self) -> &QuicLbConfig {
         self.server.config()
     }
@@ -84,7 +84,7 @@ impl QuicLb {
     }
 }
 
-/// Connection IDs of one server behind a load balancer, around the content that the server itself needs.
+/// Connection IDs of one server behind a load balancer; they enclose the server's own content.
 #[derive(Debug)]
 pub(super) struct RoutableIds {
     server: QuicLbServer,
@@ -93,7 +93,7 @@ pub(super) struct RoutableIds {
 }
 
 impl RoutableIds {
-    /// IDs of the server `lb`, which hides their content with the key `own` if nothing else does.
+    /// IDs of the server `lb`. The key `own` hides their content if nothing else does.
     pub(super) fn new(lb: &QuicLb, own: &[u8; BlockCipher::KEY_LENGTH]) -> Self {
         Self {
             server: lb.server.clone(),
@@ -123,7 +123,7 @@ impl RoutableIds {
         ConnectionId::new(&id)
     }
 
-    /// The content of `id`; `None` if this server has not made it.
+    /// The content of `id`; `None` if this server did not make it.
     pub(super) fn decode(&self, id: &[u8]) -> Option<Vec<u8>> {
         let mut content = self.server.content(id)?;
         if content.len() != self.content_length() {

@@ -40,20 +40,20 @@ proptest! {
         prop_assert_eq!(other, Some(issuer(process)));
     }
 
-    /// Whatever is changed, in the open or below the encryption.
+    /// Any change is detected, whether in clear text or below the encryption.
     #[test]
     fn no_other_id_is_valid(lb in servers(), bit in 0..160_usize) {
         let mut own = ids(&lb, 3);
         let mut id = own.generate_cid().to_vec();
         let bit = bit % (id.len() * 8);
         id[bit / 8] ^= 1 << (bit % 8);
-        // Of the shortest HMAC, one in 2^24 would be right by chance.
+        // With the shortest HMAC, one in 2^24 would be correct by chance.
         prop_assert!(own.validate(&ConnectionId::new(&id)).is_err());
         prop_assert_eq!(ids(&lb, 4).other_issuer(&id), None);
         prop_assert!(own.validate(&ConnectionId::new(&id[..id.len() - 1])).is_err());
     }
 
-    /// Else it would answer packets of that one's connections with resets.
+    /// Otherwise it would answer packets of the other server's connections with resets.
     #[test]
     fn an_id_of_another_server_with_the_same_key_is_not_valid(lb in servers(), other: u64) {
         let other = other & u64::MAX >> (64 - 8 * lb.config().server_id_length());
@@ -63,7 +63,7 @@ proptest! {
         prop_assert!(ids(&lb, 3).validate(&id).is_err());
         prop_assert_eq!(ids(&lb, 4).other_issuer(&id), None);
         if lb.config().key().is_none() {
-            // Nor after a client has replaced the number, which it can read.
+            // Nor if a client replaces the number, which it can read.
             let mut id = id.to_vec();
             let own = ids(&lb, 3).generate_cid();
             let number = ..=usize::from(lb.config().server_id_length());
@@ -73,7 +73,7 @@ proptest! {
     }
 }
 
-/// The draft forbids what would link two IDs of a client, as the number of a process would (§5.4).
+/// The draft forbids content that links two IDs of a client, such as the number of a process (§5.4).
 #[test]
 fn without_a_key_only_the_server_id_is_the_same_in_all_ids() {
     for server_id_length in [1, 3, 8_u8] {

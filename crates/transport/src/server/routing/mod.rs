@@ -1,14 +1,14 @@
 //! [`DatagramRouter`]: the endpoints of a server on its UDP sockets, in one process and in successive ones.
 //!
-//! Each worker of a server has an endpoint and a socket, all on one port (`SO_REUSEPORT`). The system chooses the
-//! socket for a datagram by its addresses, so after a change of its address a client may reach a worker that does not
-//! have its connection. And a process that takes over the sockets of another one also reads the datagrams for
-//! connections of the older process, which continue there.
+//! Each worker of a server has an endpoint and a socket, all on one port (`SO_REUSEPORT`). The system selects the
+//! socket for a datagram by its addresses, so a client whose address changes may reach a worker that does not have its
+//! connection. A process that takes over another one's sockets also reads the datagrams for connections of the older
+//! process, which continue there.
 //!
 //! The router recognizes both by the connection IDs. With an [`EndpointKey`](super::EndpointKey), the first two bytes
 //! of an ID's content are the numbers of the process and the worker that issued it. The HMAC at its end shows that a
-//! client did not choose it. A datagram for another worker goes to that worker's endpoint. One for another process goes
-//! to the older process, which forwards those of still older ones in the same way. Each endpoint sends on its own
+//! client did not choose it. A datagram for another worker goes to that worker's endpoint. A datagram for another
+//! process goes to the older process, which in turn forwards those of still older ones. Each endpoint sends on its own
 //! socket. A datagram with an ID that its client chose stays with the worker that received it.
 
 use std::fmt;
@@ -32,19 +32,19 @@ use crate::socket_layer::{LayeredSocket, SocketLayer};
 const LONG_HEADER: u8 = 0x80;
 /// Offset of the length of the destination connection ID in a long header, after the version (RFC 8999 §5.1).
 const LONG_HEADER_ID_LENGTH: usize = 5;
-/// Number of datagrams from other workers that wait for an endpoint at most, as many as fit into a socket's buffer.
+/// Most datagrams from other workers that wait for an endpoint, as many as fit into a socket's buffer.
 const WAITING_DATAGRAMS: usize = 4_096;
 
-/// A UDP datagram of a client, with the fields that the system reports for it.
+/// A UDP datagram of a client, with the system's metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_structs,
     reason = "one process builds it from what another one sent"
 )]
 pub struct Datagram {
-    /// IP address and port that it came from.
+    /// IP address and port of its sender.
     pub peer: SocketAddr,
-    /// IP address that it was sent to, if the system reports it.
+    /// Destination IP address, if the system reports it.
     pub local: Option<IpAddr>,
     /// Bits of Explicit Congestion Notification in the IP header (RFC 3168 §5), 0 to 3; 0 is Not-ECT.
     pub ecn: u8,
@@ -62,7 +62,7 @@ impl Datagram {
         }
     }
 
-    /// Writes it where a socket's reader expects it. Returns false if there is no room.
+    /// Writes it to the buffers of a socket's reader. Returns false if there is no room.
     fn write(&self, buffer: &mut [u8], meta: &mut RecvMeta) -> bool {
         let length = self.contents.len();
         let Some(room) = buffer.get_mut(..length) else {
@@ -80,30 +80,29 @@ impl Datagram {
     }
 }
 
-/// Place of a process among those that have the sockets of one server, one after the other. Without an
+/// Position of a process among those that successively have one server's sockets. Without an
 /// [`EndpointKey`](super::EndpointKey) it has no effect.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Succession {
-    /// Number of this process in its connection IDs: another one than those of older processes that are still there.
+    /// Number of this process in its connection IDs. It must differ from those of older processes that still run.
     pub process: u8,
     /// Takes the datagrams for connections of older processes, until its receiver is dropped. Those that do not fit
-    /// into it are lost, as in a full buffer of a socket.
+    /// into it are lost, as in a full socket buffer.
     pub older: Option<mpsc::Sender<Datagram>>,
 }
 
-/// Totals of the datagrams that reached another worker than the one that has their connection.
+/// Totals of the datagrams that reached a worker other than their connection's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ForwardedTotals {
-    /// Number of datagrams that went on to their worker.
+    /// Number of datagrams forwarded to their worker.
     pub forwarded: u64,
-    /// Number of datagrams that did not fit into the queue to their worker, and were lost as in a full buffer of a
-    /// socket.
+    /// Number of datagrams that did not fit into the queue to their worker, and were lost as in a full socket buffer.
     pub lost: u64,
 }
 
-/// Routes each datagram that a server's sockets receive to the endpoint that has its connection.
+/// Routes each datagram that a server's sockets receive to the endpoint of its connection.
 #[derive(Debug)]
 pub struct DatagramRouter {
     workers: Box<[Arc<RoutedSocket>]>,
@@ -122,7 +121,7 @@ struct Siblings {
     lost: AtomicU64,
 }
 
-/// A worker, as the others see it.
+/// A worker, as seen by the others.
 #[derive(Debug)]
 struct Sibling {
     /// Takes datagrams for its connections.
@@ -210,11 +209,11 @@ impl DatagramRouter {
     }
 
     /// Stops reading the sockets, and takes datagrams from `newer` instead. Once this returns, only another process
-    /// reads the sockets. This one reads them again after the sender of `newer` is dropped.
+    /// reads the sockets. This one resumes after the sender of `newer` is dropped.
     pub fn receive_from(&self, newer: mpsc::Receiver<Datagram>) {
         let mut newer = Some(newer);
         for LayeredSocket(worker) in self.workers.iter().map(Arc::as_ref) {
-            // A socket is read only under this lock, so no read is in progress after this.
+            // Sockets are read only under this lock, so no read is in progress after this.
             let mut routes = worker.routes();
             if let Some(newer) = newer.take() {
                 routes.newer = Some(newer);
@@ -224,7 +223,7 @@ impl DatagramRouter {
         self.siblings.wake();
     }
 
-    /// Totals of the datagrams that reached another worker than theirs.
+    /// Totals of the datagrams that reached a worker other than theirs.
     pub(super) fn totals(&self) -> ForwardedTotals {
         ForwardedTotals {
             forwarded: self.siblings.forwarded.load(Relaxed),
@@ -234,7 +233,7 @@ impl DatagramRouter {
 }
 
 impl Siblings {
-    /// Has all endpoints poll their sockets.
+    /// Makes all endpoints poll their sockets.
     fn wake(&self) {
         for worker in &self.workers {
             worker.reader.wake();
@@ -246,7 +245,7 @@ impl Siblings {
         let Some(worker) = self.workers.get(usize::from(worker)) else {
             return false;
         };
-        // Longer ones, which the endpoint would drop, do not fill the queue.
+        // Longer datagrams must not fill the queue, because the endpoint would drop them.
         let sent = contents.len() <= self.longest
             && worker.datagrams.try_send(Datagram::new(contents, meta)).is_ok();
         let count = if sent { &self.forwarded } else { &self.lost };
@@ -269,7 +268,7 @@ impl Routes {
     }
 }
 
-/// Destination connection ID of the packet that `datagram` begins with, if it can be one of `length` bytes.
+/// Destination connection ID of the packet at the beginning of `datagram`, if it can have `length` bytes.
 fn destination(datagram: &[u8], length: usize) -> Option<&[u8]> {
     let (first, rest) = datagram.split_first()?;
     if first & LONG_HEADER == 0 {
@@ -312,9 +311,9 @@ impl SocketLayer for RoutingLayer {
         if let Some(sibling) = self.siblings.workers.get(usize::from(self.worker())) {
             sibling.reader.register(cx.waker());
         }
-        // Held while the socket is read, so that no read is in progress once `receive_from` has returned.
+        // Held while the socket is read, so no read is in progress once `receive_from` has returned.
         let mut routes = self.routes();
-        // Half of the buffers are the socket's, so that neither waits for the other to be empty.
+        // Half of the buffers are reserved for the socket, so that neither source waits for the other to be empty.
         let half = buffers.len().div_ceil(2);
         let mut from_siblings = 0;
         if let Some(siblings) = &mut routes.siblings {
@@ -362,11 +361,11 @@ impl RoutingLayer {
         self.connection_ids.issuer().worker
     }
 
-    /// Forwards those of the datagrams in `buffer` that are for other endpoints, and closes the gaps.
+    /// Forwards the datagrams in `buffer` that belong to other endpoints, and closes the gaps.
     fn keep_own(&self, routes: &mut Routes, buffer: &mut [u8], meta: &mut RecvMeta) {
         let (mut at, mut kept) = (0, 0);
         while at < meta.len {
-            // All have the same length but the last, which may be shorter.
+            // All have the same length except for the last, which may be shorter.
             let end = (at + meta.stride.max(1)).min(meta.len);
             let Some(datagram) = buffer.get(at..end) else {
                 break;
@@ -380,7 +379,7 @@ impl RoutingLayer {
         meta.len = kept;
     }
 
-    /// Forwards `datagram` if it is for a connection of another endpoint of this server that is there.
+    /// Forwards `datagram` if it belongs to a connection of another existing endpoint of this server.
     fn forward(&self, routes: &mut Routes, datagram: &[u8], meta: &RecvMeta) -> bool {
         let ids = &self.connection_ids;
         let id = destination(datagram, ids.cid_len());

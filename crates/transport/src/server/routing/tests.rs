@@ -9,7 +9,7 @@ use quinn_proto::ConnectionIdGenerator as _;
 use super::super::keys::{EndpointKey, EndpointKeys};
 use super::*;
 
-/// Bytes of the buffers that the socket is read with.
+/// Size of the buffers for reading the socket, in bytes.
 const BUFFER: usize = 4_000;
 
 /// A socket with batches of datagrams: their contents, and the length of each datagram.
@@ -81,13 +81,13 @@ fn long(id: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// A router of process 2 on a socket with batches, and what it forwards.
+/// A router of process 2 on a socket with batches, and the datagrams that it forwards.
 fn router(batches: &[(Vec<u8>, usize)]) -> (DatagramRouter, mpsc::Receiver<Datagram>) {
     let (older, forwarded) = mpsc::channel(10);
     (router_on(&[batches], Some(&older)), forwarded)
 }
 
-/// A router of process 2 with a worker for each of `sockets`, which have batches.
+/// A router of process 2 with a worker for each of `sockets`, given as their batches.
 fn router_on(sockets: &[&[(Vec<u8>, usize)]], older: Option<&mpsc::Sender<Datagram>>) -> DatagramRouter {
     let sockets = (0..).zip(sockets).map(|(worker, &batches)| {
         let batches = batches.iter().cloned().collect();
@@ -107,7 +107,7 @@ fn read_of(router: &DatagramRouter, worker: usize) -> Option<Vec<Vec<u8>>> {
     let (mut first, mut second, mut metas) = ([0; BUFFER], [0; BUFFER], [RecvMeta::default(); 2]);
     let mut cx = Context::from_waker(Waker::noop());
     let mut buffers = [IoSliceMut::new(&mut first), IoSliceMut::new(&mut second)];
-    // Where one worker is tested, one buffer, so that each read is a batch.
+    // With one worker, use one buffer, so that each read is a batch.
     let count = router.workers.len().min(2);
     match router.workers[worker].poll_recv(&mut cx, &mut buffers[..count], &mut metas[..count]) {
         Poll::Ready(count) => Some(

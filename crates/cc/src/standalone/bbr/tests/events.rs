@@ -27,7 +27,7 @@ fn mean_queue(trace: &Trace, (from, to): (u64, u64)) -> u64 {
     queues.iter().sum::<u64>() / queues.len() as u64
 }
 
-// The floor of 70 %: nothing but what still arrives keeps the bounds higher.
+// The floor of 70 %: only the bytes that still arrive keep the bounds higher.
 #[test]
 fn a_loss_while_cruising_costs_no_more_than_what_was_not_delivered() {
     let mut run = cruising();
@@ -120,7 +120,7 @@ fn persistent_congestion_forgets_the_path_and_starts_again() {
     assert_about(run.bbr.model.bw(), RATE, 1);
 }
 
-// Solved for the prefix: 2 % of 98 kB are 1960 B, of which 1200 B were lost before.
+// Solved for the prefix: 2 % of 98 kB are 1960 B, and 1200 B were lost before.
 #[rstest]
 #[case(100_000, 3_200, 2_000, 98_000 + 775)]
 #[case(100_000, 6_000, 1_200, 98_800)]
@@ -150,7 +150,7 @@ fn more_than_two_percent_are_too_much() {
     assert!(lost(2_001).is_inflight_too_high());
 }
 
-/// A controller that was sent frames of `every` packets each 100 ms after they left.
+/// A controller that received frames of `every` packets, each 100 ms after they left.
 fn receiving_frames_of(every: u32, path: &Path) -> Bbr {
     let mut bbr = Bbr::new(path, std::sync::Arc::default());
     let bytes = Bytes::new(MTU) * u64::from(every);
@@ -166,7 +166,7 @@ fn receiving_frames_of(every: u32, path: &Path) -> Bbr {
     bbr
 }
 
-// Of a window, half a packet stays unused, and (n − 1)/2 packets wait at the receiver.
+// Half a packet of a window stays unused, and (n − 1)/2 packets wait at the receiver.
 #[rstest]
 #[case(1, true, 600)]
 #[case(2, true, 1_200)]
@@ -218,7 +218,7 @@ fn a_flight_that_probe_rtt_halved_fills_the_path_again_within_two_round_trips() 
     assert!(run.in_flight() >= BDP * 95 / 100, "{}", run.in_flight());
 }
 
-// The burst leaves when nothing is in flight, so that one mark stands for all of it.
+// The burst leaves when nothing is in flight, so one mark covers all of it.
 #[test]
 fn a_flight_in_one_burst_that_four_frames_acknowledge_shows_its_whole_rate() {
     let mut bbr = Bbr::new(&Path::default(), std::sync::Arc::default());
@@ -268,7 +268,7 @@ fn connections_that_differ_by_a_nanosecond_wait_for_different_times() {
     assert!(draws.iter().any(|draw| *draw < 100) && draws.iter().any(|draw| *draw > 900));
 }
 
-// Pacing at 99 % of the rate, and ProbeRTT: 96 to 97 %. The queue is that of the probes.
+// Pacing at 99 % of the rate, and ProbeRTT: 96 to 97 %. The probes cause the queue.
 #[rstest]
 #[case(20, 100, 1_000, 20)]
 #[case(50, 20, 1_000, 20)]

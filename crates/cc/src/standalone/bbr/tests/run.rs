@@ -1,4 +1,4 @@
-//! [`Run`]: BBR on a path with one narrow link, packet by packet, with its state in sight.
+//! [`Run`]: BBR on a path with one narrow link, packet by packet, with observable state.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -32,9 +32,9 @@ pub(super) struct Run {
     pub(super) rate: u64,
     pub(super) rtt_ns: u64,
     pub(super) queue: u64,
-    /// Bytes that the application keeps in flight at most.
+    /// Most bytes that the application keeps in flight.
     pub(super) demand: u64,
-    /// Every so many packets one is lost; 0 for none.
+    /// One packet in this many is lost; 0 for none.
     pub(super) lose_one_in: u64,
     /// Packets sent so far.
     pub(super) sent: u64,
@@ -79,7 +79,7 @@ impl Run {
         }
     }
 
-    /// The next ACK frame arrives, and what it shows to be lost is declared lost.
+    /// The next ACK frame arrives, and the packets that it shows to be lost are declared lost.
     fn receive(&mut self) {
         let arriving: Vec<u64> = self
             .flight
@@ -128,7 +128,7 @@ impl Run {
         self.bbr.on_congestion(&Congestion::new(now, newest, signal));
     }
 
-    /// The peer reports a CE mark on what left last.
+    /// The peer reports a CE mark on the last packet sent.
     pub(super) fn mark(&mut self) {
         let newest = self.flight.back().map_or(self.now, |packet| packet.sent);
         self.congestion(newest, Signal::EcnCe);
@@ -146,7 +146,7 @@ impl Run {
         }
     }
 
-    /// Goes on until `done`, at most for a minute.
+    /// Runs until `done`, at most for a minute.
     #[track_caller]
     pub(super) fn until(&mut self, done: impl Fn(&Self) -> bool) {
         let end = self.now + 60_000_000_000;
@@ -161,7 +161,7 @@ impl Run {
         self.until(|run| run.state() == state);
     }
 
-    /// Goes on until `ProbeRTT`: the path becomes 2 ms longer, so that nothing confirms the smallest RTT.
+    /// Runs until `ProbeRTT`: the path becomes 2 ms longer, so nothing confirms the smallest RTT.
     #[track_caller]
     pub(super) fn until_probe_rtt(&mut self) {
         self.rtt_ns += 2_000_000;
@@ -179,7 +179,7 @@ impl Run {
         entries.map(|&(ms, _)| ms).collect()
     }
 
-    /// All that is in flight arrives, and then nothing happens for a while.
+    /// Everything in flight arrives, and then nothing happens for a while.
     pub(super) fn go_silent(&mut self, ms: u64) {
         let demand = core::mem::replace(&mut self.demand, 0);
         while !self.flight.is_empty() {

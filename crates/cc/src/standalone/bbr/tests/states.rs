@@ -23,7 +23,7 @@ fn gains_are_those_of_the_drafts_table(#[case] state: State, #[case] pacing: u64
 fn a_lossless_path_shows_the_states_in_their_order() {
     let mut run = Run::new(4 * BDP);
     run.until(|run| run.entries(State::Cruise).len() == 2);
-    // The frame that ends Drain ends ProbeBW_DOWN as well: the queue is empty.
+    // The frame that ends Drain also ends ProbeBW_DOWN: the queue is empty.
     let expected = [
         State::Startup,
         State::Drain,
@@ -96,7 +96,7 @@ fn cruising_carries_the_links_rate_with_hardly_a_queue() {
     assert!(run.bbr.window().as_u64() < run.bbr.core.window());
 }
 
-// 63 round trips of 40 ms would be 2.5 s; the BDP has 41 packets, and Reno would need as many round trips.
+// 63 round trips of 40 ms would be 2.5 s; the BDP has 41 packets, and Reno would need that many round trips.
 #[test]
 fn a_probe_comes_after_as_many_round_trips_as_the_bdp_has_packets() {
     let mut run = cruising();

@@ -1,23 +1,23 @@
-//! [`Demand`]: needs that a player shows by its requests, and the ceiling that follows.
+//! [`Demand`]: the player's needs as its requests show them, and the resulting ceiling.
 
 use crate::parameter::Arguments;
 use crate::state::{Core, float, floor_bytes};
 use crate::timestamp::{nanos, seconds};
 use crate::{Bitrate, Playback, Timestamp, VideoKnowledge};
 
-/// Shortest silence that is a pause: this long, and so many smoothed RTTs. Shorter ones are the time between a segment
-/// and the request for the next, which a player has whose buffer is empty, too.
+/// A silence is a pause if it is at least this long and this many smoothed RTTs. Shorter silences separate a segment
+/// from the request for the next, even if the player's buffer is empty.
 const PAUSE_NS: u64 = 500_000_000;
 const PAUSE_RTTS: u64 = 2;
-/// The library's rate is believed while the player consumes no more than this many times that.
+/// The library's rate is trusted while the player consumes at most this many times that rate.
 const BELIEVED: f64 = 1.25;
 
-/// Pauses of the player, and what it received between them.
+/// Pauses of the player, and the bytes received between them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Demand {
     /// Multiple of the video's rate after a pause.
     pace: f64,
-    /// Time without a pause after which the player asks for more than that, ns.
+    /// Time without a pause after which the player needs a higher rate, ns.
     patience_ns: u64,
     uses_rate: bool,
     uses_ladder: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Demand {
     asked: Option<Timestamp>,
     /// Bytes acknowledged since the end of that pause.
     received: u64,
-    /// Rate at which the player consumed between the last two pauses, bytes per second.
+    /// Consumption rate of the player between the last two pauses, bytes per second.
     consumed: f64,
 }
 
@@ -61,8 +61,8 @@ impl Demand {
         self.received = self.received.saturating_add(acked);
     }
 
-    /// Rate that the ceiling is a multiple of: that of the best representation that the player may choose, so that a
-    /// player that measures throughput finds it.
+    /// Base rate of the ceiling: the rate of the best representation that the player may choose, so that a player that
+    /// measures throughput can reach it.
     fn rate(&self, known: &VideoKnowledge) -> Option<Bitrate> {
         let rate = if self.uses_ladder {
             known.highest_rate()
@@ -73,9 +73,8 @@ impl Demand {
         Some(known.on_the_wire(rate))
     }
 
-    /// Window that is enough over an RTT of `rtt` ns, bytes. `None` unless the player's demand agrees with what is
-    /// known: it has paused within the time that it may ask without a pause, it consumes what the library says, and it
-    /// has not run empty.
+    /// Sufficient window over an RTT of `rtt` ns, bytes. `None` unless the player's demand agrees with the known facts:
+    /// it has paused within the permitted time, it consumes at the library's rate, and its buffer has not run empty.
     pub(crate) fn ceiling(&self, core: &Core, now: Timestamp, rtt: u64) -> Option<u64> {
         let asked = self.asked?;
         let rate = float(self.rate(&core.known)?.as_bytes_per_second());

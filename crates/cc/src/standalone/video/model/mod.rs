@@ -1,5 +1,5 @@
-//! [`Model`]: what acknowledgements show of the path; [`Demand`]: what requests show of the player. They decide
-//! nothing.
+//! [`Model`]: observations of the path from acknowledgements; [`Demand`]: observations of the player from requests.
+//! Neither makes decisions.
 
 mod demand;
 mod queue;
@@ -13,7 +13,7 @@ use crate::timestamp::seconds;
 pub(super) use demand::Demand;
 use queue::Queue;
 
-/// An ACK frame, the RTT sample that is known with it, and the round trip that it ends.
+/// An ACK frame, the RTT sample that became known with it, and the round trip that it ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     pub(super) batch: Batch,
@@ -27,12 +27,12 @@ pub(super) struct Model {
     ack_delay: AckDelay,
     pub(super) queue: Queue,
     pub(super) round: OpenRound,
-    /// The last round trip that is over.
+    /// The last completed round trip.
     ended: Option<Round>,
 }
 
 impl Model {
-    /// Creates the model of an unknown path. `least_target_ns` is the queueing delay that is aimed at on a fast path.
+    /// Creates the model of an unknown path. `least_target_ns` is the target queueing delay on a fast path.
     pub(super) fn new(least_target_ns: u64) -> Self {
         Self {
             ack_delay: AckDelay::default(),
@@ -54,13 +54,13 @@ impl Model {
         Frame { batch, sample, ended }
     }
 
-    /// The open round trip so far, or the last one if it has no sample yet.
+    /// The current round trip so far, or the last one if the current one has no sample yet.
     pub(super) fn latest_round(&self, now: Timestamp) -> Round {
         let open = self.round.so_far(now);
         self.ended.filter(|_| open.samples == 0).unwrap_or(open)
     }
 
-    /// The transport received acknowledgements that are not seen here.
+    /// The transport received acknowledgements that the controller did not.
     pub(super) const fn lose_track(&mut self) {
         self.ack_delay.lose_track();
     }
@@ -70,15 +70,15 @@ impl Model {
         self.queue.on_lost(bytes);
     }
 
-    /// Persistent congestion: the open round trip and the fate of its packets do not count, nor does the smallest RTT
-    /// (RFC 9002 §5.2).
+    /// Persistent congestion: discards the current round trip, the fate of its packets and the smallest RTT (RFC 9002
+    /// §5.2).
     pub(super) fn restart(&mut self) {
         self.round = OpenRound::default();
         self.queue.forget_min_rtt();
         self.queue.forget_losses();
     }
 
-    /// Mean time for which the peer holds acknowledgements back, ns.
+    /// Mean delay of acknowledgements by the peer, ns.
     pub(super) const fn ack_delay(&self) -> u64 {
         self.ack_delay.mean_ns()
     }
@@ -89,12 +89,12 @@ impl Model {
         least.map(|least| least.saturating_add(self.ack_delay()))
     }
 
-    /// Bytes in flight with which the path is full and no packet waits, at the largest rate of the last seconds.
+    /// Bytes in flight that fill the path without queueing, at the largest recent rate.
     pub(super) fn carried(&self) -> u64 {
         self.queue.carried_in(self.base_rtt().unwrap_or(0))
     }
 
-    /// The largest delivery rate, with that of the open round, bytes per second.
+    /// The largest delivery rate, including the current round's, bytes per second.
     pub(super) fn rate(&self, now: Timestamp) -> f64 {
         self.round.rate(now).max(self.queue.largest_rate())
     }
@@ -105,19 +105,20 @@ pub(super) fn bytes_in(rate: f64, ns: u64) -> u64 {
     floor_bytes(rate * seconds(ns))
 }
 
-/// No peer is believed to hold them back for longer, ns. RFC 9000 §18.2: "If this value is absent, a default of 25
+/// Longest acknowledgement delay assumed of a peer, ns. RFC 9000 §18.2: "If this value is absent, a default of 25
 /// milliseconds is assumed"; timers are late.
 const LONGEST_NS: u64 = 30_000_000;
-/// quinn's smoothed RTT is rounded down to a nanosecond; eight of them are too small by up to seven.
+/// quinn's smoothed RTT is rounded down to a nanosecond, so eight of them are up to seven too small.
 const ROUNDED_NS: u64 = 8;
-/// A sample that was taken this many smoothed RTTs ago is from before a pause.
+/// A sample older than this many smoothed RTTs is from before a pause.
 const LATEST_RTTS: u64 = 2;
 
-/// Takes the peer's acknowledgement delay out of RTT samples.
+/// Removes the peer's acknowledgement delay from RTT samples.
 ///
-/// quinn shows a controller no delay, but its smoothed RTT is without it: s′ = (7·s + sample)/8 (RFC 9002 §5.3), so
-/// two of them give the sample between. It is therefore known one ACK frame late. Without it a browser, which
-/// acknowledges ten packets at once or waits for a quarter of the RTT, makes every small window look like a queue.
+/// quinn does not pass the delay to a controller, but its smoothed RTT excludes it: s′ = (7·s + sample)/8 (RFC 9002
+/// §5.3). Two consecutive values therefore give the sample between them, one ACK frame late. Without this correction a
+/// browser, which acknowledges ten packets at once or waits for a quarter of the RTT, makes every small window look
+/// like a queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AckDelay {
     /// The transport's smoothed RTT as of the last frame, ns.
@@ -127,13 +128,13 @@ pub(crate) struct AckDelay {
     mean_ns: u64,
 }
 
-/// An RTT sample, with and without the delay, and the ACK frame that it is of.
+/// An RTT sample, with and without the delay, and its ACK frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
     pub(crate) rtt_ns: u64,
     /// Packets that its ACK frame acknowledged.
     pub(crate) packets: u32,
-    /// It is of the ACK frame before.
+    /// It belongs to the previous ACK frame.
     pub(crate) is_late: bool,
 }
 
@@ -150,8 +151,9 @@ impl Sample {
 }
 
 impl AckDelay {
-    /// Takes an ACK frame and the transport's smoothed RTT, which does not contain its sample yet, ns. Returns the
-    /// sample of the frame before without its delay; this frame's as it is if the transport has measured none.
+    /// Takes an ACK frame and the transport's smoothed RTT in ns, which does not contain the frame's sample yet.
+    /// Returns the previous frame's sample without its delay, or this frame's sample as it is if the transport has
+    /// measured no RTT.
     pub(crate) fn without(&mut self, batch: &Batch, smoothed: Option<u64>) -> Option<Sample> {
         let sample = Sample::of(batch);
         let before = core::mem::replace(&mut self.smoothed, smoothed);
@@ -161,7 +163,7 @@ impl AckDelay {
         if batch.now.nanos_since(at) > LATEST_RTTS.saturating_mul(after) {
             return None;
         }
-        // If the transport has not taken the sample, this is its smoothed RTT.
+        // If the transport has not taken the sample, the smoothed RTT is the sample itself.
         let prompt = before.map(|before| after.saturating_mul(8).saturating_sub(before.saturating_mul(7)));
         let least = sample.rtt_ns.saturating_sub(LONGEST_NS + ROUNDED_NS);
         let rtt_ns = prompt.filter(|prompt| (least..=sample.rtt_ns).contains(prompt));
@@ -178,24 +180,25 @@ impl AckDelay {
         })
     }
 
-    /// The transport may take samples that are not seen here: the next two smoothed RTTs are not of one frame.
+    /// The transport may take samples that the controller does not see: the next two smoothed RTTs do not enclose one
+    /// frame.
     pub(crate) const fn lose_track(&mut self) {
         self.smoothed = None;
         self.pending = None;
     }
 
-    /// Mean of the last delays, ns: bytes that wait for their acknowledgement this long are in flight as well.
+    /// Mean of the last delays, ns: bytes that wait this long for their acknowledgement also count as in flight.
     pub(crate) const fn mean_ns(&self) -> u64 {
         self.mean_ns
     }
 }
 
-/// Sums over the round trip that goes on. Sizes are bytes, times nanoseconds.
+/// Sums over the current round trip. Sizes are bytes, times nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OpenRound {
     began: Option<Timestamp>,
     acked: u64,
-    /// Acknowledged bytes that left while the window was what limited the sender.
+    /// Acknowledged bytes that left while the window limited the sender.
     window_limited: u64,
     lost: u64,
     rtt_min: u64,
@@ -203,12 +206,12 @@ pub(crate) struct OpenRound {
     samples: u64,
 }
 
-/// A round trip that is over. Sizes are bytes, times nanoseconds.
+/// A completed round trip. Sizes are bytes, times nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Round {
     pub(crate) acked: u64,
     pub(crate) lost: u64,
-    /// The window was what limited the sender for most of it.
+    /// The window limited the sender for most of it.
     pub(crate) window_limited: bool,
     /// Smallest and mean RTT.
     pub(crate) rtt_min: u64,
@@ -229,7 +232,7 @@ impl OpenRound {
         self.lost
     }
 
-    /// Delivery rate so far, bytes per second; zero in its first millisecond, which says nothing yet.
+    /// Delivery rate so far, bytes per second; zero in the first millisecond, which is too short to measure.
     pub(crate) fn rate(&self, now: Timestamp) -> f64 {
         const SHORTEST_NS: u64 = 1_000_000;
         let lasted = self.began.map_or(0, |began| now.nanos_since(began));
@@ -239,8 +242,8 @@ impl OpenRound {
         float(self.acked) / seconds(lasted)
     }
 
-    /// Takes an ACK frame and the RTT sample that is known with it; returns the round that the frame ends, if that had
-    /// a sample. A late one is of the frame before, so it belongs to the round that ends.
+    /// Takes an ACK frame and the RTT sample known with it. Returns the round that the frame ends, if that had a
+    /// sample. A late sample is the previous frame's, so it belongs to the round that ends.
     pub(crate) fn on_batch(&mut self, batch: &Batch, sample: Option<Sample>) -> Option<Round> {
         if let Some(sample) = sample.filter(|sample| sample.is_late) {
             self.take(sample.rtt_ns);

@@ -1,4 +1,4 @@
-//! [`Queue`]: how long packets wait on the path, and whether it loses those that wait.
+//! [`Queue`]: the path's queueing delay, and the losses of packets that wait.
 
 use crate::Timestamp;
 use crate::estimator::{Largest, Smallest};
@@ -8,22 +8,22 @@ use crate::timestamp::seconds;
 use super::{Round, Sample};
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Time for which the smallest RTT counts. Until a longer route is known by it, it looks like a queue of others.
+/// Lifetime of the smallest RTT. Until it shows that a route became longer, that looks like a queue of others.
 const RTT_WINDOW_NS: u64 = 40 * SECOND_NS;
-/// Time for which the largest delivery rate counts.
+/// Lifetime of the largest delivery rate.
 const RATE_WINDOW_NS: u64 = 15 * SECOND_NS;
-/// Time for which the longest queue counts: some cycles of a sender that fills it.
+/// Lifetime of the longest queue: several cycles of a sender that fills it.
 const QUEUE_WINDOW_NS: u64 = 8 * SECOND_NS;
-/// A loss counts half after this time.
+/// Half-life of a loss's weight.
 const LOSS_HALF_LIFE_NS: u64 = 2 * SECOND_NS;
-/// The least noisy one of so many rounds counts.
+/// The least noisy of this many rounds counts.
 const ROUNDS: usize = 8;
-/// The queue that is aimed at has room for this many packets: a peer acknowledges every second one.
+/// The target queue has room for this many packets: a peer acknowledges every second one.
 const PACKETS: f64 = 2.0;
-/// It never takes longer than this to transmit them, or the link is not worth having.
+/// Upper bound of their transmission time; slower links are not supported.
 const LONGEST_TRANSMISSION_NS: u64 = 100_000_000;
 
-/// Consecutive RTT samples that have to be as small for the smallest RTT: a single one may be early by jitter.
+/// Consecutive RTT samples that must be as small to set the smallest RTT: jitter can make a single one too small.
 const LASTING: usize = 4;
 
 /// Bytes acknowledged and lost.
@@ -44,13 +44,13 @@ impl Fate {
     }
 }
 
-/// Queueing delay of the path, its noise, and the fate of packets by the queue that they found.
+/// Queueing delay of the path, its noise, and the fate of packets by the queue length at their departure.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
-    /// Queueing delay that is aimed at on a fast path without noise, ns.
+    /// Target queueing delay on a fast path without noise, ns.
     least_target_ns: u64,
     rtt: Smallest,
-    /// Time of the last RTT that was close to the smallest.
+    /// Time of the last RTT close to the smallest.
     empty_at: Timestamp,
     /// Largest delivery rate, bytes per second.
     rate: Largest,
@@ -103,7 +103,7 @@ impl Queue {
         self.within(self.latest_rtt)
     }
 
-    /// Queueing delay that is aimed at, ns: what a few packets take, and what cannot be told from noise.
+    /// Target queueing delay, ns: the transmission of a few packets, and the noise of the measurement.
     pub(crate) fn target(&self, mtu: u64) -> u64 {
         let rate = self.largest_rate();
         let packets = if rate > 0.0 {
@@ -115,14 +115,14 @@ impl Queue {
         self.least_target_ns.max(packets).saturating_add(noise)
     }
 
-    /// The path may be another one.
+    /// The path may have changed.
     pub(crate) fn forget_min_rtt(&mut self) {
         self.rtt = Smallest::default();
         self.longest = Largest::default();
         self.samples = [0; LASTING];
     }
 
-    /// The route has become longer: without a queue the RTT is `rtt` from now on, ns.
+    /// The route has become longer: from now on its RTT without a queue is `rtt`, ns.
     pub(crate) fn set_min_rtt(&mut self, rtt: u64, now: Timestamp) {
         self.rtt = Smallest::default();
         self.rtt.insert(now, rtt, RTT_WINDOW_NS);
@@ -146,7 +146,7 @@ impl Queue {
         now.nanos_since(self.empty_at)
     }
 
-    /// Takes note that everything was done to empty the queue.
+    /// Records that all possible was done to empty the queue.
     pub(crate) const fn drained(&mut self, now: Timestamp) {
         self.empty_at = now;
     }
@@ -178,7 +178,7 @@ impl Queue {
                 .saturating_add(part(step));
         }
         self.latest_rtt = rtt;
-        // The acknowledgement of a lone packet may have been held back.
+        // The peer may have delayed the acknowledgement of a lone packet.
         if packets >= 2 {
             let queue = self.within(rtt);
             self.longest.insert(batch.now, queue, QUEUE_WINDOW_NS);
@@ -197,7 +197,7 @@ impl Queue {
         self.next = self.next.wrapping_add(1) % ROUNDS;
     }
 
-    /// Losses show that the path does not carry what it seemed to: `rate` is what it carries, bytes per second.
+    /// Losses show that the path carries less than estimated: sets its rate to `rate`, bytes per second.
     pub(crate) fn forget_rate(&mut self, rate: f64, now: Timestamp) {
         self.rate = Largest::default();
         self.rate.insert(now, floor_bytes(rate), RATE_WINDOW_NS);
@@ -223,10 +223,10 @@ impl Queue {
 
     /// Returns true if packets that find a long queue are lost much more often than others: the queue overflows.
     pub(crate) fn overflows(&self, mtu: u64) -> bool {
-        /// Packets that have to be lost, and acknowledged from a short queue, for the shares to mean something.
+        /// Packets that must be lost, and acknowledged from a short queue, for the shares to be significant.
         const LOST: f64 = 6.0;
         const ACKED: f64 = 100.0;
-        /// Share of the packets in a long queue, and how many times that in a short one.
+        /// Least share of lost packets in a long queue, absolute and as a multiple of that in a short one.
         const SHARE: f64 = 0.003;
         const TIMES: f64 = 3.0;
         let (long, short, mtu) = (self.in_long, self.in_short, float(mtu));
@@ -235,7 +235,7 @@ impl Queue {
             && long.lost_share() > SHARE.max(TIMES * short.lost_share())
     }
 
-    /// Forgets the fate of packets so far: their losses are explained.
+    /// Forgets the fate of packets so far: their losses have been explained.
     pub(crate) fn forget_losses(&mut self) {
         self.in_long = Fate::default();
         self.in_short = Fate::default();

@@ -12,14 +12,14 @@ fn frame(ms: u64, rtt_ns: Option<u64>) -> Batch {
     }
 }
 
-/// The samples that a controller finds in frames every 10 ms with these RTTs and delays (ns).
+/// The samples that a controller gets from frames every 10 ms with these RTTs and delays (ns).
 fn found(frames: &[(u64, u64)]) -> (Vec<u64>, AckDelay) {
     let (mut found, mut smoothed) = (AckDelay::default(), None);
     let mut samples = Vec::new();
     for (number, (rtt, delay)) in (0..).zip(frames) {
         let sample = found.without(&frame(10 * number, Some(rtt + delay)), smoothed);
         samples.extend(sample.map(|sample| sample.rtt_ns));
-        // As quinn does, after the controller has seen the frame.
+        // As in quinn, this follows the controller's event.
         let before = smoothed.map_or(rtt + delay, |smoothed| (7 * smoothed + rtt) / 8);
         smoothed = Some(before);
     }
@@ -28,12 +28,12 @@ fn found(frames: &[(u64, u64)]) -> (Vec<u64>, AckDelay) {
 
 #[test]
 fn the_delay_of_every_frame_is_taken_out_one_frame_later() {
-    // RTTs that are no multiple of eight nanoseconds, and delays of up to what quinn believes.
+    // RTTs that are not multiples of eight nanoseconds, and delays up to quinn's maximum.
     let frames: Vec<_> = (0..40)
         .map(|n| (100_300_001 + 1_234_567 * (n % 3), 5 * MS * (n % 6)))
         .collect();
     let (samples, found) = found(&frames);
-    // The first one is seen twice, once before the transport has measured anything.
+    // The first one appears twice, once before the transport has measured anything.
     for (sample, (rtt, _)) in samples[2..].iter().zip(&frames[1..]) {
         assert!((rtt - 7..=*rtt).contains(sample), "{sample} of {rtt}");
     }

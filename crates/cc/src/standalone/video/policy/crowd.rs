@@ -1,4 +1,4 @@
-//! The policy in a crowd: others fill the queue, so the window is CUBIC's until giving way helps again.
+//! The policy in a crowd: others fill the queue, so the window is CUBIC's until a back-off succeeds again.
 
 use crate::algorithm::Algorithm;
 use crate::events::Congestion;
@@ -9,7 +9,7 @@ use crate::{Phase, Reason};
 use super::{Mode, Policy, now};
 
 impl Policy {
-    /// Others fill the queue: from here on the window is CUBIC's, and begins where it was before it gave way.
+    /// Others fill the queue: from now on the window is CUBIC's. It starts from its size before the back-offs.
     pub(super) fn be_crowded(&mut self, core: &mut Core) {
         let now = now(core);
         let before = self
@@ -32,7 +32,7 @@ impl Policy {
         }
     }
 
-    /// Losses that count while others fill the queue.
+    /// Answers losses that count while others fill the queue.
     pub(super) fn reduce(&mut self, core: &mut Core, event: &Congestion, reason: Reason) {
         self.may_double = false;
         if let Some(reduction) = self.cubic.on_congestion(core, event) {

@@ -1,4 +1,4 @@
-//! [`GivingWay`]: whether a smaller window shortens the queue, and what follows if it does not.
+//! [`GivingWay`]: detects if a smaller window shortens the queue, and draws the conclusions if it does not.
 
 use crate::Timestamp;
 use crate::standalone::video::model::Round;
@@ -8,29 +8,31 @@ const SECOND_NS: u64 = 1_000_000_000;
 const MS_NS: u64 = 1_000_000;
 /// Consecutive unsuccessful back-offs that prove a crowd.
 const PROOFS: u8 = 2;
-/// A back-off is conclusive if it should have shortened the RTT by this many times what counts as unchanged.
+/// A back-off is conclusive if it should have shortened the RTT by this multiple of the insignificant difference.
 const CONCLUSIVE: u64 = 3;
-/// A fall of the RTT by less than this part of what it should have been is no effect: others have less of the queue.
+/// If the RTT falls by less than this fraction of the expected fall, the back-off had no effect: others have less of
+/// the queue.
 const NO_EFFECT: u64 = 8;
-/// Share of the RTT by which it may differ and still count as unchanged, and the least such difference.
+/// Insignificant difference of the RTT, as a share of it, and its lower bound.
 const UNCHANGED_SHARE: u64 = 64;
 const UNCHANGED_NS: u64 = MS_NS;
-/// A window this many times as large shows whether the path carries more.
+/// A window this many times as large shows if the path carries more.
 const GROWN: f64 = 1.25;
-/// Time until a crowd is tested again, at first: this long, and so many RTTs. Each unsuccessful test doubles it, twice.
+/// Initial time until a crowd is tested again: this long, and this many RTTs. Each unsuccessful test doubles it, twice
+/// at most.
 const TEST_AFTER_NS: u64 = 5 * SECOND_NS;
 const TEST_AFTER_RTTS: u64 = 30;
 const MOST_DOUBLINGS: u32 = 2;
-/// Time without a queue after which the crowd has gone: this long, and so many RTTs.
+/// Time without a queue after which the crowd has gone: this long, and this many RTTs.
 const CLEAR_NS: u64 = SECOND_NS;
 const CLEAR_RTTS: u64 = 4;
 
 /// Conclusion about the queue after a back-off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Finding {
-    /// Nothing yet, or that the queue is this sender's own.
+    /// No conclusion yet, or the queue is this sender's own.
     Own,
-    /// The route has become longer: the RTT without a queue is what looked like one.
+    /// The route has become longer: the increase looked like a queue, but belongs to the RTT without one.
     LongerRoute,
     /// Others keep a queue.
     Crowd,
@@ -40,19 +42,19 @@ pub(crate) enum Finding {
 #[derive(Clone, Copy, Debug)]
 struct BackOff {
     window: u64,
-    /// Mean RTT of the round trip, and the queue that stood throughout it.
+    /// Mean RTT of the round trip, and the queue that persisted throughout it.
     rtt: u64,
     queue: u64,
     /// Delivery rate, bytes per second.
     rate: f64,
 }
 
-/// Judges back-offs; knows when a crowd is tested again. Times are nanoseconds, sizes bytes.
+/// Judges back-offs, and schedules tests of a crowd. Times are nanoseconds, sizes bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct GivingWay {
     /// Window before the first of consecutive back-offs.
     before: u64,
-    /// The last back-off, until it is judged.
+    /// The last back-off, if it has not been judged.
     last: Option<BackOff>,
     in_vain: u8,
     /// A round with a smaller window, since the last back-off.
@@ -77,9 +79,9 @@ impl GivingWay {
         }
     }
 
-    /// The window of `window` bytes is about to be reduced by all that kept a queue of `queue` longer than its target
-    /// throughout `round`. Returns true if the window must be halved for a round trip instead, as smaller back-offs had
-    /// no visible effect.
+    /// The window of `window` bytes is about to be reduced by the excess of a queue of `queue` over its target
+    /// throughout `round`. Returns true if the window must be halved for a round trip instead, because smaller
+    /// back-offs had no visible effect.
     pub(crate) const fn backs_off(&mut self, window: u64, round: &Round, queue: u64) -> bool {
         self.note(window);
         self.smaller = None;
@@ -92,8 +94,8 @@ impl GivingWay {
         self.is_inconclusive
     }
 
-    /// Judges the last back-off, if there was one, by a `round` after it with the window `window`, throughout which
-    /// `queue` stood. Alone, the sender would have emptied the queue; half of it may be left.
+    /// Judges the last back-off, if there was one, by a `round` after it with the window `window` and a persistent
+    /// queue of `queue`. Alone, the sender would have emptied the queue; half of it may remain.
     pub(crate) fn judge(
         &mut self,
         window: u64,
@@ -104,7 +106,7 @@ impl GivingWay {
             return Finding::Own;
         };
         self.is_inconclusive = false;
-        // Behind a queue the RTT falls with the window and the rate stays; on a longer route it is the other way round.
+        // With a queue, the RTT falls with the window and the rate stays; on a longer route it is the other way round.
         let left = float(window) / float(last.window.max(1));
         let fall = floor_bytes(float(last.rtt) * (1.0 - left)).min(last.queue);
         let unchanged = unchanged(last.rtt, noise);
@@ -122,7 +124,7 @@ impl GivingWay {
         if is_unchanged {
             self.is_inconclusive = !is_conclusive && self.in_vain >= PROOFS;
         } else if round.rtt_mean > last.rtt {
-            // The path has changed since; what was found before the change does not count.
+            // The path has changed since; findings from before the change do not count.
             self.in_vain = 1;
         } else if self.in_vain >= PROOFS && queue > target.saturating_mul(2) {
             return Finding::Crowd;
@@ -130,8 +132,8 @@ impl GivingWay {
         Finding::Own
     }
 
-    /// The sender has not backed off from the window `window`, which made `round`. Returns true if a window a quarter
-    /// larger brought as much more at the same RTT: what looks like a queue is none.
+    /// The sender has not backed off from the window `window` of `round`. Returns true if a window a quarter larger
+    /// delivered as much more at the same RTT: then the apparent queue does not exist.
     pub(crate) fn has_room(&mut self, window: u64, round: &Round, noise: u64) -> bool {
         let (before, smaller) = *self.smaller.get_or_insert((window, *round));
         let more = float(window) / float(before.max(1));
@@ -144,13 +146,13 @@ impl GivingWay {
             && round.rate > smaller.rate * f64::midpoint(1.0, more)
     }
 
-    /// There is no queue to give way to.
+    /// There is no queue to yield to.
     pub(crate) const fn note_no_queue(&mut self) {
         self.in_vain = 0;
         self.is_inconclusive = false;
     }
 
-    /// A crowd was found. Returns the window before the sender gave way.
+    /// A crowd was found. Returns the window before the back-offs.
     pub(crate) fn begin_crowd(&mut self, now: Timestamp, rtt: u64) -> u64 {
         let wait = TEST_AFTER_NS.max(TEST_AFTER_RTTS.saturating_mul(rtt));
         let doublings = self.tests_in_vain.min(MOST_DOUBLINGS);
@@ -160,8 +162,8 @@ impl GivingWay {
         self.before
     }
 
-    /// A round of the crowd is over; `stood` is true if a queue stood throughout it. Returns true if it is time to
-    /// give way again: there has been no queue for some time, or a test is due.
+    /// A round of the crowd has ended; `stood` is true if a queue persisted throughout it. Returns true if it is time
+    /// to back off again: there has been no queue for some time, or a test is due.
     pub(crate) fn is_over(&mut self, stood: bool, now: Timestamp, min_rtt: u64) -> bool {
         if stood {
             self.clear_since = None;
@@ -175,7 +177,7 @@ impl GivingWay {
         gone
     }
 
-    /// The sender begins without a back-off that has not been judged.
+    /// Resets the state; no back-off waits for judgement.
     pub(crate) const fn reset(&mut self) {
         self.in_vain = 0;
         self.is_inconclusive = false;
@@ -184,7 +186,7 @@ impl GivingWay {
     }
 }
 
-/// Difference of an RTT of `rtt` that does not count, ns.
+/// Insignificant difference of an RTT of `rtt`, ns.
 fn unchanged(rtt: u64, noise: u64) -> u64 {
     (rtt / UNCHANGED_SHARE)
         .max(UNCHANGED_NS)
@@ -210,7 +212,7 @@ mod tests {
         }
     }
 
-    /// Backs off from `window.0` to `window.1` on a path of 20 ms, with the RTTs and rates of before and after.
+    /// Backs off from `window.0` to `window.1` on a path of 20 ms, with the RTTs and rates before and after.
     fn backs_off(
         giving_way: &mut GivingWay,
         window: (u64, u64),

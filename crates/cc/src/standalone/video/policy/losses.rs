@@ -1,4 +1,4 @@
-//! [`Losses`]: losses of the path itself, told from those that this sender causes.
+//! [`Losses`]: separates losses of the path itself from those that this sender causes.
 
 use crate::Timestamp;
 use crate::state::{Core, float};
@@ -6,25 +6,25 @@ use crate::state::{Core, float};
 use crate::standalone::video::model::Round;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Size of a sample in packets, acknowledged and lost, and the losses that it needs to count.
+/// Packets per sample, acknowledged and lost, and the losses that it needs to count.
 const SAMPLE: u64 = 64;
 const LEAST_LOST: u64 = 3;
 /// Standard deviations of a Poisson distribution.
 const CHANCE: f64 = 2.0;
-/// A share this many times the tolerated one needs no second sample.
+/// A share this many times the tolerated one does not need a second sample.
 const AT_ONCE: f64 = 10.0;
-/// Time for which a cut bounds the window: BBR's between two probes for more (draft-ietf-ccwg-bbr §5.3.3). Each further
-/// cut at a bound that is remembered doubles it.
+/// Time for which a cut bounds the window: that of BBR between two probes (draft-ietf-ccwg-bbr §5.3.3). Each further
+/// cut at a remembered bound doubles it.
 const BOUND_NS: u64 = 2 * SECOND_NS;
 const MOST_DOUBLINGS: u32 = 3;
 /// A bound is remembered until the window exceeds it by this factor without losses that count.
 const PASSED: f64 = 2.0;
-/// A path that loses this many times what it lost is no longer the same; nor is one that loses this share.
+/// If a path loses this many times its previous share, or at least this share, it has changed.
 const MARGIN: f64 = 1.5;
 const MOST_TOLERATED: f64 = 0.2;
-/// A cut helped if less than this part of the share lost is left.
+/// A cut helped if less than this part of the lost share remains.
 const HELPED: f64 = 0.75;
-/// Time for which the path is trusted to lose what it lost.
+/// Time for which the path's own loss share is assumed unchanged.
 const TRUST_NS: u64 = 20 * SECOND_NS;
 
 /// Judges the share of packets lost. Sizes are bytes.
@@ -36,11 +36,11 @@ pub(crate) struct Losses {
     learnt_until: Timestamp,
     acked: u64,
     lost: u64,
-    /// The last sample lost more than is tolerated.
+    /// The last sample exceeded the tolerated share.
     exceeded: bool,
     /// Share lost before the last cut.
     cut_at: f64,
-    /// Window after the last cut, and the time until which it bounds growth.
+    /// Window after the last cut, and the end of the time for which it bounds growth.
     bound: Option<(u64, Timestamp)>,
     /// Cuts at the remembered bound.
     doublings: u32,
@@ -55,9 +55,9 @@ impl Losses {
         }
     }
 
-    /// Takes a round that is over at `now`; returns the share of packets lost if it asks for a smaller window: if more
-    /// than is tolerated was lost in two samples in a row, or in one beyond a remembered bound, or ten times that. If a
-    /// cut did not help, the losses are the path's own, and are tolerated.
+    /// Takes a round that ended at `now`. Returns the share of packets lost if it requires a smaller window: if two
+    /// consecutive samples, or one beyond a remembered bound, exceed the tolerated share, or if one exceeds ten times
+    /// that share. If a cut did not help, the losses are the path's own, and are tolerated.
     pub(crate) fn ask_for_less(&mut self, round: &Round, core: &Core, now: Timestamp) -> Option<f64> {
         let (window, mtu) = (core.window(), core.mtu());
         if self
@@ -94,19 +94,19 @@ impl Losses {
         Some(share)
     }
 
-    /// Returns true if the sample that is being taken has lost enough already to exceed the tolerated share.
+    /// Returns true if the current sample has already lost enough to exceed the tolerated share.
     pub(crate) fn exceed_so_far(&self, mtu: u64) -> bool {
         self.exceed(self.lost, SAMPLE.saturating_mul(mtu), mtu)
     }
 
-    /// Returns true if `lost` of `all` bytes are more than the tolerated share, and more than chance makes of it.
+    /// Returns true if `lost` of `all` bytes exceed the tolerated share by more than chance explains.
     fn exceed(&self, lost: u64, all: u64, mtu: u64) -> bool {
         let tolerated = self.tolerated * float(all) / float(mtu);
         lost >= LEAST_LOST.saturating_mul(mtu)
             && float(lost) / float(mtu) > tolerated + CHANCE * libm::sqrt(tolerated)
     }
 
-    /// The window was cut to `window`: it does not grow beyond for some seconds, and then slowly.
+    /// The window was cut to `window`: for some seconds it does not grow beyond, and then only slowly.
     pub(crate) const fn note_cut(&mut self, window: u64, now: Timestamp) {
         if self.bound.is_some() && self.doublings < MOST_DOUBLINGS {
             self.doublings = self.doublings.saturating_add(1);
@@ -115,7 +115,7 @@ impl Losses {
         self.bound = Some((window, now.plus_nanos(bound_ns)));
     }
 
-    /// Window at which packets were lost lately, and true if the window must not exceed it yet.
+    /// Window at which packets were lost recently, and true if the window must not exceed it yet.
     pub(crate) fn bound(&self, now: Timestamp) -> Option<(u64, bool)> {
         self.bound.map(|(bound, until)| (bound, now < until))
     }
@@ -130,7 +130,7 @@ impl Losses {
         lost > LEAST_LOST.saturating_mul(core.mtu()) && float(lost) > self.configured * float(core.window())
     }
 
-    /// Forgets the sample that is being taken and the bound.
+    /// Forgets the current sample and the bound.
     pub(crate) const fn begin_anew(&mut self) {
         (self.acked, self.lost) = (0, 0);
         self.exceeded = false;
@@ -146,7 +146,7 @@ mod tests {
     /// The MTU of [`Core::sample`].
     const MTU: u64 = 1_200;
 
-    /// A round of 100 packets that lost so many of them.
+    /// A round of 100 packets with `lost` losses.
     fn round(lost: u64) -> Round {
         Round {
             acked: (100 - lost) * MTU,

@@ -1,4 +1,4 @@
-//! [`Policy`]: the window that follows from what the [`Model`] shows.
+//! [`Policy`]: derives the window from the [`Model`].
 
 mod crowd;
 mod giving_way;
@@ -17,27 +17,27 @@ use losses::Losses;
 use route::RouteCheck;
 use start::Start;
 
-/// Smallest window outside a crowd, packets. A peer that acknowledges every second packet still sends two ACK frames
-/// per window, although quinn keeps one packet back; one that was asked for six at once waits for 10 ms.
+/// Smallest window outside a crowd, packets. If a peer acknowledges every second packet, it still sends two ACK frames
+/// per window, although quinn keeps one packet back. If it was asked for six at once, it waits for 10 ms.
 const LEAST_PACKETS: u64 = 4;
-/// Rounds until a change of the window shows.
+/// Rounds until a change of the window takes effect.
 const SETTLING: u8 = 1;
-/// The same after a loss, which shows a round later.
+/// The same after a loss, whose effect shows a round later.
 const SETTLING_AFTER_LOSS: u8 = 2;
-/// A queue this many times the target is answered at once, a shorter one if it stands for two rounds.
+/// A queue this many times the target is answered immediately, a shorter one if it persists for two rounds.
 const LONG: u64 = 4;
-/// Share of the window that is left after losses.
+/// Share of the window that remains after losses.
 pub(super) const AFTER_LOSS: f64 = 0.85;
-/// The window grows by at least this part of it, and beyond what the path has carried lately by at most that one.
+/// Least step of the window as a share of it; and divisor of it for the largest step beyond the volume carried lately.
 const LEAST_STEP: f64 = 1.0 / 64.0;
 const MOST_STEP_BEYOND: u64 = 8;
-/// Time without an empty queue after which it is emptied, so that the smallest RTT is seen.
+/// If the queue has not been empty for this long, it is drained to measure the smallest RTT.
 const DRAIN_AFTER_NS: u64 = 5_000_000_000;
 
-/// Time for which others are believed to share the path after the last sign of them.
+/// Time after the last sign of others for which they are assumed to share the path.
 const CONTENDED_NS: u64 = 30_000_000_000;
 
-/// The rule that the window follows.
+/// The rule that governs the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Mode {
     #[default]
@@ -46,7 +46,7 @@ pub(super) enum Mode {
     Crowded,
 }
 
-/// A queue that stood on the path throughout a round trip, and the one that is aimed at, ns.
+/// A queue that persisted throughout a round trip, and the target queue, ns.
 #[derive(Clone, Copy, Debug)]
 struct Stood<'a> {
     queue: u64,
@@ -62,13 +62,13 @@ pub(super) struct Policy {
     losses: Losses,
     giving_way: GivingWay,
     cubic: Cubic,
-    /// The path has not been seen without a queue of others since slow start: in a crowd it goes on.
+    /// The path has not been seen without a queue of others since slow start: in a crowd it continues.
     may_double: bool,
-    /// Window with which slow start was left because the RTT rose, until the cause is known.
+    /// Window at the end of slow start if the RTT's rise ended it, until the cause is known.
     start_left_at: Option<u64>,
     /// Growth in the next round.
     step: u64,
-    /// Rounds to come before the last change shows.
+    /// Rounds until the last change shows.
     pub(super) settling: u8,
     /// Queue of the last round, if the window has not been reduced since.
     queue_before: Option<u64>,
@@ -111,7 +111,8 @@ impl Policy {
         }
     }
 
-    /// Returns true if others share the path, or did lately: losses or marks asked for less, or a queue stayed.
+    /// Returns true if others share the path, or did recently: losses or marks required a smaller window, or a queue
+    /// persisted.
     pub(super) fn is_contended(&self, now: Timestamp) -> bool {
         now < self.contended_until
     }
@@ -140,7 +141,7 @@ impl Policy {
         self.reset(core);
     }
 
-    /// Forgets what was learnt of others, of losses and of the last steps.
+    /// Forgets what was learnt about others, losses and the last steps.
     fn reset(&mut self, core: &Core) {
         self.settling = 0;
         self.queue_before = None;
@@ -199,7 +200,7 @@ impl Policy {
         }
     }
 
-    /// Losses or ECN marks ask for less than the window, which delivered `delivered` in a round trip.
+    /// Losses or ECN marks require less than the window, which delivered `delivered` bytes in a round trip.
     pub(super) fn cut(&mut self, core: &mut Core, delivered: u64, reason: Reason) {
         let window = core.window();
         self.note_contention(core);
@@ -218,7 +219,7 @@ impl Policy {
         self.drained_from = None;
     }
 
-    /// Judges the last back-off; returns true if the window follows from that.
+    /// Judges the last back-off; returns true if its result determines the window.
     fn judge_back_off(&mut self, core: &mut Core, path: &mut Model, stood: &Stood<'_>) -> bool {
         let round = stood.round;
         let queue = (stood.queue, stood.target, path.queue.noise());
@@ -230,7 +231,7 @@ impl Policy {
         true
     }
 
-    /// Answers a queue that stood on the path throughout a round trip.
+    /// Answers a queue that persisted throughout a round trip.
     fn answer_queue(&mut self, core: &mut Core, path: &mut Model, standing: &Stood<'_>) {
         let Stood {
             queue: stood,
@@ -245,14 +246,14 @@ impl Policy {
         if has_room && stood > target / 2 {
             self.accept_min_rtt(core, path, round);
         } else if stood > target && window <= Self::least(core) {
-            // The effect of a smaller window cannot be seen, that of a larger one can.
+            // A smaller window has no visible effect, but a larger one has.
             core.set_window(Self::least(core).saturating_mul(5) / 4);
             self.settling = SETTLING;
             return;
         } else if stood > target {
             let excess = bytes_in(round.rate, stood.saturating_sub(target));
             // Less than a step could leave the queue just above its target for ever, and more than half could leave too
-            // few packets to judge the effect by.
+            // few packets to judge the effect.
             let excess = excess.max(Self::least_step(core)).min(window / 2);
             let smaller = window.saturating_sub(excess).max(Self::least(core));
             if round.window_limited && self.giving_way.backs_off(window, round, stood) {
@@ -286,7 +287,7 @@ impl Policy {
         }
     }
 
-    /// Reduces the window to `smaller` bytes until the effect has shown.
+    /// Reduces the window to `smaller` bytes until the effect shows.
     fn drain_to(&mut self, core: &mut Core, smaller: u64) {
         self.drained_from = Some(core.window());
         self.queue_before = None;
@@ -294,8 +295,8 @@ impl Policy {
         self.settling = SETTLING;
     }
 
-    /// The route is longer, and no queue stood. Resumes slow start if the RTT ended it; otherwise restores the window
-    /// of before the first back-off.
+    /// The route is longer, and no queue persisted. Resumes slow start if the RTT ended it; otherwise restores the
+    /// window from before the first back-off.
     fn take_longer_route(&mut self, core: &mut Core, path: &mut Model, round: &Round) {
         self.accept_min_rtt(core, path, round);
         let before = self.giving_way.window_before();
@@ -309,14 +310,14 @@ impl Policy {
         self.step = core.window() / 2;
     }
 
-    /// Takes the smallest RTT of a round trip for that of an empty queue.
+    /// Takes the smallest RTT of a round trip as that of an empty queue.
     fn accept_min_rtt(&mut self, core: &Core, path: &mut Model, round: &Round) {
         path.queue.set_min_rtt(round.rtt_min, now(core));
         self.route.note_longer(now(core));
     }
 
-    /// Grows by a step, which doubles while the queue stays short. Up to what the path has carried lately that is half
-    /// of the window at most; beyond, where the path is unknown, an eighth.
+    /// Grows by a step that doubles while the queue stays short. The step is at most half of the window up to the
+    /// path's recently carried volume; beyond, where the path is unknown, an eighth.
     fn grow(&mut self, core: &mut Core, path: &Model, standing: &Stood<'_>) {
         let window = core.window();
         let grown = window.saturating_add(self.step);

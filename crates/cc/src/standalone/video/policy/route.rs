@@ -1,9 +1,9 @@
-//! [`RouteCheck`]: when the smallest RTT is doubted, and checked by half a window for a round trip.
+//! [`RouteCheck`]: decides when to doubt the smallest RTT and check it with half a window for a round trip.
 
 use crate::Timestamp;
 
-/// Time after which a longer route is checked; each check doubles it. A queue that another sender holds constant looks
-/// alike, and becomes this sender's own once that has left.
+/// Time after which a longer route is checked; each check doubles it. A queue that another sender keeps constant looks
+/// the same, and becomes this sender's own when the other leaves.
 const CHECK_ROUTE_NS: u64 = 5_000_000_000;
 const LONGEST_CHECK_NS: u64 = 16 * CHECK_ROUTE_NS;
 
@@ -14,7 +14,7 @@ pub(crate) struct RouteCheck {
     /// has become longer.
     at: Timestamp,
     after: u64,
-    /// The smallest RTT is that of a route that has become longer.
+    /// The smallest RTT was set because the route has become longer.
     is_longer: bool,
 }
 
@@ -25,7 +25,7 @@ impl RouteCheck {
         self.schedule(now, self.after.max(CHECK_ROUTE_NS));
     }
 
-    /// A rise of the RTT ended slow start. A longer route is checked in any case.
+    /// A rise of the RTT ended slow start. A longer route is always checked.
     pub(crate) const fn note_rise(&mut self, now: Timestamp, after_ns: u64) {
         if !self.is_longer {
             self.schedule(now, after_ns);
@@ -39,7 +39,7 @@ impl RouteCheck {
         }
     }
 
-    /// Returns true if it is time for a check. After slow start there is none if the queue has been seen empty.
+    /// Returns true if a check is due. After slow start there is none if the queue has been seen empty.
     pub(crate) fn is_due(&self, now: Timestamp, since_empty: u64) -> bool {
         let is_doubtful = self.is_longer || since_empty > self.after;
         self.after > 0 && now >= self.at && is_doubtful

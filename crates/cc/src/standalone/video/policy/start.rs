@@ -1,4 +1,4 @@
-//! [`Start`]: detects that slow start has reached what the path carries.
+//! [`Start`]: detects that slow start has reached the path's capacity.
 
 use crate::Reason;
 use crate::standalone::video::model::{Frame, Model, Round, bytes_in};
@@ -6,37 +6,39 @@ use crate::state::Core;
 
 use super::{MOST_STEP_BEYOND, Mode, Policy, SETTLING_AFTER_LOSS, now};
 
-/// Packets in a row whose RTT has risen. HyStart++ looks at the first eight samples of a round, and so sees a queue
-/// that grows within one only in the next, when twice as much is in flight.
+/// Consecutive packets with a risen RTT. HyStart++ looks at the first eight samples of a round. It therefore sees a
+/// queue that grows within a round only in the next, when twice as much is in flight.
 const PACKETS: u32 = 32;
-/// A round that brings less than this times more brings no more, and so many of them (draft-ietf-ccwg-bbr §5.3.1.2).
+/// A round that delivers less than this times more delivers no more, and this many of them end slow start
+/// (draft-ietf-ccwg-bbr §5.3.1.2).
 const MORE: f64 = 1.25;
 const ROUNDS: u8 = 3;
 /// Rise of the RTT that ends slow start: an eighth, within 4 and 16 ms (RFC 9406 §4.3).
 const RISE_NS: (u64, u64) = (4_000_000, 16_000_000);
-/// RTT samples that a round needs for the smallest to end slow start: `N_RTT_SAMPLE` (RFC 9406 §4.3).
+/// RTT samples that a round needs before its smallest can end slow start: `N_RTT_SAMPLE` (RFC 9406 §4.3).
 const LEAST_SAMPLES: u64 = 8;
-/// Slow start that ended on a rise is checked if the queue has not been seen empty since: after the longer of this time
-/// and so many RTTs.
+/// If slow start ended on a rise and the queue has not been seen empty since, it is checked after the longer of this
+/// time and this many RTTs.
 const CHECK_NS: u64 = 500_000_000;
 const CHECK_RTTS: u64 = 10;
-/// Share of packets lost that ends slow start although a larger window still brings more.
+/// Share of packets lost that ends slow start although a larger window still delivers more.
 const HEAVY: f64 = 0.1;
 
 /// State of slow start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Start {
-    /// Largest delivery rate of a round, bytes per second, and rounds since without more.
+    /// Largest delivery rate of a round, bytes per second, and rounds without more since.
     rate: f64,
     rounds: u8,
-    /// Packets in a row whose RTT has risen.
+    /// Consecutive packets with a risen RTT.
     risen: u32,
     /// Smallest RTT of the last round, ns.
     last_rtt_min: Option<u64>,
 }
 
 impl Start {
-    /// Takes an RTT sample of so many `packets` that `has_risen` or not; returns true if enough in a row have.
+    /// Takes an RTT sample of `packets` packets and whether it `has_risen`; returns true if enough consecutive ones
+    /// have.
     pub(crate) const fn has_stayed_risen(&mut self, has_risen: bool, packets: u32) -> bool {
         self.risen = if has_risen {
             self.risen.saturating_add(packets)
@@ -46,7 +48,7 @@ impl Start {
         self.risen >= PACKETS
     }
 
-    /// Takes a window-limited round. Returns true if three such rounds in a row have delivered no more than before.
+    /// Takes a window-limited round. Returns true if three consecutive such rounds have delivered no more than before.
     pub(crate) fn brings_no_more(&mut self, round: &Round) -> bool {
         if round.rate > MORE * self.rate {
             self.rate = round.rate;
@@ -57,13 +59,14 @@ impl Start {
         self.rounds >= ROUNDS
     }
 
-    /// Returns true if the last round brought more than the ones before.
+    /// Returns true if the last round delivered more than the previous ones.
     pub(crate) const fn brought_more(self) -> bool {
         self.rounds == 0
     }
 
-    /// RTT from which a rise counts, ns: the smallest of the last round, as in RFC 9406, but not less than `rtt_min`. A
-    /// queue grows from one round to the next; jitter, whose smallest draw is soon the smallest RTT ever, does not.
+    /// RTT from which a rise counts, ns: the smallest of the last round, as in RFC 9406, but at least `rtt_min`. A
+    /// queue grows from one round to the next. Jitter does not: its smallest value soon becomes the connection's
+    /// smallest RTT.
     pub(crate) fn base_rtt(self, rtt_min: u64) -> u64 {
         self.last_rtt_min.map_or(rtt_min, |last| last.max(rtt_min))
     }
@@ -101,7 +104,7 @@ impl Policy {
             self.may_double = false;
             self.leave_start(core, path, Reason::Loss);
         } else if !round.window_limited {
-            // Neither its RTT, which may be a delayed acknowledgement's, nor its rate says anything of the path.
+            // Its RTT may contain a delayed acknowledgement, and its rate says nothing about the path either.
         } else if has_risen && round.samples >= LEAST_SAMPLES {
             self.leave_start(core, path, Reason::RttRose);
         } else if brings_no_more {
@@ -109,7 +112,7 @@ impl Policy {
         }
     }
 
-    /// Slow start is over: the window is what the path carries without a queue.
+    /// Slow start has ended: the window becomes the path's capacity without a queue.
     pub(super) fn leave_start(&mut self, core: &mut Core, path: &mut Model, reason: Reason) {
         let rate = path.rate(now(core));
         let rtt = path.base_rtt().unwrap_or(0);
@@ -131,7 +134,7 @@ impl Policy {
         self.step = Self::least_step(core).max(core.window() / MOST_STEP_BEYOND);
     }
 
-    /// Resumes slow start, because no queue has ended it.
+    /// Resumes slow start, because it was not a queue that ended it.
     pub(super) fn resume_start(&mut self) {
         self.mode = Mode::Start;
         self.start = Start::default();
