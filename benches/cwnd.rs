@@ -1,5 +1,5 @@
-//! The cwnd update path: what an ACK frame, a burst and a congestion event cost in each controller, under
-//! playrate's own trait and behind quinn's, beside quinn's own controllers.
+//! The cwnd update path: the cost of an ACK frame, a burst and a congestion event in each controller, under playrate's
+//! own trait and behind quinn's, compared with quinn's own controllers.
 //!
 //! `cargo bench --bench cwnd`, or `… -- 'quinn-trait/cycle/cubic'` for some of it. `cwnd_ratios` compares
 //! under noise.

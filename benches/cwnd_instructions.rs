@@ -1,10 +1,9 @@
-//! The counterpart of `cwnd_ratios` by instruction counts: each controller's, per acknowledged packet behind
-//! quinn's trait, counted by callgrind. A count hardly depends on what else the machine does, so small
-//! changes show.
+//! The counterpart of `cwnd_ratios` with instruction counts: instructions of each controller per acknowledged packet
+//! behind quinn's trait, counted by callgrind. Counts hardly depend on the machine's load, so small changes show.
 //!
-//! `cargo bench --bench cwnd_instructions [-- --save FILE | --against FILE]`: `--save` keeps the counts,
-//! `--against` compares with kept ones and exits with 1 if one grew by more than a fiftieth. Counts are for
-//! one compiler and one target. Without valgrind it says so and measures nothing.
+//! `cargo bench --bench cwnd_instructions [-- --save FILE | --against FILE]`: `--save` stores the counts, `--against`
+//! compares with stored ones and exits with 1 if one grew by more than a fiftieth. Counts are specific to a compiler
+//! and a target. Without valgrind it says so and measures nothing.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,10 +25,10 @@ const FRAMES: u32 = 2_048;
 const PATTERNS: [Pattern; 3] = [Pattern::Bursts(1), Pattern::Bursts(2), Pattern::Bursts(10)];
 /// Counts repeat to a fraction of this: the handshake that yields the RTT estimator is not counted.
 const TOLERANCE: f64 = 0.02;
-/// Set in the process that runs under valgrind: which controller, and which pattern.
+/// Set in the process under valgrind: the controller and the pattern.
 const CHILD: &str = "PLAYRATE_BENCH_SUBJECT";
 
-/// callgrind counts while this runs, and nothing else.
+/// callgrind counts only while this runs.
 #[inline(never)]
 fn counted_frames(driver: &mut Driver<Quinn>) {
     driver.cycles(FRAMES);

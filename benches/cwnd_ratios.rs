@@ -1,8 +1,8 @@
 //! Cost of each controller per acknowledged packet behind quinn's trait, as a ratio to quinn's own
 //! controllers.
 //!
-//! All controllers are measured in turn, in many rounds, in an order that changes from round to round, so
-//! that whatever else the machine does meets all of them alike; a ratio compares two of the same round.
+//! All controllers are measured in turn over many rounds, in an order that changes from round to round, so that other
+//! load affects all of them alike; a ratio compares two controllers within the same round.
 //!
 //! `cargo bench --bench cwnd_ratios [-- [--check] [--rounds N] [--packets 1|2|10|1+1]]`; `--check` fails if a
 //! controller costs more than it may, `--packets` measures one pattern only.
@@ -23,11 +23,11 @@ use common::{estimator, subjects};
 
 /// ACK frames per measurement: some 200 µs, short enough that most are not interrupted.
 const FRAMES: u32 = 4_000;
-/// Most time of a controller of ours per packet, ns: less than `BBRv2` in other stacks (85–93), 4 % of the CPU
-/// time of a server.
+/// Maximum time of our controllers per packet in ns: less than `BBRv2` in other stacks (85–93), 4 % of a server's CPU
+/// time.
 const MOST_NS: f64 = 60.0;
-/// `reno` against quinn's NewReno, which does next to nothing: what two clock conversions per ACK frame,
-/// telemetry and the parts that every controller has cost on top; docs/benchmarks.md adds it up.
+/// `reno` against quinn's NewReno, which does next to nothing. The rest is the cost of two clock conversions per ACK
+/// frame, telemetry and the components common to all controllers; docs/benchmarks.md adds it up.
 const MOST_RENO: f64 = 2.3;
 /// `cubic` against quinn's Cubic.
 const MOST_CUBIC: f64 = 1.0;
@@ -40,7 +40,7 @@ struct Subject {
     costs: Vec<f64>,
 }
 
-/// Median, and the values that a tenth lie below and above.
+/// Median, and the 10th and 90th percentiles.
 struct Spread {
     low: f64,
     median: f64,
@@ -84,7 +84,7 @@ fn run(subjects: &mut [Subject], rounds: usize, pattern: Pattern) {
     for round in 0..rounds {
         let count = subjects.len();
         for place in 0..count {
-            // Another one begins each round, and every other round goes backwards.
+            // Each round begins with another one, and every other round runs backwards.
             let place = if round % 2 == 0 { place } else { count - 1 - place };
             let subject = &mut subjects[(place + round) % count];
             // The first frames bring its state back into the caches.
@@ -96,7 +96,7 @@ fn run(subjects: &mut [Subject], rounds: usize, pattern: Pattern) {
     }
 }
 
-/// Prints the table; gives the names of those that cost too much.
+/// Prints the table; returns the names of those that cost too much.
 fn report(subjects: &[Subject], pattern: Pattern) -> anyhow::Result<Vec<String>> {
     let costs = |name: &str| {
         let found = subjects.iter().find(|subject| subject.name == name);

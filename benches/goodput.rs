@@ -2,9 +2,9 @@
 //! as much as quinn's own NewReno and Cubic on the same path.
 //!
 //! `cargo bench --bench goodput [-- [--check] [--live] [--seconds N] [--controllers LIST]]`. Runs in virtual time, or
-//! with `--live` over real UDP through the relay, where a run that the machine was too busy for is repeated up to three
-//! times (`chrt -r 10` before the command helps). `--check` fails if a controller carries less than 0.95 of what its
-//! counterpart of quinn does, or if no run was valid.
+//! with `--live` over real UDP through the relay. If the machine was too busy for a live run, it is repeated up to
+//! three times (`chrt -r 10` before the command helps). `--check` fails if a controller carries less than 0.95 of its
+//! counterpart in quinn, or if no run was valid.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
@@ -26,13 +26,13 @@ use simulated::SimulatedPair;
 
 const RATE: Bitrate = Bitrate::from_mbps(20);
 const RTT: Duration = Duration::from_millis(100);
-/// Most repetitions of an invalid run.
+/// Maximum number of repetitions of an invalid run.
 const REPEATS: u32 = 3;
-/// Least goodput, relative to that of quinn's counterpart.
+/// Minimum goodput relative to quinn's counterpart.
 const LEAST: f64 = 0.95;
 const PAIRS: [(&str, &str); 2] = [("reno", "quinn-newreno"), ("cubic", "quinn-cubic")];
 
-/// Result of one transfer, from both ends.
+/// Result of one transfer, measured at both ends.
 struct Transfer {
     /// Payload over the time since the request.
     goodput: Bitrate,

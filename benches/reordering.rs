@@ -1,7 +1,7 @@
-//! Goodput and response times over paths that reorder, lose or do neither, by the thresholds of loss detection.
+//! Goodput and response times for each threshold of loss detection, over paths that reorder, lose or do neither.
 //!
 //! `cargo bench --bench reordering [-- --controller SPEC]`, in virtual time. 40 responses of 500 kB one after another
-//! at 20 Mbit/s with a queue of one bandwidth-delay product. "Lost" is what the sender takes for lost, in percent of
+//! at 20 Mbit/s with a queue of one bandwidth-delay product. "Lost" is what the sender considers lost, in percent of
 //! what it sent; "dropped" is what the path dropped.
 
 use std::time::Duration;
@@ -37,7 +37,7 @@ const fn percent(percent: u32) -> Probability {
     Probability::from_parts_per_billion(percent * 10_000_000)
 }
 
-/// Impairment of the data's direction of a path, in addition to its queue.
+/// Impairment of a path in the data's direction, in addition to its queue.
 struct Disturbance {
     name: &'static str,
     loss: Loss,

@@ -1,11 +1,10 @@
-//! Cost of a response to the server in CPU seconds per GB: this workspace's layers beside a bare quinn
-//! stream.
+//! Cost of a response to the server in CPU seconds per GB: this workspace's layers compared with a bare quinn stream.
 //!
-//! `cargo bench --bench server_cost [-- [--rounds N] [--megabytes N] [--check]]` measures one response over
-//! loopback to one client. Each subject runs once in every round, in changing order, and is compared within
-//! the round. Server and client have a thread, a runtime and, on Linux, a processor each; the result is the
-//! CPU time of the server's thread, which other work on the machine affects little. `--check` fails if one of
-//! ours costs more than 1.05 times the bare stream with the same bytes.
+//! `cargo bench --bench server_cost [-- [--rounds N] [--megabytes N] [--check]]` measures one response over loopback to
+//! one client. Each subject runs once per round, in changing order, and is compared within the round. Server and client
+//! each have a thread, a runtime and, on Linux, a processor. The result is the CPU time of the server's thread, which
+//! is little affected by other work on the machine. `--check` fails if one of ours costs more than 1.05 times the bare
+//! stream with the same bytes.
 #![expect(clippy::unwrap_used, reason = "a missing resource ends the measurement")]
 
 #[path = "common/processor.rs"]
@@ -144,7 +143,7 @@ async fn serve_from_memory(bytes: usize, ready: Ready) {
         }
         writer.finish().await.unwrap();
     };
-    // Going on accepting keeps the session alive, until the client leaves.
+    // Continuing to accept keeps the session alive until the client leaves.
     tokio::join!(answer, session.accept()).1.unwrap();
 }
 
@@ -239,7 +238,7 @@ fn measure(subject: Subject, bytes: usize, media: &Path) -> Cost {
     })
 }
 
-/// The median, and what a tenth lie below and above.
+/// The median, and the 10th and 90th percentiles.
 fn spread(mut values: Vec<f64>) -> (f64, String) {
     values.sort_by(f64::total_cmp);
     let at = |tenths: usize| values[(values.len() - 1) * tenths / 10];
@@ -278,7 +277,7 @@ fn main() -> ExitCode {
         let all = &costs[which];
         let (_, cpu) = spread(all.iter().map(|cost| cost.cpu).collect());
         let (_, speed) = spread(all.iter().map(|cost| cost.speed).collect());
-        // Ours beside the bare stream of bytes from where its own come from.
+        // Ours is compared with the bare stream of bytes from the same origin.
         let base = if matches!(subject, File | Whole) { 3 } else { 0 };
         let ratios = all.iter().zip(&costs[base]);
         let (ratio, ratios) = spread(ratios.map(|(cost, bare)| cost.cpu / bare.cpu).collect());

@@ -1,4 +1,4 @@
-//! Speed of virtual time: whole sessions, TLS and HTTP/3 included, in virtual seconds per second of CPU time.
+//! Speed of virtual time: complete sessions, including TLS and HTTP/3, in virtual seconds per second of CPU time.
 //!
 //! `cargo bench --bench sessions` prints a table; `-- --check` fails if a figure is below its bound. It measures CPU
 //! time, which other work on the machine disturbs less than wall time, and takes the best of three runs, because
@@ -21,7 +21,7 @@ use video_client::playout::{PLAYOUT_BUFFER_448, READ_AHEAD};
 /// Runs of each case.
 const REPEATS: usize = 3;
 
-/// A kind of session, and the speed that it must reach.
+/// A kind of session and its required speed.
 struct Case {
     name: &'static str,
     link: Bitrate,
@@ -29,7 +29,7 @@ struct Case {
     playing: Duration,
     /// Bytes that the player holds before it stops reading.
     holds: Bytes,
-    /// Virtual seconds per CPU second without and with time series.
+    /// Required virtual seconds per CPU second, without and with time series.
     reach: (f64, f64),
 }
 
@@ -133,7 +133,8 @@ fn peak_memory() -> Option<f64> {
     Some(kib / 1024.0)
 }
 
-/// `flows` viewers who share 100 Mbit/s and the bytes, to measure how the cost of a packet grows with flows.
+/// `flows` viewers who share 100 Mbit/s and the bytes, to measure how the cost of a packet depends on the number of
+/// flows.
 fn crowd(flows: u64) -> anyhow::Result<Setup> {
     let rtt = Duration::from_millis(100);
     let path = PathConfig::bottleneck(Bitrate::from_mbps(100), rtt, QueueLimit::ONE_BDP, Loss::None);
@@ -146,9 +147,9 @@ fn crowd(flows: u64) -> anyhow::Result<Setup> {
     Ok(setup)
 }
 
-/// Set in the process that runs under valgrind: session and seconds, with `|` between them.
+/// Set in the process under valgrind: session and seconds, separated by `|`.
 const CHILD: &str = "PLAYRATE_BENCH_SESSION";
-/// Lengths in seconds of the two sessions whose difference is taken, so that handshake and slow start do not count.
+/// Lengths in seconds of two sessions, whose difference excludes handshake and slow start.
 const LENGTHS: [u64; 2] = [5, 7];
 const CROWDS: [u64; 3] = [1, 10, 100];
 

@@ -1,8 +1,8 @@
-//! Writes the numbers behind the figures of `docs/controllers.md`: the window of each controller over time, from runs
-//! of the product's own server and client in virtual time.
+//! Writes the data for the figures of `docs/controllers.md`: the window of each controller over time, from runs of the
+//! product's own server and client in virtual time.
 //!
-//! `cargo run --release --example controller_windows` writes `docs/controllers/windows.jsonl`, from which
-//! `python docs/draw.py` draws the figures. The test below fails when the file is not what would be written.
+//! `cargo run --release --example controller_windows` writes `docs/controllers/windows.jsonl`; `python docs/draw.py`
+//! draws the figures from it. The test below fails if the file differs from what would be written.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ const SEGMENT: Duration = Duration::from_secs(4);
 /// Random loss: about one packet of a run.
 const LOSS: &str = "0.003%";
 
-/// Least change of a window that is written: less than a fifth of a pixel of the figures.
+/// Minimum change of a window that is written: less than a fifth of a pixel in the figures.
 const LEAST_CHANGE: Bytes = Bytes::from_kb(1);
 
 /// The run of an example: one viewer that downloads without a pause, or fetches 4 s of video every 4 s.
@@ -56,7 +56,7 @@ fn setup(example: &Example) -> anyhow::Result<Setup> {
     };
     let mut viewer = Viewer::new(example.name.parse()?, title);
     viewer.leaves_after = Some(LENGTH);
-    // The buffer is full with one segment: the next is fetched when less is left to play.
+    // The buffer is full with one segment: the next one is fetched once less is left to play.
     viewer.dash.start_segments = 1;
     viewer.dash.buffer = BufferTargets {
         top: SEGMENT,
@@ -94,7 +94,7 @@ fn is_slow_start(sample: &Sample) -> bool {
     !matches!(sample.snapshot.phase, Phase::Avoidance | Phase::Recovery)
 }
 
-/// The window of an example over time, and the tenths of a second within which packets were declared lost.
+/// The window of an example over time, and the tenths of a second with packets declared lost.
 fn windows(example: &Example) -> anyhow::Result<String> {
     let samples = samples(example)?;
     let stretches = samples.chunk_by(|a, b| is_slow_start(a) == is_slow_start(b));

@@ -1,7 +1,7 @@
-//! A controller of your own: a fixed window. It joins the specs, and may be named wherever one is read.
+//! A custom controller with a fixed window. It joins the specs, and can be named wherever a spec is read.
 //!
 //! - `cargo run --example own_controller` builds it for a connection of quinn, and without any transport;
-//! - with arguments this is `lab`, which knows it too:
+//! - with arguments this is `lab` with the additional controller:
 //!   `cargo run --release --example own_controller -- demo --controllers 'fixed(100kB),video'`.
 
 use std::error::Error;
@@ -13,7 +13,7 @@ use playrate::cc::events::{AckBatch, Acked, Sent};
 use playrate::cc::registry::{Entry, Parameter, Registry};
 use playrate::cc::{Bytes, CongestionController, ControllerSpec, Path, Timestamp, VideoKnowledge};
 
-/// As many bytes in flight as it was told, whatever happens.
+/// Keeps the given number of bytes in flight, whatever happens.
 #[derive(Clone, Debug)]
 struct Fixed(Bytes);
 
@@ -37,14 +37,14 @@ fn register() -> Result<(), Box<dyn Error>> {
     .with_parameters(&[window]);
     let mut registry = Registry::builtin();
     registry.register(fixed)?;
-    // From here on every spec that this process reads may name it.
+    // From here on, every spec read by this process may name it.
     Ok(registry.install()?)
 }
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     register()?;
     if std::env::args().len() > 1 {
-        // `video_server::main()` is the server in the same way.
+        // `video_server::main()` runs the server in the same way.
         return Ok(lab::main());
     }
 

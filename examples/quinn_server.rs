@@ -1,4 +1,4 @@
-//! A plain quinn server whose connections are under `video`, and a client that fetches 20 MB from it over loopback.
+//! A plain quinn server with `video` on its connections, and a client that fetches 20 MB from it over loopback.
 //!
 //! `cargo run --example quinn_server`
 
@@ -13,7 +13,7 @@ use quinn::{ClientConfig, Endpoint, Incoming, ServerConfig, TransportConfig};
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// Serves one connection under a controller of its own.
+/// Serves one connection with its own controller.
 async fn serve(incoming: Incoming, mut server: ServerConfig) -> Outcome<()> {
     let choice: ControllerChoice = "video".parse()?;
     let controller = ConnectionController::new(choice);
@@ -22,7 +22,7 @@ async fn serve(incoming: Incoming, mut server: ServerConfig) -> Outcome<()> {
     server.transport_config(Arc::new(transport));
     let connection = incoming.accept_with(Arc::new(server))?.await?;
 
-    // As soon as the title is known: what it needs on average, and the best that its manifest offers.
+    // Called once the title is known: its average rate, and the best rate in its manifest.
     let known = controller.knowledge();
     known.set_average_rate(Some(Bitrate::from_mbps(5)));
     known.set_highest_rate(Some(Bitrate::from_mbps(8)));

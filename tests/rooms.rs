@@ -143,6 +143,6 @@ fn controllers_alone_bring_a_quinn_program_one_crate_of_others() {
             "strsim"
         ]
     );
-    // A tool of the workspace asks for it, and so brings it under quinn, too.
+    // A tool of the workspace requires it, and so adds it to quinn's dependencies, too.
     assert!(!ours.contains("tracing-attributes"), "{ours:?}");
 }

@@ -1,4 +1,4 @@
-//! Memory that a controller takes per connection. `cargo test --test checks state_size -- --nocapture` prints it.
+//! Memory of a controller per connection. `cargo test --test checks state_size -- --nocapture` prints it.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use allocation_counter::measure;
 use playrate::cc::registry::Key;
 use playrate::cc::{Bytes, Path, Registry, VideoKnowledge};
 
-/// More than enough for every estimator, and nothing beside the 225 kB that a streaming connection takes in
+/// More than enough for every estimator, and negligible compared with the 225 kB that a streaming connection takes in
 /// all.
 const MOST: i64 = 2_560;
 
@@ -15,8 +15,8 @@ fn every_controllers_state_is_at_most_2560_bytes() {
     let registry = Registry::builtin();
     let mut names: Vec<String> = registry.aliases().map(|alias| alias.name.to_owned()).collect();
     for algorithm in registry.controllers() {
-        // Every component beside every algorithm, and the last component of every key at once: all that have
-        // estimators are among them.
+        // Every component with every algorithm, and the last component of every key at once: this includes all that
+        // have estimators.
         let mut all = algorithm.name().to_owned();
         for key in Key::ALL {
             for component in registry.components(key) {
@@ -42,7 +42,7 @@ fn every_controllers_state_is_at_most_2560_bytes() {
             kept = Some(spec.build(&Path::new(Bytes::new(1_452)), Arc::clone(&known)));
         });
         println!("{} B: {spec}", measured.bytes_current);
-        // What is allocated and kept is the controller's box and whatever hangs on it.
+        // The allocated and kept memory is the controller's box and everything it owns.
         assert!(measured.bytes_current > 0, "{spec}");
         assert!(
             measured.bytes_current <= MOST,

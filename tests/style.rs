@@ -1,5 +1,5 @@
-//! Holds the text of the workspace to the habits in `CONTRIBUTING.md`: doc comments that state, one word for
-//! one thing, lines of at most 120 columns.
+//! Checks that the workspace's text follows the habits in `CONTRIBUTING.md`: doc comments that state, one word for one
+//! thing, lines of at most 120 columns.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,14 +27,14 @@ const RETIRED: [(&str, &str); 12] = [
     ("Seat", "LiveStatus"),
 ];
 
-/// Names in files that users read back, which stay as they were published.
+/// Published names in files that users read back, which must not change.
 const PUBLISHED: [&str; 2] = ["\"twin\"", "matrix-spoilt.svg"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The files below `directory` whose names end in `.extension`, without build output and hidden directories.
+/// The files below `directory` with the extension `extension`, except build output and hidden directories.
 fn files(directory: &Path, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).expect("a directory of the workspace") {
@@ -61,7 +61,7 @@ fn doc(line: &str) -> Option<&str> {
     line.strip_prefix("///").or_else(|| line.strip_prefix("//!"))
 }
 
-/// Breaches as `path:line: reason`, over all Rust files. `check` gets the lines of a file and the index of one of them.
+/// Breaches as `path:line: reason`, over all Rust files. `check` gets the lines of a file and the index of one line.
 fn breaches(check: impl Fn(&[&str], usize) -> Option<String>) -> Vec<String> {
     let mut found = Vec::new();
     for path in files(root(), "rs") {
@@ -77,7 +77,7 @@ fn breaches(check: impl Fn(&[&str], usize) -> Option<String>) -> Vec<String> {
     found
 }
 
-/// The first line of the doc comment that begins at `at`, if one does.
+/// The first line of the doc comment that begins at `at`, if any.
 fn first_doc_line<'a>(lines: &[&'a str], at: usize) -> Option<&'a str> {
     let begins = at == 0 || doc(lines[at - 1]).is_none();
     doc(lines[at]).filter(|_| begins).map(str::trim)
@@ -176,7 +176,8 @@ fn no_line_of_prose_is_longer_than_120_columns() {
     );
 }
 
-/// Returns true if the figure paints its whole area before anything else, so that it can be read on a page of any colour.
+/// Returns true if the figure paints its whole area before anything else, which makes it readable on a page of any
+/// colour.
 fn has_own_background(svg: &str) -> bool {
     let attribute = |tag: &str, name: &str| {
         let (_, rest) = tag.split_once(&format!(" {name}=\""))?;

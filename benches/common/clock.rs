@@ -1,4 +1,4 @@
-//! [`Clock`]: times at which packets leave and their acknowledgements arrive on a steady path.
+//! [`Clock`]: departure and acknowledgement times of packets on a steady path.
 
 use core::ops::Add;
 use core::time::Duration;
@@ -14,8 +14,8 @@ pub const BDP: u64 = 500_000;
 /// Twice the longest flight in bursts of one packet, and a power of two.
 const RING: usize = 1_024;
 
-/// Ticks once per burst; a burst is acknowledged a flight later. One wave of faster and slower ticks makes the RTT
-/// rise and fall by a tenth, and noise makes no two ticks alike, so that neither delay-based algorithms nor branch
+/// Ticks once per burst; a burst is acknowledged one flight later. A single wave of faster and slower ticks makes the
+/// RTT rise and fall by a tenth. Noise makes all ticks different, so that neither delay-based algorithms nor branch
 /// predictors see a constant.
 #[derive(Clone)]
 pub struct Clock<T> {
@@ -48,7 +48,7 @@ impl<T: Copy + Add<Duration, Output = T>> Clock<T> {
         }
     }
 
-    /// Advances to the next burst. Returns its time, and the departure of the burst that is acknowledged now.
+    /// Advances to the next burst. Returns its time, and the departure of the burst being acknowledged.
     #[inline]
     pub fn tick(&mut self) -> (T, T) {
         self.tick = self.tick.wrapping_add(1);

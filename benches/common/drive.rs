@@ -1,4 +1,4 @@
-//! Drives controllers the way quinn does, under quinn's trait and under playrate's.
+//! Drives controllers as quinn does, under quinn's trait and under playrate's.
 
 use core::ops::Add;
 use std::hint::black_box;
@@ -11,9 +11,9 @@ use quinn_proto::RttEstimator;
 
 use super::clock::{BDP, Clock, PACKET, RTT};
 
-/// ACK frames that bring every controller out of slow start and past its first losses.
+/// Number of ACK frames that bring every controller out of slow start and past its first losses.
 const WARM_UP: u32 = 20_000;
-/// Least number of ACK frames between two losses. The path loses a packet when the window exceeds twice its BDP.
+/// Minimum number of ACK frames between two losses. The path loses a packet when the window exceeds twice its BDP.
 const FRAMES_BETWEEN_LOSSES: u32 = 2_000;
 
 /// Grouping of packets into bursts and ACK frames.
@@ -77,7 +77,7 @@ pub trait Driven {
 pub struct Quinn {
     /// The controller, as quinn holds it.
     pub controller: Box<dyn Controller>,
-    /// Estimator that it receives with every acknowledgement.
+    /// Estimator passed with every acknowledgement.
     pub rtt: RttEstimator,
 }
 

@@ -1,4 +1,4 @@
-//! quinn's `RttEstimator`, which nothing outside quinn-proto can make: a connection in virtual time measures, and a
+//! quinn's `RttEstimator`, which cannot be created outside quinn-proto: a connection in virtual time measures, and a
 //! controller in it copies the estimator out.
 
 use std::any::Any;
@@ -15,7 +15,7 @@ use super::clock::RTT;
 
 type Copied = Arc<Mutex<Option<RttEstimator>>>;
 
-/// quinn's NewReno, which keeps the last estimator that it was shown.
+/// quinn's NewReno, keeping the last estimator that it received.
 #[derive(Clone)]
 struct Copying {
     inner: NewReno,

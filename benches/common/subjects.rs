@@ -1,4 +1,4 @@
-//! Controllers that are measured: everything that is registered, and some compositions.
+//! Controllers to measure: everything registered, and some compositions.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,17 +10,17 @@ use quinn::congestion::{BbrConfig, Controller, ControllerFactory, CubicConfig, N
 
 use super::clock::PACKET;
 
-/// Factory by which quinn builds a controller.
+/// Factory that quinn uses to build a controller.
 pub type Factory = Arc<dyn ControllerFactory + Send + Sync>;
 
-/// Combinations that no paper has. One that contains an unregistered name is left out.
+/// Combinations that no paper uses. One with an unregistered name is left out.
 const COMPOSITIONS: &[&str] = &[
     "cubic+start=video-ssthresh+idle=new-cwv",
     "ccpd+start=hystartpp+idle=new-cwv",
 ];
 
-/// Specs to measure: each algorithm by itself, each component with the first algorithm that accepts it, and each
-/// algorithm with a component of every key that it accepts.
+/// Specs to measure: each algorithm alone, each component with the first algorithm that accepts it, and each algorithm
+/// with a component of every key that it accepts.
 pub fn specs() -> Vec<ControllerChoice> {
     let registry = Registry::builtin();
     let known = |name: &String| registry.parse(name).is_ok();

@@ -9,7 +9,7 @@ use quinn::Runtime;
 /// A server on one simulated host, and a client that trusts it on another one.
 pub(crate) struct SimulatedPair {
     pub(crate) sim: Simulation,
-    /// Path from the server to the client; its forward direction is that of the data.
+    /// Path from the server to the client; data flows in its forward direction.
     pub(crate) path: PathId,
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) server: Server,
@@ -17,7 +17,7 @@ pub(crate) struct SimulatedPair {
 }
 
 impl SimulatedPair {
-    /// A pair on the path `config`, whose server has `change`d options. Each has the same seed.
+    /// A pair on the path `config`, with `change` applied to the server's options. Both have the same seed.
     pub(crate) fn new(config: &PathConfig, change: impl FnOnce(&mut ServerOptions)) -> anyhow::Result<Self> {
         let seed = Seed::new(1);
         let sim = Simulation::new(seed);

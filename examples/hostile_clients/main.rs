@@ -1,4 +1,4 @@
-//! Attacks on `video-server` over loopback, measured at clients that behave.
+//! Attacks on `video-server` over loopback, measured at well-behaved clients.
 //!
 //! ```sh
 //! cargo build --release --bin video-server
@@ -6,10 +6,10 @@
 //! cargo run --example hostile_clients -- soak --server target/release/video-server --out target/soak
 //! ```
 //!
-//! `measure` starts a server for each attack, and alternates between time without and time with the attack. All the
-//! while one good client after the other connects, fetches 100 kB of the title and leaves, over HTTP/3 (the product's
-//! client) and over HTTP/1.1. `soak` has many viewers play the title, compares every byte, and attacks the server in
-//! turns. Attackers have addresses in 127.66.0.0/16, as only Linux has them all on loopback; they run on one thread.
+//! `measure` starts a server for each attack, and alternates between time without and time with the attack. Throughout,
+//! one good client after another connects, fetches 100 kB of the title and leaves, over HTTP/3 (the product's client)
+//! and over HTTP/1.1. `soak` makes many viewers play the title, compares every byte, and runs the attacks in turn.
+//! Attackers use addresses in 127.66.0.0/16, which only Linux has on loopback by default; they run on one thread.
 
 #[path = "../../tests/hostile/attacks/mod.rs"]
 mod attacks;

@@ -69,13 +69,13 @@ struct Served {
     connected: Vec<Duration>,
     fetched: Vec<Duration>,
     failed: u64,
-    /// Longest time in which no client was served.
+    /// Longest time without a served client.
     longest_gap: Duration,
     last_failure: Option<String>,
 }
 
 impl Served {
-    /// Sends one good client after the other for some time.
+    /// Sends one good client after another for some time.
     async fn observe(&mut self, victim: &Victim, over: Over, lasts: Duration) {
         let began = Instant::now();
         let mut last = began;
@@ -130,7 +130,7 @@ struct Condition {
     lasted: Duration,
     server_time: Duration,
     attacker_time: Duration,
-    /// Most resident memory of the server in MB.
+    /// Maximum resident memory of the server in MB.
     most_resident: f64,
 }
 

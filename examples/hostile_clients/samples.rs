@@ -10,7 +10,7 @@ pub(crate) const HEAD: &str =
 
 /// Columns that are summarised.
 const COLUMNS: [usize; 3] = [0, 2, 3];
-/// Seconds after which memory and descriptors are to stay as they are.
+/// Seconds after which memory and descriptors must be constant.
 const SETTLED: f64 = 300.0;
 
 /// Seconds, memory in MB and descriptors of a line.
@@ -29,7 +29,7 @@ fn parse(line: &str) -> anyhow::Result<[f64; 3]> {
 /// Memory and descriptors in each tenth of the time after the first five minutes.
 ///
 /// # Errors
-/// A line that is no sample.
+/// A line that is not a sample.
 pub(crate) fn summary(text: &str) -> anyhow::Result<String> {
     let samples: Vec<_> = text.lines().skip(1).map(parse).collect::<anyhow::Result<_>>()?;
     let last = samples.last().map_or(0.0, |sample| sample[0]);

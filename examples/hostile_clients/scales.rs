@@ -2,10 +2,10 @@
 
 use crate::attacks::{Attack, Scale};
 
-/// Most connections of an attack beside viewers who are not to lose their places.
+/// Maximum number of connections of an attack that must not displace viewers.
 const MOST_IN_SOAK: usize = 300;
 
-/// The size of an attack that one machine with a fast line can make.
+/// The size of an attack that one machine with a fast link can make.
 pub(crate) fn full(attack: Attack) -> Scale {
     let (connections, addresses, rate) = match attack {
         Attack::Initials => (1, 10_000, 10_000.0),
@@ -28,7 +28,8 @@ pub(crate) fn full(attack: Attack) -> Scale {
     }
 }
 
-/// The size of an attack beside viewers: a tenth of the rate, as they are to be served with the rest of a machine.
+/// The size of an attack during viewing: a tenth of the rate, because the viewers must be served with the rest of a
+/// machine.
 pub(crate) fn soak(attack: Attack) -> Scale {
     let scale = full(attack);
     Scale {

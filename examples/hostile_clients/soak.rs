@@ -24,11 +24,11 @@ use crate::thread::AttackThread;
 use crate::viewers::{Seen, Viewer};
 use playrate_test_support::{program, title};
 
-/// Viewers that share a socket, so that the kernel's buffer for one is not the limit.
+/// Number of viewers that share a socket, so that the kernel's buffer for one is not the limit.
 const VIEWERS_PER_SOCKET: u32 = 50;
 /// Playing time of a segment.
 const SEGMENT: Duration = Duration::from_secs(4);
-/// Time over which the viewers come.
+/// Time over which the viewers arrive.
 const ARRIVE: Duration = Duration::from_secs(60);
 
 #[derive(clap::Args)]
@@ -96,7 +96,7 @@ pub(crate) async fn run(options: &SoakOptions) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Has the viewers come; returns their clients.
+/// Makes the viewers arrive; returns their clients.
 fn begin(
     options: &SoakOptions,
     rig: &Rig,

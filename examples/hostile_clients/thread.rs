@@ -1,4 +1,4 @@
-//! [`AttackThread`]: an attack on a thread of its own, beside the good clients.
+//! [`AttackThread`]: an attack on a separate thread, concurrent with the good clients.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, mpsc};
@@ -14,7 +14,7 @@ use crate::attacks::{Attack, Scale, Tally};
 use crate::rig::Attacking;
 use crate::victim::Victim;
 
-/// An attack on a thread of its own.
+/// An attack on a separate thread.
 pub(crate) struct AttackThread {
     pub(crate) tally: Arc<Tally>,
     stop: oneshot::Sender<()>,
@@ -44,7 +44,7 @@ impl AttackThread {
     /// Waits until the attack has begun.
     ///
     /// # Errors
-    /// It has not after `limit`.
+    /// It has not begun after `limit`.
     pub(crate) async fn under_way(&self, limit: Duration) -> anyhow::Result<()> {
         let latest = Instant::now() + limit;
         while self.tally.actions.load(Relaxed) == 0 {

@@ -1,4 +1,4 @@
-//! Viewers who play the title again and again, and compare every byte of it.
+//! Viewers who play the title repeatedly and compare every byte.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -23,10 +23,10 @@ pub(crate) struct Seen {
     /// Sessions that have played the whole title.
     pub(crate) complete: u64,
     pub(crate) failed: u64,
-    /// Segments that were not whole when the next was due.
+    /// Segments that were incomplete when the next one was due.
     pub(crate) late: u64,
     pub(crate) bytes: u64,
-    /// Bytes that were not those of the title.
+    /// Bytes that differ from the title's.
     pub(crate) wrong: u64,
     pub(crate) last_failure: Option<String>,
 }
@@ -68,7 +68,7 @@ impl Viewer {
         }
     }
 
-    /// Plays the title; returns false if time was up before its end.
+    /// Plays the title; returns false if time ran out before its end.
     async fn play(&self, connection: &Connection) -> anyhow::Result<bool> {
         let (size, lasts) = self.segment;
         let mut due = Instant::now();
@@ -104,7 +104,7 @@ impl Viewer {
         );
         let mut at = 0;
         while let Some(chunk) = body.chunk().await? {
-            // Equal as a rule, which is known faster than where.
+            // Usually equal, which is faster to check than where they differ.
             let wrong = match expected.get(at..at + chunk.len()) {
                 Some(here) if *here == *chunk => 0,
                 here => {

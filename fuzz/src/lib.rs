@@ -16,8 +16,8 @@ pub fn check(name: &str, bytes: &[u8]) {
     target(name).run(bytes);
 }
 
-/// Mutates the first `size` bytes of `data` within its length, and returns the new size: every second time by the form
-/// of the target's inputs, else as libFuzzer does.
+/// Mutates the first `size` bytes of `data` within its length, and returns the new size. Every second mutation follows
+/// the structure of the target's inputs; the others are libFuzzer's.
 pub fn mutate(name: &str, data: &mut [u8], size: usize, most: usize, seed: u32) -> usize {
     let mut random = Random::new(seed.into());
     if random.below(2) == 0 {

@@ -1,4 +1,4 @@
-//! The fuzz targets without libFuzzer: every input of `fuzz/corpus`, and mutations of them that are the same in each
+//! The fuzz targets without libFuzzer: every input of `fuzz/corpus`, and mutations of them that are the same in every
 //! run.
 
 mod mutate;
@@ -13,7 +13,7 @@ use mutate::Random;
 use rustix::time::{ClockId, clock_gettime};
 use targets::{TARGETS, Target};
 
-/// Longest mutated input. Longer ones find little more, and take long unoptimised.
+/// Maximum length of a mutated input. Longer ones find little more, and take long without optimisation.
 const LONGEST: usize = 48 << 10;
 
 fn corpus() -> PathBuf {
@@ -34,16 +34,16 @@ fn inputs(target: &Target) -> Vec<(PathBuf, Vec<u8>)> {
     paths.into_iter().map(read).collect()
 }
 
-/// Most time of the processor that one input may take, unoptimised. libFuzzer has a limit of its own (`-timeout`).
+/// Maximum processor time for one input without optimisation. libFuzzer has its own limit (`-timeout`).
 const TIME: Duration = Duration::from_secs(5);
 
-/// Time that this thread has had of the processor: other tests and programs do not count.
+/// Processor time of this thread, so that other tests and programs do not count.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(time).expect("a clock that begins with the thread")
 }
 
-/// Runs the target, and says on failure which input it was.
+/// Runs the target and, if it fails, prints the name of the input.
 #[expect(clippy::print_stderr, reason = "what a failing test prints is shown")]
 fn run(target: &Target, bytes: &[u8], name: impl FnOnce() -> String) {
     let done = panic::catch_unwind(AssertUnwindSafe(|| {

@@ -1,8 +1,9 @@
-//! Mutations of inputs that keep to their form, so that most of them get past the first check of a parser.
+//! Mutations of inputs that preserve their form, so that most of them pass the first checks of a parser.
 
 use std::ops::Range;
 
-/// A generator of pseudorandom numbers (`SplitMix64`; Steele et al., OOPSLA 2014): the same seed, the same mutations.
+/// A generator of pseudorandom numbers (`SplitMix64`; Steele et al., OOPSLA 2014): the same seed gives the same
+/// mutations.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
@@ -31,7 +32,7 @@ impl Random {
         from.get(self.below(from.len()))
     }
 
-    /// A piece of `length` or fewer bytes.
+    /// A piece of at most `length` bytes.
     fn piece(&mut self, length: usize) -> Range<usize> {
         let start = self.below(length + 1);
         let most = (length - start).min(1 << self.below(9));
@@ -39,18 +40,18 @@ impl Random {
     }
 }
 
-/// Form of an input.
+/// Structure of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Bytes without a structure.
     Bytes,
     /// Words, numbers and punctuation on lines.
     Text,
-    /// Boxes of an MP4 file. The sizes of the boxes around a change follow it.
+    /// Boxes of an MP4 file. The sizes of enclosing boxes are adjusted to a change.
     Boxes,
 }
 
-/// Numbers at which arithmetic goes wrong.
+/// Numbers that tend to break arithmetic.
 const NUMBERS: [u64; 12] = [
     0,
     1,
@@ -67,12 +68,12 @@ const NUMBERS: [u64; 12] = [
 ];
 
 impl Form {
-    /// Changes `input` in one or a few places; takes pieces of `other` into it.
+    /// Changes `input` in one or a few places, inserting pieces of `other`.
     pub(crate) fn mutate(self, input: &mut Vec<u8>, other: &[u8], random: &mut Random) {
         for _ in 0..=random.below(3) {
             match self {
                 Self::Bytes => bytes(input, other, random),
-                // Texts are damaged bytewise too, and files outside of their boxes.
+                // Texts are also damaged bytewise, and files regardless of their boxes.
                 Self::Text | Self::Boxes if random.below(8) == 0 => bytes(input, other, random),
                 Self::Text => text(input, other, random),
                 Self::Boxes => boxes(input, other, random),
@@ -173,13 +174,13 @@ fn text(input: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     }
 }
 
-/// A box of a file: its bytes and the beginnings of the boxes around it, the outermost first.
+/// A box of a file: its bytes and the starts of its enclosing boxes, the outermost first.
 struct FoundBox {
     bytes: Range<usize>,
     around: Vec<usize>,
 }
 
-/// Bytes between the header of a box and the boxes inside it; `None` if there are none inside.
+/// Bytes between the header of a box and the boxes inside it; `None` if there are none.
 fn fields_before_boxes(name: &[u8]) -> Option<usize> {
     match name {
         b"moov" | b"trak" | b"mdia" | b"minf" | b"stbl" | b"edts" | b"dinf" | b"mvex" | b"moof" | b"traf" => {
@@ -222,7 +223,7 @@ fn all_boxes(file: &[u8]) -> Vec<FoundBox> {
     found
 }
 
-/// Replaces bytes of a file, and corrects the sizes of the boxes that begin at `around`.
+/// Replaces bytes of a file and adjusts the sizes of the boxes that begin at `around`.
 fn replace(file: &mut Vec<u8>, around: &[usize], replaced: Range<usize>, by: &[u8]) {
     let (old, new) = (replaced.len(), by.len());
     file.splice(replaced, by.iter().copied());
@@ -274,7 +275,7 @@ fn boxes(input: &mut Vec<u8>, other: &[u8], random: &mut Random) {
             input.splice(own.start..own.start + 4, size);
         }
         _ => {
-            // A field: most have four bytes and lie at multiples of four.
+            // A field: most have four bytes and are at multiples of four.
             let fields = own.len().saturating_sub(8) / 4;
             let at = own.start + 8 + 4 * random.below(fields);
             let number = match random.below(3) {
@@ -293,7 +294,7 @@ fn boxes(input: &mut Vec<u8>, other: &[u8], random: &mut Random) {
 mod tests {
     use super::*;
 
-    /// A `moov` box with a `trak` box, in which there is an `edts` box with four bytes.
+    /// A `moov` box that contains a `trak` box, which contains an `edts` box with four bytes.
     fn file() -> Vec<u8> {
         b"\0\0\0\x1cmoov\0\0\0\x14trak\0\0\0\x0cfree1234\0\0\0\x08mdat".to_vec()
     }

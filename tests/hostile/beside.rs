@@ -1,4 +1,4 @@
-//! Checks of the service to good clients beside an attack.
+//! Checks the service to good clients during an attack.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -12,23 +12,23 @@ use crate::attacks::{Attack, Scale};
 use crate::good::{Over, fetch};
 use crate::rig::{Attacking, Rig};
 
-/// Most memory that an attack of the size of these tests may make a server take: twelve connections with 100 unread
-/// responses each take 14 MB for each connection.
+/// Maximum memory that an attack of this size may make a server use: twelve connections with 100 unread responses each
+/// take 14 MB per connection.
 const MEMORY: Bytes = Bytes::from_mib(192);
-/// Times that a good client may take as long as without an attack, beyond [`SLACK`].
+/// A good client may take this many times as long as without an attack, in addition to [`SLACK`].
 const FACTOR: u32 = 20;
-/// Time that says nothing on a machine with other work.
+/// Time differences that are meaningless on a machine with other work.
 const SLACK: Duration = Duration::from_secs(20);
 
-/// Longest time that an attack may take to get as far as a test needs it.
+/// Maximum time for an attack to reach the state that a test needs.
 const UNDER_WAY: Duration = Duration::from_secs(120);
 
-/// Time at which a test that waits for an attack from now on has failed.
+/// Deadline for a test that waits for an attack from now on.
 pub(crate) fn deadline() -> Instant {
     Instant::now() + UNDER_WAY
 }
 
-/// Duration of each attack in seconds: as long as `PLAYRATE_ATTACK_SECONDS` says, or 2.
+/// Duration of each attack in seconds: `PLAYRATE_ATTACK_SECONDS`, or 2.
 fn lasts() -> Duration {
     let seconds = std::env::var("PLAYRATE_ATTACK_SECONDS").map_or(2, |text| {
         text.parse().expect("PLAYRATE_ATTACK_SECONDS is a whole number")
@@ -42,8 +42,8 @@ pub(crate) fn start(options: &[&str]) -> Rig {
     Rig::start(&program("video-server"), &options).unwrap()
 }
 
-/// Stops a server, which must end in order, once all connections are gone. One whose client could not say that it
-/// leaves is there for its idle timeout of 30 s.
+/// Stops a server, which must end in order once all connections are gone. A connection whose client could not announce
+/// its departure stays for its idle timeout of 30 s.
 pub(crate) async fn assert_ends_in_order(rig: Rig) {
     until("no connection is left", async || {
         let open = ["playrate_connections", "playrate_tcp_connections"].map(|name| rig.server.metric(name));
@@ -54,7 +54,7 @@ pub(crate) async fn assert_ends_in_order(rig: Rig) {
     assert!(end.in_order(), "{end:?}");
 }
 
-/// Time of the slowest good client among these.
+/// Time of the slowest of these good clients.
 async fn slowest(rig: &Rig, limit: Duration) -> Duration {
     let mut slowest = Duration::ZERO;
     for over in [Over::Quic, Over::Tcp] {
@@ -64,7 +64,7 @@ async fn slowest(rig: &Rig, limit: Duration) -> Duration {
     slowest
 }
 
-/// Attacks a server, which must serve good clients over QUIC and TCP beside it, stay small, and end in order.
+/// Attacks a server. Meanwhile it must serve good clients over QUIC and TCP, stay small, and end in order.
 #[rstest]
 #[case::endless_heads(Attack::EndlessHeads, 12, 12, 300.0)]
 #[case::endless_content(Attack::EndlessContent, 12, 12, 300.0)]

@@ -1,4 +1,4 @@
-//! A client that behaves, beside the attacks: the measure of the service.
+//! A well-behaved client that measures the service during attacks.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub(crate) struct Service {
 /// Connects, fetches the beginning of the title, and leaves.
 ///
 /// # Errors
-/// A refusal, an answer that is wrong, or no end within `limit`.
+/// A refusal, a wrong answer, or no end within `limit`.
 pub(crate) async fn fetch(victim: &Victim, over: Over, limit: Duration) -> anyhow::Result<Service> {
     let fetching = async {
         match over {

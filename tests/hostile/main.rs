@@ -1,5 +1,5 @@
-//! The real `video-server` under clients that mean harm, over loopback at a bounded rate, while a good client must be
-//! served as ever. `docs/security.md` has the same attacks at full scale.
+//! The real `video-server` under attack by hostile clients, over loopback at a bounded rate, while it must serve a good
+//! client as usual. `docs/security.md` has the same attacks at full scale.
 
 #![expect(
     clippy::unwrap_used,

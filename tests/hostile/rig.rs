@@ -1,4 +1,4 @@
-//! [`Rig`]: a server to attack, with a title, and a file beside its media directory that it must not serve.
+//! [`Rig`]: a server to attack, with a title, and with a secret file outside its media directory.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::attacks::{Attack, SECRET, SECRET_FILE, Scale, Tally};
 use crate::process::Process;
 use crate::victim::{Certificate, Victim};
 
-/// Time for which the connections of an attack that ended are given to close.
+/// Time for the connections of a finished attack to close.
 const CLOSING: Duration = Duration::from_millis(500);
 
 /// A server to attack, until this is dropped.
@@ -30,7 +30,7 @@ pub(crate) struct Rig {
 pub(crate) struct End {
     /// `None` if it did not end in time.
     pub(crate) status: Option<ExitStatus>,
-    /// Lines of the log that are no log records, which a panic would write.
+    /// Lines of the log that are not log records, as a panic would write.
     pub(crate) panics: Vec<String>,
 }
 
@@ -102,7 +102,7 @@ impl Attacking {
             return Ok(self.task.await??);
         }
         self.task.abort();
-        // Ends as soon as all that it owns is dropped.
+        // Ends as soon as everything that it owns is dropped.
         let _ = self.task.await;
         tokio::time::sleep(CLOSING).await;
         Ok(())

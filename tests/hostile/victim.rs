@@ -12,7 +12,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// A certificate for `localhost` that its server is started with, so that all clients can trust it.
+/// A certificate for `localhost` with which its server starts, so that all clients can trust it.
 pub(crate) struct Certificate {
     directory: tempfile::TempDir,
     der: CertificateDer<'static>,
@@ -33,7 +33,7 @@ impl Certificate {
     }
 }
 
-/// A server under attack. Clones are the same server.
+/// A server under attack. Clones refer to the same server.
 #[derive(Clone)]
 pub(crate) struct Victim {
     pub(crate) address: SocketAddr,

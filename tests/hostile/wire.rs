@@ -1,4 +1,4 @@
-//! Requests and frames as bytes, with all that a library for clients would not send.
+//! Requests and frames as bytes, including those that client libraries would not send.
 
 /// HTTP/2's frame types (RFC 9113 §6).
 pub(crate) mod h2 {
@@ -42,7 +42,7 @@ impl Head {
         self
     }
 
-    /// Text of HTTP/1.1 (RFC 9112 §3), empty line included.
+    /// Text of HTTP/1.1 (RFC 9112 §3), including the empty line.
     pub(crate) fn http1(&self) -> Vec<u8> {
         let mut text = [
             self.method.as_bytes(),

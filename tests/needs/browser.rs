@@ -21,8 +21,7 @@ const BEST: u32 = 720;
 const SECONDS: f64 = 18.0;
 /// Of 3 s each.
 const SEGMENTS: usize = 6;
-/// Media ahead, in seconds, below which a player that waits has run out of it, and does not just wait for its
-/// decoder.
+/// Seconds of media ahead below which a waiting player has run out of media, and is not just waiting for its decoder.
 const EMPTY: f64 = 0.5;
 
 pub(crate) fn tests() -> Vec<Trial> {
@@ -35,7 +34,7 @@ pub(crate) fn tests() -> Vec<Trial> {
     ]
 }
 
-/// Says what these tests need and this machine has not.
+/// Returns what these tests need and this machine lacks.
 pub(crate) fn missing() -> Result<(), String> {
     support::on_the_path(&[
         ("chromium", "--version"),
@@ -53,7 +52,7 @@ pub(crate) fn modules() -> PathBuf {
     root().join("tests/browser/node_modules")
 }
 
-/// A directory under `target` for what is left to look at.
+/// A directory under `target` for files to inspect.
 pub(crate) fn kept(name: &str) -> PathBuf {
     root().join("target/browser").join(name)
 }
@@ -61,7 +60,7 @@ pub(crate) fn kept(name: &str) -> PathBuf {
 /// The output of `tests/browser/make-site`, made once for all tests.
 pub(crate) static SITE: LazyLock<PathBuf> = LazyLock::new(|| site("site", SECONDS));
 
-/// The same with a title of so many seconds.
+/// The same with a title of this many seconds.
 fn site(name: &str, seconds: f64) -> PathBuf {
     let site = kept(name);
     let mut make = Command::new(root().join("tests/browser/make-site"));
@@ -83,8 +82,7 @@ impl Viewing {
         Self::from(&SITE, "cubic+start=video-ssthresh", player, &query)
     }
 
-    /// As [`of`](Self::of), from this site, under this controller. `query` is the page's, and `name` names the files
-    /// that are kept.
+    /// As [`of`](Self::of), with this site and controller. `query` is the page's, and `name` names the kept files.
     fn from(site: &Path, controller: &str, name: &str, query: &Value) -> Self {
         let server = support::serve(site, &["--no-tcp", "--controller", controller]);
         let path = PathConfig::bottleneck(
@@ -116,7 +114,7 @@ impl Viewing {
         viewing
     }
 
-    /// Leaves the report and the server's log beside the screenshots.
+    /// Stores the report and the server's log in the directory of the screenshots.
     fn keep(&self, name: &str) {
         let log: Vec<_> = self.log.iter().map(Value::to_string).collect();
         fs::write(kept(&format!("{name}-server.jsonl")), log.join("\n")).expect("a file can be written");
@@ -165,7 +163,7 @@ impl Viewing {
             .iter()
             .filter(|stall| stall["ahead"].as_f64().expect("seconds") < EMPTY);
         assert_eq!(empty.count(), 0, "{facts}");
-        // On 20 Mbit/s a player that measures well ends with the best representation.
+        // At 20 Mbit/s, a player that measures well ends with the best representation.
         let representations = facts["representations"].as_array().expect("representations");
         assert_eq!(representations.last().expect("video")["height"], BEST, "{facts}");
 

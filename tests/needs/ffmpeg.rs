@@ -1,4 +1,4 @@
-//! The file that our client writes is the title, byte for byte, and ffmpeg decodes every frame of it.
+//! The file that our client writes equals the title, byte for byte, and ffmpeg decodes every frame of it.
 //!
 //! Needs `ffmpeg` and `ffprobe` on the PATH.
 
@@ -23,7 +23,7 @@ pub(crate) fn tests() -> Vec<Trial> {
     ]
 }
 
-/// A server of the repository's title, and what it says to paste after the program's name.
+/// A server of the repository's title, and the arguments that it announces for the client.
 fn serve(directory: &Path) -> (ServerProcess, Vec<String>) {
     let server = support::serve(directory, &["--controller", "cubic"]);
     let line = server.announced("Watch");

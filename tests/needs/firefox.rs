@@ -1,5 +1,5 @@
 //! The server's web page in Firefox: over HTTP/2 with the development certificate, and over HTTP/3 with a certificate
-//! of an authority that the browser trusts.
+//! from an authority that the browser trusts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ pub(crate) fn tests() -> Vec<Trial> {
     ]
 }
 
-/// Checks that a page over HTTP/2 played, with the curve of the player's buffer and advice how to get HTTP/3.
+/// Checks that a page over HTTP/2 played, with the curve of the player's buffer and advice on how to get HTTP/3.
 fn check_http_2(report: &Value) {
     let browser = report["browser"].as_str().expect("a name");
     assert!(browser.starts_with("Firefox "), "{browser}");
@@ -120,9 +120,9 @@ fn an_mp4_plays_over_http_3_with_a_certificate_of_a_trusted_authority() {
     let firefox = json!({
         "profile": trusted.profile,
         "preferences": {
-            // As if it had been here before and read `Alt-Svc`.
+            // As if it had read `Alt-Svc` on an earlier visit.
             "network.http.http3.alt-svc-mapping-for-testing": format!("localhost;h3=:{port}"),
-            // By default it avoids QUIC where an authority was added by hand, for the sake of proxies that break TLS.
+            // By default it avoids QUIC if an authority was added manually, for the sake of proxies that break TLS.
             "network.http.http3.disable_when_third_party_roots_found": false,
         },
     });

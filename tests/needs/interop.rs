@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 use crate::support::{self, output_within};
 use playrate_test_support::{ServerProcess, TITLE, films, root, title};
 
-/// A client with all its requests must not take longer.
+/// Time limit for a client with all its requests.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Programs that `tests/interop/install` installs, below `target/interop`.
@@ -42,7 +42,7 @@ pub(crate) fn tests() -> Vec<Trial> {
     tests
 }
 
-/// A request, and what must come of it.
+/// A request and the required result.
 struct Case {
     method: &'static str,
     path: String,
@@ -69,7 +69,7 @@ impl Case {
     }
 }
 
-/// Groups of requests; those of one group are made at once.
+/// Groups of requests; those of one group are concurrent.
 fn cases(size: usize) -> Vec<Vec<Case>> {
     let eighth = size / 8;
     let at_once = (0..8)
@@ -138,7 +138,7 @@ fn hex(bytes: &[u8]) -> String {
     text
 }
 
-/// Holds an answer to what must come of the request, and prints a row of the table.
+/// Compares an answer with the required result, and prints a row of the table.
 fn check(client: &str, protocol: &str, case: &Case, answer: &Answer, title: &[u8]) {
     let what = format!("{client}, {}", case.what());
     assert_eq!(answer.status, u64::from(case.status), "{what}");
@@ -203,7 +203,7 @@ impl Site {
         format!("https://{}", self.server.address())
     }
 
-    /// Has a client do all the cases on one HTTP/3 connection, but for methods that it does not know.
+    /// Makes a client do all cases on one HTTP/3 connection, except methods that it does not know.
     fn hold(self, command: &mut Command, unknown: &[&str]) {
         let mut groups = cases(self.title.len());
         groups.retain(|group| group.iter().all(|case| !unknown.contains(&case.method)));
@@ -245,7 +245,7 @@ fn identity(directory: &Path) -> (PathBuf, PathBuf, PathBuf) {
         path
     };
     let mut authority = CertificateParams::new(Vec::new()).expect("no names");
-    // Another name than the leaf's, which would pass for self-signed otherwise.
+    // A name different from the leaf's, which would otherwise be mistaken for self-signed.
     authority
         .distinguished_name
         .push(DnType::CommonName, "authority of a test");
@@ -288,7 +288,7 @@ fn quic_go_gets_every_byte_it_asks_for_over_http_3() {
 
 fn aioquic_gets_every_byte_it_asks_for_over_http_3() {
     let script = root().join("tests/interop/aioquic/fetch.py");
-    // It holds the answer to a HEAD request to its Content-Length as if it had a body.
+    // It compares the answer to a HEAD request with its Content-Length as if it had a body.
     Site::start().hold(Command::new(installed(AIOQUIC)).arg(script), &["HEAD"]);
 }
 
@@ -305,7 +305,7 @@ fn curl_gets_every_byte_it_asks_for_over_tcp_and_is_told_of_http_3() {
     }
 }
 
-/// Makes one request with curl, and holds the answer to say where HTTP/3 is.
+/// Makes one request with curl, and checks that the answer says where HTTP/3 is.
 fn curl(site: &Site, option: &str, case: &Case) -> Answer {
     let body = site.directory.path().join("body");
     // A response without a body leaves no file.

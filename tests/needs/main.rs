@@ -1,9 +1,9 @@
-//! Tests that need programs of other projects. Without them they are ignored, and say what is missing; with
-//! `PLAYRATE_REQUIRE_TOOLS` set they fail then. CONTRIBUTING.md lists the programs.
+//! Tests that need programs of other projects. Without them, the tests are ignored and report what is missing, or fail
+//! if `PLAYRATE_REQUIRE_TOOLS` is set. CONTRIBUTING.md lists the programs.
 //!
-//! `libtest-mimic` runs them, as the standard harness cannot ignore a test for what it finds at run time.
+//! They use `libtest-mimic`, because the standard harness cannot ignore a test at run time.
 
-/// Tests of these functions, which have the names of their paths.
+/// Tests from these functions, named after their paths.
 macro_rules! tests {
     ($missing:expr, $($run:path),+ $(,)?) => {{
         let module = module_path!().trim_start_matches("needs::");

@@ -77,7 +77,7 @@ fn an_mp4_plays_over_http_3_beside_curves_of_its_connection_that_move() {
         assert_eq!(request[1], "h3", "{report}");
     }
     names_the_pin(&report, &server);
-    // In the dark, and on a narrow screen without scrolling sideways.
+    // In dark mode, and on a narrow screen without horizontal scrolling.
     play(
         &server,
         TITLE,
@@ -97,7 +97,7 @@ fn an_mp4_plays_over_http_2_and_the_page_says_how_to_get_http_3() {
     let films = films();
     let server = support::serve(films.path(), &[]);
     let report = play(&server, TITLE, false, &json!({ "name": "page-http2" }));
-    // There is nothing to know of the connection but what the player itself has.
+    // Nothing is known about the connection except what the player itself knows.
     assert_eq!(report["moved"], json!([null, null, null, true]), "{report}");
     assert_eq!(
         (&report["after"]["protocol"], &report["after"]["advice"]),

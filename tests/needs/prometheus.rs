@@ -26,7 +26,7 @@ fn promtool_finds_no_fault_with_the_metrics() {
     let server = support::serve(films.path(), &["--metrics", "127.0.0.1:0"]);
     let (_, metrics) = server.ask("GET /metrics", "Accept: */*");
     assert!(metrics.contains("playrate_connections"), "{metrics}");
-    // It exits with 3 where it has something to say.
+    // It exits with 3 if it has a complaint.
     output_within(
         LIMIT,
         Command::new("promtool").args(["check", "metrics"]),

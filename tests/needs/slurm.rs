@@ -45,7 +45,7 @@ impl Cluster {
     fn start() -> Self {
         let home = tempfile::tempdir().expect("a temporary directory");
         let at = |name: &str| home.path().join(name);
-        // munged refuses a socket that not everybody can reach, and a key that anybody else can read.
+        // munged refuses a socket that is not accessible to everybody, and a key that others can read.
         fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
         fs::write(at("munge.key"), [7_u8; 128]).expect("a file can be written");
         fs::set_permissions(at("munge.key"), fs::Permissions::from_mode(0o400)).expect("it is ours");
@@ -157,7 +157,7 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
     }
 }
 
-/// Waits for `condition`; the logs below `home` say why it does not come.
+/// Waits for `condition`; on failure, prints the logs below `home`.
 fn wait_until(what: &str, home: &Path, condition: impl Fn() -> bool) {
     let begun = Instant::now();
     while !condition() {
@@ -178,7 +178,7 @@ fn an_array_makes_the_rows_of_one_run_and_a_lost_task_is_submitted_again() {
         let mut command = cluster.command(lab.to_str().expect("a path of text"));
         output_within(LIMIT, command.args(line.split(' ')), "")
     };
-    // In the order of their text: that of several directories is their own.
+    // Sorted as text, because the order of rows from several directories differs.
     let rows = |directories: &str| {
         let printed = run(&format!("rows {directories}"));
         let mut rows: Vec<String> = printed.lines().map(str::to_owned).collect();

@@ -13,8 +13,8 @@ use std::time::Duration;
 use libtest_mimic::Trial;
 use playrate_test_support::{Running, ServerProcess, program};
 
-/// Test `name` of what is not on every machine: with `missing` it is ignored, or fails if `PLAYRATE_REQUIRE_TOOLS` is
-/// set.
+/// Test `name` of something that not every machine has: if it is `missing`, the test is ignored, or fails if
+/// `PLAYRATE_REQUIRE_TOOLS` is set.
 pub(crate) fn test(name: &str, missing: &Result<(), String>, run: fn()) -> Trial {
     let Err(missing) = missing.clone() else {
         return Trial::test(name, move || {
@@ -31,7 +31,7 @@ pub(crate) fn test(name: &str, missing: &Result<(), String>, run: fn()) -> Trial
     .with_ignored_flag(!required)
 }
 
-/// Says which of `tools` cannot be run; each is given with an option that prints its version.
+/// Returns which of `tools` cannot be run; each is given with an option that prints its version.
 pub(crate) fn on_the_path(tools: &[(&str, &str)]) -> Result<(), String> {
     let is_missing = |(tool, version): &&(&str, &str)| Command::new(tool).arg(version).output().is_err();
     let missing: Vec<_> = tools.iter().filter(is_missing).map(|(tool, _)| *tool).collect();
@@ -44,13 +44,13 @@ pub(crate) fn on_the_path(tools: &[(&str, &str)]) -> Result<(), String> {
 
 /// A TCP address of loopback for a program that cannot choose a free port itself.
 ///
-/// Its port is below those that Linux gives to connections and to sockets on port 0: of these, others may take one
-/// before the program has bound it.
+/// Its port is below the range that Linux uses for connections and for port 0: another program might take a port of
+/// that range before this one has bound it.
 pub(crate) fn free_address() -> SocketAddr {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     const PORTS: RangeInclusive<u16> = 20_000..=31_999;
     let port = || {
-        // Two runs of these tests begin at different ports.
+        // Two runs of these tests start at different ports.
         let next = process::id()
             .wrapping_mul(64)
             .wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
@@ -61,14 +61,14 @@ pub(crate) fn free_address() -> SocketAddr {
     free.next().expect("one of these ports is free")
 }
 
-/// A server of a directory on a free port of 127.0.0.1. Its log is JSON.
+/// A server for a directory on a free port of 127.0.0.1. Its log is JSON.
 pub(crate) fn serve(media: &Path, arguments: &[&str]) -> ServerProcess {
     let mut command = Command::new(program("video-server"));
     command.env("RUST_LOG", "info,video_server=debug");
     serve_with(command, media, arguments)
 }
 
-/// The same by `command`, with an environment of its own.
+/// The same with `command` and its own environment.
 pub(crate) fn serve_with(command: Command, media: &Path, arguments: &[&str]) -> ServerProcess {
     let arguments = [&["--log-format", "json"], arguments].concat();
     ServerProcess::start(command, "127.0.0.1:0", media, &arguments)
@@ -80,7 +80,7 @@ pub(crate) fn stopped(server: ServerProcess) -> Vec<serde_json::Value> {
     server.stop().lines().map(parse).collect()
 }
 
-/// Runs `command` with `input`, at most for `limit`, and returns its output once it has succeeded.
+/// Runs `command` with `input` for at most `limit`, and returns its output once it has succeeded.
 pub(crate) fn output_within(limit: Duration, command: &mut Command, input: &str) -> String {
     let file = || tempfile::tempfile().expect("a temporary file");
     let (mut stdin, stdout, stderr) = (file(), file(), file());

@@ -1,4 +1,4 @@
-//! Servers that are processes of their own, [`Caddy`] above all: with HTTP/3 alone, and one processor each.
+//! Servers in separate processes, mainly [`Caddy`]: with HTTP/3 only, and one processor each.
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use playrate_transport::{Identity, Pin};
 /// Processor of every server; its client has the next.
 pub(crate) const PROCESSOR: &str = "0";
 
-/// A server that ends with this value.
+/// A server that ends when this is dropped.
 pub(crate) struct ServerProcess {
     child: Child,
     pub(crate) port: u16,
@@ -45,7 +45,7 @@ impl ServerProcess {
         server
     }
 
-    /// Process ID of the server: `taskset` replaces itself by it.
+    /// Process ID of the server: `taskset` replaces itself with it.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -84,7 +84,7 @@ impl Certificate {
 pub(crate) struct Caddy(PathBuf);
 
 impl Caddy {
-    /// Builds Caddy. The error is the reason for doing without it.
+    /// Builds Caddy. The error is the reason for omitting it.
     pub(crate) fn build() -> Result<Self, String> {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let program = here.join("target/caddy");

@@ -1,4 +1,4 @@
-//! Cost of viewers 20 ms away, who fetch at the title's own rate: `video-server` and Caddy, each with many viewers.
+//! Cost of viewers 20 ms away who fetch at the title's own rate: `video-server` and Caddy, each with many viewers.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,7 @@ const ROUNDS: usize = 5;
 const CONTROLLERS: [&str; 2] = ["video", "cubic"];
 const TITLE: &str = "title-720p.mp4";
 
-/// Prints the processor time of every server for each GB, over `viewers` viewers.
+/// Prints every server's processor time per GB, with `viewers` viewers.
 pub(crate) fn compare(viewers: u64) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let built = Command::new("cargo")
@@ -75,7 +75,7 @@ fn video_server(root: &Path, media: &Path, certificate: &Certificate, controller
     })
 }
 
-/// Processor time of the server in seconds for each GB that the viewers receive.
+/// Processor time of the server in seconds per GB that the viewers receive.
 fn cost(root: &Path, server: &ServerProcess, certificate: &Certificate, viewers: u64) -> f64 {
     let rows = certificate.file("rows.jsonl");
     let url = format!("https://localhost:{}/{TITLE}", server.port);

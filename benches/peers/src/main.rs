@@ -1,10 +1,10 @@
-//! Cost of a bulk response to the server, and latency of small ones, over loopback: quinn, `video-server`, s2n-quic
-//! and Caddy, once each in every round, in changing order.
+//! Cost of a bulk response to the server, and latency of small ones, over loopback: quinn, `video-server`, s2n-quic and
+//! Caddy, each once per round, in changing order.
 //!
 //! `cargo run --release [-- [ROUNDS] [MEGABYTES]]`; `-- distant [VIEWERS]` compares `video-server` and Caddy with
-//! viewers 20 ms away. Server and client have a thread, a runtime and, on Linux,
-//! a processor each, and each implementation has its own client. CPU time is that of the server's thread,
-//! which other work on the machine affects little; Caddy is a process of its own.
+//! viewers 20 ms away. Server and client each have a thread, a runtime and, on Linux, a processor, and each
+//! implementation has its own client. CPU time is that of the server's thread, which is little affected by other work
+//! on the machine; Caddy is a separate process.
 
 mod caddy;
 mod distant;
@@ -37,25 +37,25 @@ use video_server::library::Library;
 use video_server::serve::{Settings, VideoServer};
 
 const CHUNK: usize = 64 << 10;
-/// Sizes of the responses whose latency is measured, and how many there are of each.
+/// Sizes of the responses whose latency is measured, with their names.
 const SMALL: [(u64, &str); 2] = [(100, "100 B"), (200_000, "200 kB")];
 const EXCHANGES: usize = 300;
 
 /// ACK frames of the client.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Acks {
-    /// One for all that it finds in its socket.
+    /// One for everything found in the socket.
     PerRead,
     /// One for two packets, unless the server asks for others.
     PerTwo(Option<AckRequest>),
 }
 
-/// Spec of the controller with which `video-server` sends.
+/// Spec of the controller that `video-server` uses.
 const CONTROLLER: &str = "cubic";
 
 #[derive(Clone, Copy)]
 enum Subject {
-    /// One copying write after the other.
+    /// One copying write after another.
     Quinn,
     /// Our server as a whole, with files, over HTTP/3.
     VideoServer(Acks),
@@ -91,7 +91,7 @@ struct Run {
     /// CPU seconds of the server's thread per GB, and GB per second.
     cpu: f64,
     speed: f64,
-    /// From asking to the last byte, for each of [`SMALL`].
+    /// Time from the request to the last byte, for each of [`SMALL`].
     latencies: [Vec<f64>; SMALL.len()],
 }
 
@@ -129,7 +129,7 @@ async fn serve_quinn(identity: &Certified, ready: mpsc::Sender<SocketAddr>) {
     endpoint.wait_idle().await;
 }
 
-/// Name of the file of so many bytes.
+/// Name of the file of this many bytes.
 fn file_name(size: u64) -> String {
     format!("{size}.bin")
 }
@@ -271,7 +271,7 @@ async fn fetch_s2n(certificate: String, server: SocketAddr, megabytes: u64) -> R
     run
 }
 
-/// A bulk response, or with no megabytes many small ones.
+/// A bulk response, or many small ones if there are no megabytes.
 async fn measure(fetch: impl AsyncFn(u64) -> Duration, megabytes: u64) -> Run {
     let mut run = Run::default();
     if megabytes > 0 {
@@ -287,7 +287,8 @@ async fn measure(fetch: impl AsyncFn(u64) -> Duration, megabytes: u64) -> Run {
     run
 }
 
-/// Runs `server` and `client` on a thread each. The client receives what the server sends when it is ready.
+/// Runs `server` and `client` on separate threads. The client receives the value that the server sends when it is
+/// ready.
 fn transfer<R: Send>(
     megabytes: u64,
     server: impl AsyncFnOnce(mpsc::Sender<R>) + Send,
@@ -310,7 +311,7 @@ fn transfer<R: Send>(
     })
 }
 
-/// As [`transfer`], of Caddy, whose process is measured as a whole.
+/// As [`transfer`], for Caddy, whose process is measured as a whole.
 fn transfer_caddy(caddy: &Caddy, megabytes: u64, media: &Path) -> Run {
     let certificate = Certificate::new();
     let server = caddy.serve(media, &certificate);

@@ -1,7 +1,8 @@
 //! [`TwoAtATime`]: a client's socket that takes two datagrams at a time, so that every second packet is acknowledged.
 //!
-//! Over loopback a client receives what the server sent in one call at once, and acknowledges it with one frame. Across
-//! a network datagrams arrive one by one, and RFC 9000 §13.2.2 recommends an ACK frame for every second one.
+//! Over loopback, a client receives everything that the server sent in one call at once, and acknowledges it with one
+//! frame. Across a network, datagrams arrive one by one, and RFC 9000 §13.2.2 recommends an ACK frame for every second
+//! one.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
@@ -25,7 +26,7 @@ struct Received {
     buffer: Vec<u8>,
     /// Place in the buffer of each datagram that was not handed on.
     datagrams: VecDeque<(usize, RecvMeta)>,
-    /// True if the endpoint has its datagrams and the connection's turn is next.
+    /// True if the endpoint has its datagrams and it is the connection's turn.
     rests: bool,
 }
 

@@ -83,7 +83,7 @@ enum DemoKind {
     Scenario(LiveArgs),
 }
 
-/// Subcommands of earlier programs, and what does the same now.
+/// Subcommands of earlier programs, and their replacements.
 const REPLACED: [(&str, &str); 9] = [
     (
         "claims",
@@ -111,7 +111,7 @@ const REPLACED: [(&str, &str); 9] = [
     ("worlds", "run `python -m papers search`"),
 ];
 
-/// The error of a subcommand that is gone; `None` for any other name.
+/// The error for a removed subcommand; `None` for any other name.
 fn replacement(name: &str) -> Option<String> {
     let (_, instead) = REPLACED.into_iter().find(|(gone, _)| *gone == name)?;
     Some(format!("`lab {name}` has been removed; {instead}"))
@@ -119,10 +119,10 @@ fn replacement(name: &str) -> Option<String> {
 
 const FAILED: u8 = 1;
 const BAD_INPUT: u8 = 2;
-/// Exit status that shells report for a program ended by SIGINT.
+/// Exit status that shells report for a program terminated by SIGINT.
 const INTERRUPTED: i32 = 130;
 
-/// Runs the command that the process's arguments name, on a tokio runtime of its own.
+/// Runs the command that the process's arguments name, on its own tokio runtime.
 pub fn main() -> ExitCode {
     if let Some(replacement) = std::env::args_os()
         .nth(1)
@@ -198,7 +198,7 @@ async fn execute(command: Command) -> ExitCode {
 
 /// Prints an error and returns the exit status for it.
 fn failure(error: &impl Display, is_bad_input: bool) -> ExitCode {
-    // There is nowhere left to report an error to if stderr is closed.
+    // If stderr is closed, the error cannot be reported anywhere.
     let _ = writeln!(std::io::stderr(), "error: {error}");
     ExitCode::from(if is_bad_input { BAD_INPUT } else { FAILED })
 }
@@ -211,7 +211,7 @@ fn print(text: &str) -> ExitCode {
     }
 }
 
-/// Runs `work` on a thread of its own with the flag that SIGINT sets, and returns the exit status for its outcome.
+/// Runs `work` on a separate thread with the flag that SIGINT sets, and returns the exit status for its outcome.
 async fn in_background<T: Send + 'static>(
     work: impl FnOnce(&AtomicBool) -> Result<T, CommandError> + Send + 'static,
 ) -> ExitCode {
@@ -254,7 +254,7 @@ fn list() -> Result<String, ScenarioError> {
     Ok(text)
 }
 
-/// A line for each path of a generated set.
+/// One line per path of a generated set.
 fn set(name: &str) -> Result<String, ScenarioError> {
     let mut text = String::new();
     for path in scenario::named(name) {

@@ -25,8 +25,8 @@ impl Controllers {
     }
 }
 
-/// The paper's name for a canonical spec, if there is one, else the spec: `ccp-lb(pob_rate=2)` for
-/// `ccp+shape=playout-buffer(pob_rate=2)`. Both are specs of the same controller.
+/// The paper's name for a canonical spec, if there is one, otherwise the spec: `ccp-lb(pob_rate=2)` for
+/// `ccp+shape=playout-buffer(pob_rate=2)`. Both specify the same controller.
 pub(crate) fn short_name(spec: &str) -> String {
     let registry = Registry::installed();
     let components = split_components(spec);
@@ -52,7 +52,7 @@ pub(crate) fn short_name(spec: &str) -> String {
     spec.to_owned()
 }
 
-/// Splits a spec at the `+` outside of parentheses.
+/// Splits a spec at each `+` outside parentheses.
 fn split_components(spec: &str) -> Vec<&str> {
     let mut depth = 0_u32;
     spec.split(|c| {

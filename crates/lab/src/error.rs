@@ -1,4 +1,4 @@
-//! [`CommandError`]: the reason why a command did not finish.
+//! [`CommandError`]: the reason why a command failed or stopped early.
 
 use std::fmt::Display;
 use std::io;
@@ -9,7 +9,7 @@ use thiserror::Error;
 use crate::scenario::ScenarioError;
 use crate::sim::SimError;
 
-/// Reason why a command did not finish.
+/// Reason why a command failed or stopped early.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CommandError {
@@ -19,7 +19,7 @@ pub enum CommandError {
     /// A single run could not be made.
     #[error(transparent)]
     Sim(#[from] SimError),
-    /// A mistake in the arguments, or in what the directories hold that they name.
+    /// A mistake in the arguments, or in the contents of the directories that they name.
     #[error("{0}")]
     BadInput(String),
     /// Results cannot be read.
@@ -27,7 +27,7 @@ pub enum CommandError {
     Read {
         /// Directory of the results.
         directory: PathBuf,
-        /// The error of the operating system, or of a row that cannot be read.
+        /// The error of the operating system, or of an unreadable row.
         error: io::Error,
     },
     /// Rows cannot be written.
@@ -38,7 +38,7 @@ pub enum CommandError {
         /// The error of the operating system.
         error: io::Error,
     },
-    /// A file that is made of results cannot be written; the results themselves are stored.
+    /// A file made from results cannot be written; the results themselves are stored.
     #[error("cannot write {}: {error}", .file.display())]
     Write {
         /// File that could not be written.
@@ -70,7 +70,7 @@ pub enum CommandError {
 }
 
 impl CommandError {
-    /// Returns true if other arguments would help.
+    /// Returns true if different arguments would help.
     pub const fn is_bad_input(&self) -> bool {
         matches!(
             self,
@@ -100,7 +100,7 @@ impl CommandError {
         }
     }
 
-    /// The error of storing results in `directory`; `advice` on a directory that already holds some.
+    /// The error of storing results in `directory`; `advice` applies if the directory already has some.
     pub(crate) fn store(directory: &Path, error: io::Error, advice: &str) -> Self {
         match error.kind() {
             io::ErrorKind::AlreadyExists => {

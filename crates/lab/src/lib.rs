@@ -1,8 +1,8 @@
 //! Experiments: scenarios, their runs, and everything that reads results.
 //!
-//! This crate drives server, client and network together and evaluates the outcome. It has no behaviour of the
-//! product itself. Its interface is the `lab` command line ([`main`]); the public modules are those that tests
-//! and benchmarks of the workspace use.
+//! This crate drives server, client and network together and evaluates the outcome. It implements none of the product's
+//! own behaviour. Its interface is the `lab` command line ([`main`]); the public modules are those used by tests and
+//! benchmarks of the workspace.
 //!
 //! - [`scenario`] reads scenario files, [`sim`] plays one run in virtual time, `run` plays many and stores
 //!   their rows.

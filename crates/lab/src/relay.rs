@@ -109,8 +109,8 @@ impl RelayArgs {
     }
 }
 
-/// Relays between clients and the server of `args` until `stop` ends. Prints the address for clients, and at the end
-/// the datagrams that passed in each direction.
+/// Relays between clients and the server of `args` until `stop` ends. Prints the address for clients and, at the end,
+/// the datagrams relayed in each direction.
 ///
 /// # Errors
 /// If the path cannot be built, the address is not available, or `out` cannot be written.
@@ -125,7 +125,7 @@ pub(crate) fn run(
     writeln!(out, "{}", relay.local_addr())
         .and_then(|()| out.flush())
         .map_err(CommandError::Print)?;
-    // A stdin that cannot be read is one that has ended.
+    // An unreadable stdin counts as ended.
     let _ = stop.read_to_end(&mut Vec::new());
     let report = relay
         .stop()

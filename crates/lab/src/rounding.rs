@@ -1,13 +1,13 @@
-//! Numbers as rows and other files have them: a change here changes the bytes of every `runs.jsonl`.
+//! Numbers in the format of rows and other files: a change here changes the bytes of every `runs.jsonl`.
 
 use std::time::Duration;
 
-/// Seconds to the microsecond, which print as short as they are.
+/// Seconds rounded to the microsecond, so that they print short.
 pub(crate) fn seconds(time: Duration) -> f64 {
     time.as_micros() as f64 / 1e6
 }
 
-/// A ratio to the millionth, which prints as short as it is.
+/// A ratio rounded to the millionth, so that it prints short.
 pub(crate) fn ratio(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }

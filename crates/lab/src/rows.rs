@@ -1,4 +1,4 @@
-//! `lab rows`: prints the rows of directories with the metrics that are computed from several fields, for programs.
+//! `lab rows`: prints the rows of directories, including the metrics computed from several fields, for programs.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -29,10 +29,10 @@ struct FullRow<'a> {
     computed: BTreeMap<&'static str, f64>,
 }
 
-/// Prints a line of JSON for each row to `out`: its fields, and each metric that is no field of it and has a value.
+/// Prints one line of JSON per row to `out`: its fields, and each metric that has a value but is not a field.
 ///
 /// # Errors
-/// If a directory has no rows, two differ, or the rows cannot be printed.
+/// If a directory has no rows, or two directories differ in a row, or the rows cannot be printed.
 pub(crate) fn run(args: &RowsArgs, out: &mut impl Write) -> Result<(), CommandError> {
     for row in &read_directories(&args.directories)? {
         print(row, out).map_err(CommandError::Print)?;

@@ -1,4 +1,4 @@
-//! Made-up rows with known properties, command lines and words in texts, for tests only.
+//! Made-up rows with known properties, parsed command lines and words in texts, only for tests.
 
 use clap::{Args, Command};
 

@@ -5,7 +5,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 /// Share of intervals that contain the true mean.
 const CONFIDENCE: f64 = 0.95;
 
-/// Number of trials from which on equal differences are no chance.
+/// Minimum number of trials for equal differences not to count as a coincidence.
 const MANY: usize = 8;
 
 /// The mean of some trials and its confidence interval ([`CONFIDENCE`]), by Student's t.
@@ -54,7 +54,7 @@ pub(crate) fn paired(pairs: &[(f64, f64)]) -> Option<Interval> {
         return Some(interval);
     }
     // A few varying numbers may differ by the same amount by chance, so their own variation counts (Welch, with the
-    // fewest degrees of freedom possible).
+    // fewest possible degrees of freedom).
     let half = t_quantile((count - 1) as f64) * ((one.sd.powi(2) + other.sd.powi(2)) / count as f64).sqrt();
     Some(Interval {
         low: interval.mean - half,
@@ -87,7 +87,7 @@ impl Spread {
         let count = values.len();
         let min = values.iter().copied().fold(first, f64::min);
         let max = values.iter().copied().fold(first, f64::max);
-        // The computed mean of equal numbers may differ from them in its last digit.
+        // The computed mean of equal numbers may differ from them in the last digit.
         let mean = if min >= max {
             first
         } else {

@@ -1,8 +1,8 @@
-//! Summaries of rows: the mean of every metric of each controller with its 95 % confidence interval, and the
-//! difference to a baseline, trial by trial.
+//! Summaries of rows: for each controller, the mean of every metric with its 95 % confidence interval, and the
+//! difference from a baseline, trial by trial.
 //!
-//! All controllers run with the same seeds, so the trials of one seed are a pair. On generated paths every path is a
-//! pair: the paths of a family are summarised together.
+//! All controllers run with the same seeds, so trials with the same seed form pairs. With generated paths, runs on the
+//! same path form pairs, and the paths of a family are summarised together.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ use crate::scenario::generated;
 use crate::statistics::{Interval, Spread, paired};
 use crate::words::{count, stacked_tables};
 
-/// The metrics of the table, and true for those that a bulk flow has too.
+/// The metrics of the table, with true for those that bulk flows have too.
 const COLUMNS: [(&str, bool); 9] = [
     ("impaired_share", false),
     ("mean_representation_bps", false),
@@ -31,7 +31,7 @@ const COLUMNS: [(&str, bool); 9] = [
     ("throughput_bps", true),
 ];
 
-/// The results of a scenario or case, or of all generated paths of a family.
+/// The results of a scenario or case, or of all generated paths in a family.
 #[derive(Debug, Serialize)]
 pub(crate) struct Group<'a> {
     /// Scenario and case, or the family of generated paths.
@@ -51,7 +51,7 @@ pub(crate) struct Summary {
     pub(crate) metric: &'static str,
     pub(crate) role: String,
     pub(crate) controller: String,
-    /// Controller of the flow; differs from `controller` for a bulk flow with one of its own.
+    /// Controller of the flow; differs from `controller` for a bulk flow with its own controller.
     pub(crate) flow_controller: String,
     #[serde(flatten)]
     pub(crate) values: Ends,
@@ -70,7 +70,7 @@ pub(crate) struct Ends {
     pub(crate) high: Option<f64>,
 }
 
-/// A controller's values less those of the baseline in the same trials.
+/// A controller's values minus those of the baseline in the same trials.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Difference {
     pub(crate) baseline: String,
@@ -103,7 +103,7 @@ impl Ends {
     }
 }
 
-/// About three digits, or all of a whole number.
+/// About three digits, or all digits of a whole number.
 fn number(value: f64) -> String {
     let decimals = match value.abs() {
         size if size >= 100.0 || (value - value.round()).abs() < 1e-9 => 0,
@@ -131,8 +131,8 @@ struct Flows<'a> {
 }
 
 impl<'a> Flows<'a> {
-    /// The metric in each trial that has it. Of a trial with a failed session only the impaired share and the score
-    /// count, which are 1 then: the other numbers are those of a session that ended early.
+    /// The metric in each trial that has it. If a session failed, only the impaired share and the score count, which
+    /// are then 1: all other numbers describe a session that ended early.
     fn values(&self, metric: &Metric) -> BTreeMap<Trial<'a>, f64> {
         let counts_failures = FAILURES.contains(&metric.name);
         let is_whole = |row: &&Row| counts_failures || row.outcome != SessionOutcome::Failed;
@@ -147,10 +147,10 @@ impl<'a> Flows<'a> {
     }
 }
 
-/// Metrics that say something of a session that failed.
+/// Metrics that are meaningful for a failed session.
 const FAILURES: [&str; 2] = ["impaired_share", "score"];
 
-/// Name of the group to which a row belongs.
+/// Name of the group of a row.
 fn group_name(row: &Row) -> String {
     generated::family(&row.key.scenario).map_or_else(|| row.key.full_name(), str::to_owned)
 }
@@ -264,7 +264,7 @@ impl Group<'_> {
         self.summaries.iter().find(is)
     }
 
-    /// Controllers with a role, in order, with the label of their line.
+    /// Controllers with a role, in order, with the labels of their lines.
     fn lines(&self) -> Vec<(&str, &str, String)> {
         let mut lines: Vec<(&str, &str, String)> = Vec::new();
         for controller in &self.controllers {
@@ -330,7 +330,7 @@ impl Group<'_> {
     }
 }
 
-/// Mean with its interval and, below, the difference to the baseline.
+/// Mean with its interval and, below, the difference from the baseline.
 fn cell(summary: &Summary, scale: f64) -> String {
     let mut text = summary.values.text(scale);
     if let Some(difference) = &summary.difference {
@@ -346,7 +346,7 @@ fn cell(summary: &Summary, scale: f64) -> String {
     text
 }
 
-/// Tables for a terminal, one for each group: means with 95 % intervals, below them the difference Δ to the baseline.
+/// Tables for a terminal, one per group: means with 95 % intervals, and below them the difference Δ from the baseline.
 pub(crate) fn text(groups: &[Group<'_>]) -> String {
     let mut text: String = groups.iter().map(Group::text).collect();
     let all = || groups.iter().flat_map(|group| &group.summaries);
@@ -361,7 +361,7 @@ pub(crate) fn text(groups: &[Group<'_>]) -> String {
     text
 }
 
-/// All metrics of all groups as one JSON object; `directory` has the rows.
+/// All metrics of all groups as one JSON object; `directory` contains the rows.
 pub(crate) fn json(groups: &[Group<'_>], directory: &Path) -> String {
     let value = json!({
         "format": "lab-summary",
@@ -378,7 +378,7 @@ mod tests {
     use super::*;
     use crate::samples;
 
-    /// The rows of two controllers in three trials, the first of whose `cubic` trials failed.
+    /// The rows of two controllers in three trials; the first trial of `cubic` failed.
     fn rows() -> Vec<Row> {
         let mut rows: Vec<Row> = (1..4)
             .flat_map(|trial| ["reno", "cubic"].map(|name| samples::row(name, trial)))

@@ -12,8 +12,8 @@ pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
     }
 }
 
-/// `words` after `mark`, broken into lines of at most `width` columns; the lines below the first are indented by the
-/// width of the mark. Ends with a line break.
+/// `words` after `mark`, wrapped at `width` columns; continuation lines are indented by the width of the mark. Ends
+/// with a line break.
 pub(crate) fn wrapped(mark: &str, words: &str, width: usize) -> String {
     let indent = mark.chars().count();
     let mut text = String::new();
@@ -39,8 +39,8 @@ pub(crate) fn wrapped(mark: &str, words: &str, width: usize) -> String {
     text
 }
 
-/// `text` with its lines broken to at most [`WIDTH`] columns. A line continues below what follows its first gap of two
-/// spaces or more: labels stay a column of their own.
+/// `text` wrapped at [`WIDTH`] columns. A line continues below the text after its first gap of two or more spaces, so
+/// labels keep their own column.
 pub(crate) fn folded(text: &str) -> String {
     let mut narrow = String::with_capacity(text.len() + text.len() / WIDTH);
     for line in text.lines() {
@@ -61,7 +61,7 @@ pub(crate) fn folded(text: &str) -> String {
 /// Width of lines on stdout: that of the narrowest usual terminal.
 pub(crate) const WIDTH: usize = COLUMNS as usize;
 
-/// [`WIDTH`] as tables take it.
+/// [`WIDTH`] in the type that tables need.
 const COLUMNS: u16 = 80;
 
 /// An empty table for stdout whose cells fold so that it is at most [`WIDTH`] wide.
@@ -73,8 +73,8 @@ pub(crate) fn table(style: TableStyle) -> Table {
     table
 }
 
-/// Makes a column of `table` wide enough for the longest word of `cells`, so that no name is broken where the table
-/// folds; longer ones than half of [`WIDTH`] are.
+/// Makes a column of `table` wide enough for the longest word of `cells`, so that folding the table breaks no name,
+/// except names longer than half of [`WIDTH`].
 pub(crate) fn keep_words_whole<'a>(
     table: &mut Table,
     column: usize,
@@ -84,13 +84,13 @@ pub(crate) fn keep_words_whole<'a>(
     let longest = words.map(|word| word.chars().count()).max().unwrap_or_default();
     let longest = u16::try_from(longest).unwrap_or(COLUMNS).min(COLUMNS / 2);
     if let Some(column) = table.column_mut(column) {
-        // A space at each side counts.
+        // Includes a space at each side.
         column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(longest + 2)));
     }
 }
 
-/// Tables below each other, each with the first `names` columns and at most `at_once` of the others: a wide table on a
-/// narrow terminal. Every column but the first is aligned to the right.
+/// Tables below each other, each with the first `names` columns and at most `at_once` of the others, to fit a wide
+/// table on a narrow terminal. Every column but the first is right-aligned.
 pub(crate) fn stacked_tables(head: &[String], rows: &[Vec<String>], names: usize, at_once: usize) -> String {
     let mut text = String::new();
     for from in (names..head.len()).step_by(at_once) {

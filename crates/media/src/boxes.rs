@@ -1,8 +1,7 @@
 //! Walking MP4 boxes (ISO/IEC 14496-12 §4.2) that are in memory.
 //!
-//! Containers are walked here, without recursion; `mp4-atom` decodes the boxes that hold fields. Its own
-//! containers decode any box inside any other recursively, so a file of nothing but nested box headers would
-//! overflow the stack.
+//! Containers are walked here, without recursion; `mp4-atom` decodes the boxes that hold fields. Its own containers
+//! decode any box inside any other recursively, so a file of nothing but nested box headers would overflow the stack.
 
 use mp4_atom::Atom;
 
@@ -19,7 +18,7 @@ pub(crate) struct BoxHeader {
 }
 
 impl BoxHeader {
-    /// Length of the header in bytes, as far as `bytes` determine it: 8 unless the size field demands 16.
+    /// Length of the header in bytes, as far as `bytes` determine it: 8, unless the size field says 16.
     pub(crate) fn len_of(bytes: &[u8]) -> usize {
         match bytes {
             [0, 0, 0, 1, ..] => 16,
@@ -69,7 +68,7 @@ pub(crate) struct BoxView<'a> {
 }
 
 impl<'a> BoxView<'a> {
-    /// The boxes inside, from `skip` bytes into the body (fields that come before them).
+    /// The boxes inside, from `skip` bytes into the body (the fields before them).
     pub(crate) fn children(&self, skip: usize) -> Children<'a> {
         Children {
             parent: self.name,
@@ -78,7 +77,7 @@ impl<'a> BoxView<'a> {
         }
     }
 
-    /// The first box inside that is called `name`, if there is one.
+    /// The first box inside that is called `name`, if any.
     pub(crate) fn find(&self, skip: usize, name: [u8; 4]) -> Result<Option<Self>, MediaError> {
         for child in self.children(skip) {
             let child = child?;
@@ -97,7 +96,7 @@ impl<'a> BoxView<'a> {
         })
     }
 
-    /// The fields of a box without boxes inside. Bytes after the last field are ignored, as players do.
+    /// The fields of a box without boxes inside. Ignores bytes after the last field, as players do.
     pub(crate) fn decode<A: Atom>(&self) -> Result<A, MediaError> {
         let mut body = self.body;
         A::decode_body(&mut body).map_err(|error| self.malformed(&error))

@@ -1,5 +1,5 @@
-//! CMSD, Common Media Server Data: what a server tells a player with a response (CTA-5006). `CMSD-Static` describes
-//! the object, `CMSD-Dynamic` the path to this client.
+//! CMSD, Common Media Server Data: what a server tells a player in a response (CTA-5006). `CMSD-Static` describes the
+//! object, `CMSD-Dynamic` the path to this client.
 
 use core::time::Duration;
 
@@ -96,8 +96,8 @@ impl CmsdDynamic {
         }
     }
 
-    /// Reads the entry of the nearest server, the last one (§5: each server appends its own). `None` if it has none of
-    /// these keys.
+    /// Reads the entry of the nearest server, which is the last one (§5: each server appends its own). `None` if it has
+    /// none of these keys.
     pub fn read(headers: &HeaderMap) -> Option<Self> {
         let text = headers.get_all(DYNAMIC).iter().next_back()?.to_str().ok()?;
         let mut read = Self::default();

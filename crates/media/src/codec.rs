@@ -20,7 +20,8 @@ pub(crate) struct Codec {
 const VISUAL_FIELDS: usize = 78;
 /// Fields of an `AudioSampleEntry` before the boxes inside: 8 and 20.
 const AUDIO_FIELDS: usize = 28;
-/// Descriptors nest, and their decoder recurses: more than any AAC track needs (about 50 bytes), little to recurse in.
+/// Descriptors nest, and their decoder recurses. This is more than any AAC track needs (about 50 bytes), but little for
+/// recursion.
 const ESDS_BYTES: usize = 1024;
 
 /// The first entry of an `stsd` box.
@@ -61,7 +62,7 @@ fn h264(entry: BoxView<'_>) -> Result<Codec, MediaError> {
     })
 }
 
-/// `mp4a.OTI` or, for MPEG-4 audio (0x40), `mp4a.40.AOT`. A title plays without it, so invalid parts are left out.
+/// `mp4a.OTI` or, for MPEG-4 audio (0x40), `mp4a.40.AOT`. A title plays without it, so invalid components are left out.
 fn aac(entry: BoxView<'_>) -> Option<String> {
     let esds = entry.find(AUDIO_FIELDS, *b"esds").ok()??;
     let mut body = esds.body.get(..esds.body.len().min(ESDS_BYTES))?;

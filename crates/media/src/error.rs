@@ -1,4 +1,4 @@
-//! [`MediaError`]: the problem of a title or a manifest, its place in the file, and the fix.
+//! [`MediaError`]: what is wrong with a title or a manifest, where in the file, and the fix.
 
 use std::fmt;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// The four-character type of an MP4 box. Prints as text; bytes that are no printable ASCII are escaped.
+/// The four-character type of an MP4 box. Printed as text; bytes other than printable ASCII are escaped.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_structs, reason = "the type of a box is four bytes")]
 pub struct BoxName(pub [u8; 4]);
@@ -48,13 +48,13 @@ pub enum MediaError {
         /// First bytes of the file.
         found: String,
     },
-    /// The file ends inside a box.
+    /// The file ends within a box.
     #[error(
         "{name} box at offset {offset} is truncated: it runs to byte {needed}, the file ends at {end}; \
          copy or download the file again, in full"
     )]
     Truncated {
-        /// The box that is cut.
+        /// Type of the truncated box.
         name: BoxName,
         /// Offset of the box in the file.
         offset: u64,
@@ -106,7 +106,7 @@ pub enum MediaError {
          transcode with `ffmpeg -i FILE -c:v libx264 -c:a aac -movflags +faststart title.mp4`"
     )]
     NoH264 {
-        /// The tracks there are.
+        /// The tracks that the file has.
         found: String,
     },
     /// The H.264 track has no frames.
@@ -136,7 +136,7 @@ pub enum MediaError {
         /// Description of the problem.
         problem: String,
     },
-    /// A frame trace cannot be scaled or repeated as asked.
+    /// A frame trace cannot be scaled or repeated as requested.
     #[error("the frame trace cannot be {asked}: {problem}")]
     TraceLength {
         /// Name of the rejected operation.
@@ -176,7 +176,7 @@ pub enum MediaError {
         /// Message of the operating system.
         problem: String,
     },
-    /// Any of the above, with the file it happened in.
+    /// Any of the above, together with its file.
     #[error("{}: {source}", path.display())]
     InFile {
         /// Path of the file.
@@ -187,7 +187,7 @@ pub enum MediaError {
 }
 
 impl MediaError {
-    /// This error, naming the file it happened in. An error that names a file already is left as it is.
+    /// This error, with the name of its file. An error that already names a file is left unchanged.
     #[must_use]
     pub fn in_file(self, path: &Path) -> Self {
         match self {
@@ -199,7 +199,7 @@ impl MediaError {
         }
     }
 
-    /// The error itself, without the file's name around it.
+    /// The error itself, without the file name around it.
     #[must_use]
     pub fn cause(&self) -> &Self {
         match self {

@@ -17,7 +17,7 @@ pub(crate) struct TrackFragment {
 /// `sample_is_non_sync_sample` of the sample flags (ISO/IEC 14496-12 §8.8.3.1).
 const NON_SYNC: u32 = 0x0001_0000;
 
-/// Reads the fragment, at most `samples` samples of it, and moves the tracks' decode times on.
+/// Reads the fragment, at most `samples` samples of it, and advances the tracks' decode times.
 pub(crate) fn read(
     moof: BoxView<'_>,
     movie: &mut Movie,
@@ -25,8 +25,8 @@ pub(crate) fn read(
     limit: u64,
 ) -> Result<Vec<TrackFragment>, MediaError> {
     let mut fragments = Vec::new();
-    // Without an explicit base, the first track's data is placed from the moof box, the next track's from where
-    // the data of the one before ends (§8.8.7.1).
+    // Without an explicit base, the first track's data offset counts from the moof box, and the next track's from the
+    // end of the previous track's data (§8.8.7.1).
     let mut previous_end = moof.offset;
     for traf in moof.children(0) {
         let traf = traf?;
@@ -77,7 +77,7 @@ pub(crate) fn read(
     Ok(fragments)
 }
 
-/// Values for samples whose `trun` entry has none of its own.
+/// Values for samples whose `trun` entry does not specify them.
 #[derive(Clone, Copy)]
 struct Defaults {
     duration: u32,

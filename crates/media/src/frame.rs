@@ -40,13 +40,13 @@ impl Frame {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Layout {
-    /// One `moov` box with all tables before the media: playing can start as soon as media arrives.
+    /// One `moov` box with all tables before the media: playback can start as soon as media arrives.
     ProgressiveMoovFirst,
     /// The tables come after the media: a client that reads in order knows no frame until the end.
     ProgressiveMoovLast,
-    /// Tables come piece by piece, in one `moof` box before each piece of media.
+    /// The tables come piece by piece, in one `moof` box before each piece of media.
     Fragmented,
-    /// No MP4 at all: frame sizes and times are a trace's, the payload is generated and not decodable.
+    /// No MP4 at all: a trace supplies frame sizes and times; the payload is generated and not decodable.
     Trace,
 }
 
@@ -60,9 +60,9 @@ pub struct TitleInfo {
     pub width: u32,
     /// Coded height in pixels; zero for a trace.
     pub height: u32,
-    /// Playing time. A fragmented file may leave it out; then it is known only once the whole file has been read.
+    /// Playing time. A fragmented file may omit it; it is then known only after the whole file has been read.
     pub duration: Option<Duration>,
-    /// Video and audio bytes × 8 ÷ playing time, where the `moov` box tells it (not for fragmented files).
+    /// Video and audio bytes × 8 ÷ playing time, if the `moov` box says so (not for fragmented files).
     pub average_rate: Option<Bitrate>,
     /// Layout of the frames.
     pub layout: Layout,

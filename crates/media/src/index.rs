@@ -1,4 +1,4 @@
-//! The index of a title as it grows: frames in decode order, and what rates need of the audio.
+//! The growing index of a title: frames in decode order, and the audio data that rates need.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::limits::Limits;
 use crate::movie::{Movie, Track, TrackKind};
 use crate::tables::TrackSample;
 
-/// The parts of the index that a whole title needs and a stream does not.
+/// The components of the index that a whole title needs but a stream does not.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     pub(crate) audio: Vec<AudioSample>,
@@ -27,7 +27,7 @@ pub(crate) struct Index {
     limits: Limits,
     movie: Option<Movie>,
     pub(crate) info: Option<TitleInfo>,
-    /// Frames that were not drained yet.
+    /// Frames that have not been drained yet.
     pub(crate) frames: VecDeque<Frame>,
     pub(crate) kept: Option<Kept>,
     /// Frames known so far, drained or not.
@@ -36,7 +36,7 @@ pub(crate) struct Index {
     fragment_count: u64,
     /// Bytes of all video and audio samples known so far.
     media_bytes: u64,
-    /// The frame that ends last in the file, and where that is.
+    /// The frame with the highest end offset in the file, and that offset.
     pub(crate) furthest: (usize, u64),
 }
 
@@ -65,7 +65,7 @@ impl Index {
         self.movie.as_ref().map(Movie::playing_time).unwrap_or_default()
     }
 
-    /// Takes in the `moov` box; `media_came_first` says whether an `mdat` box was seen before it.
+    /// Adds the `moov` box; `media_came_first` says whether an `mdat` box came before it.
     pub(crate) fn take_movie(&mut self, moov: BoxView<'_>, media_came_first: bool) -> Result<(), MediaError> {
         if self.movie.is_some() {
             return Err(moov.malformed(&"it is the second one of the file"));
@@ -82,7 +82,7 @@ impl Index {
                 track.clock.start_at(earliest);
             }
             if at == main {
-                // The first walk has shown that the tables hold as many as they claim.
+                // The first walk has shown that the tables contain as many as they claim.
                 self.frames.reserve_exact(usize::try_from(count).unwrap_or(0));
             }
             tables.walk(|sample| {
@@ -116,7 +116,8 @@ impl Index {
         Ok(())
     }
 
-    /// Takes in a `moof` box. `start` is where its fragment begins: there, or at the `styp` or `sidx` box before it.
+    /// Adds a `moof` box. `start` is the beginning of its fragment: the box itself, or the `styp` or `sidx` box before
+    /// it.
     pub(crate) fn take_fragment(&mut self, moof: BoxView<'_>, start: u64) -> Result<(), MediaError> {
         self.fragment_count = self.fragment_count.saturating_add(1);
         if self.fragment_count > self.limits.fragments {

@@ -13,9 +13,9 @@ use crate::trace::FrameTrace;
 
 /// Segment sizes of one film in several real encodes.
 ///
-/// Text form, as in `assets/ladders/`: lines of fields with commas between them. `segment_duration_s,3`, then
-/// `encode_kbps,230,331,…` with the nominal rate of each encode, then one line for each segment: its number from 0
-/// and its size in bytes in each encode. Lines that begin with `#` are comments.
+/// Text form, as in `assets/ladders/`: lines of comma-separated fields. First `segment_duration_s,3`, then
+/// `encode_kbps,230,331,…` with the nominal rate of each encode, then one line per segment: its number from 0 and its
+/// size in bytes in each encode. Lines that begin with `#` are comments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentSizes {
     duration: Duration,
@@ -46,13 +46,13 @@ impl SegmentSizes {
         self.encodes.first().map_or(0, |encode| encode.sizes.len())
     }
 
-    /// Returns true if there is none, which the text form cannot express.
+    /// Returns true if there are no segments, which the text form cannot express.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The sizes of `count` segments at an average rate of `rate`, exact over all segments: those of the encode
-    /// whose nominal rate is nearest (by ratio), scaled, and repeated from the beginning after the film's end.
+    /// The sizes of `count` segments with an average rate of exactly `rate`: those of the encode with the nearest
+    /// nominal rate (by ratio), scaled, and repeated from the beginning after the film's end.
     ///
     /// # Errors
     /// If the rate is so low that segments would be empty.
@@ -142,7 +142,7 @@ impl FromStr for SegmentSizes {
     }
 }
 
-/// One encode of a title, cut into segments where all its other encodes are cut.
+/// One encode of a title, cut into segments at the same times as all its other encodes.
 #[derive(Clone)]
 pub struct LadderRepresentation {
     name: String,
@@ -171,7 +171,7 @@ impl LadderRepresentation {
         self.rate
     }
 
-    /// Its bytes: the segments one after the other, as in DASH's on-demand profile.
+    /// Its bytes: the segments one after another, as in DASH's on-demand profile.
     pub fn source(&self) -> &Arc<dyn MediaSource> {
         &self.source
     }
@@ -210,9 +210,9 @@ pub struct Ladder {
 }
 
 impl Ladder {
-    /// A ladder of generated payload: for each of `rates` (a name and an average rate), segments with the sizes of a
-    /// real encode scaled to that rate, and within a segment the pattern of frames of `frames`. It plays for
-    /// `duration`, rounded up to whole segments.
+    /// A ladder of generated payload for each of `rates` (a name and an average rate). Segments have the sizes of a
+    /// real encode scaled to that rate, and the frame pattern of `frames`. It plays for `duration`, rounded up to whole
+    /// segments.
     ///
     /// # Errors
     /// If there are no rates, two of them are equal, or one cannot be reached.
@@ -250,8 +250,8 @@ impl Ladder {
         })
     }
 
-    /// The same ladder begun at segment `segment`, counted from 0; the segments before it come at the end. A number
-    /// behind the last segment stands for that one.
+    /// The same ladder, starting with segment `segment`, counted from 0; the segments before it move to the end. A
+    /// number beyond the last segment means the last one.
     #[must_use]
     pub fn rotated_to(&self, segment: usize) -> Self {
         let representations = self.representations.iter().map(|it| {

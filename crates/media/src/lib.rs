@@ -1,5 +1,5 @@
-//! Titles: the frames, rates and segments of MP4 files, the manifests of packaged titles, and what players and servers
-//! say about them.
+//! Titles: the frames, rates and segments of MP4 files, the manifests of packaged titles, and the data about them that
+//! players and servers exchange.
 //!
 //! - [`StreamParser`] reads a progressive or fragmented MP4 file as its bytes arrive and returns its frames
 //!   (sans-IO);
@@ -10,11 +10,11 @@
 //! - [`cmcd`] and [`cmsd`] are the data that players and servers exchange with requests and responses;
 //! - `assets` holds the title that comes with the project (feature `embedded-title`).
 //!
-//! Files are taken to be hostile: [`Limits`] bound them, and an invalid one leads to a [`MediaError`] that names the
+//! Files are assumed to be hostile: [`Limits`] bound them, and an invalid one causes a [`MediaError`] that names the
 //! box, its offset and the fix.
 //!
-//! Belongs here: reading MP4 and manifests, codec strings, rates, segments, CMCD and CMSD. Does not:
-//! network, playout, writing into a bitstream.
+//! In scope: reading MP4 and manifests, codec strings, rates, segments, CMCD and CMSD. Out of scope: network, playout,
+//! writing into a bitstream.
 
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 

@@ -1,7 +1,7 @@
 //! [`Limits`]: bounds on an untrusted file.
 
 /// Bounds beyond which a reader refuses a file. The defaults fit a five-hour film at 30 frames/s. Sizes that a file
-/// merely declares cost no memory; one that really holds the largest tables allowed costs a few hundred megabytes.
+/// merely declares cost no memory; a file that really has the largest allowed tables costs a few hundred megabytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {

@@ -13,10 +13,10 @@ use crate::tables::SampleTables;
 /// Kind of a track, from its handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TrackKind {
-    /// Video, of whatever codec.
+    /// Video in any codec.
     Video,
     Audio,
-    /// Subtitles, metadata, hints: not shown by a player of ours, not counted in rates.
+    /// Subtitles, metadata, hints: not shown by our players, not counted in rates.
     Other,
 }
 
@@ -38,21 +38,20 @@ pub(crate) struct Track {
 pub(crate) struct TrackClock {
     timescale: u32,
     edit: Edit,
-    /// The media time that reads as zero; known with the first samples.
+    /// The media time of zero; known once the first samples are.
     origin: Option<i128>,
     /// End of the last sample so far, in ticks since the origin.
     end: i128,
 }
 
 /// The used part of a track's edit list (ISO/IEC 14496-12 §8.6.6). Empty edits before the media only shift the track
-/// against the others and are left out; of several edits, the presentation starts with the first.
+/// against the others and are ignored. If there are several edits, the presentation starts with the first.
 #[derive(Clone, Copy, Debug, Default)]
 struct Edit {
     /// The media time at which the presentation starts, in ticks of the track.
     start: u64,
-    /// Duration of the media in the edits, rounded up to the next tick of the movie's clock, in which they are
-    /// written;
-    /// `None` if they leave that open, as those of fragmented files do.
+    /// Duration of the media in the edits, rounded up to the next tick of the movie's clock (the unit of edits); `None`
+    /// if they leave that open, as in fragmented files.
     presented: Option<Duration>,
 }
 
@@ -67,13 +66,13 @@ impl TrackClock {
     }
 
     /// Sets the origin to the earliest composition time of the track's first samples, or to that of the edit list if
-    /// it is later. Later calls change nothing.
+    /// that is later. Later calls have no effect.
     pub(crate) fn start_at(&mut self, earliest_cts: i128) {
         self.origin
             .get_or_insert_with(|| earliest_cts.max(i128::from(self.edit.start)));
     }
 
-    /// A media time in ticks as time since the presentation start; zero if before it.
+    /// A media time in ticks as time since the presentation start; zero if it is earlier.
     pub(crate) fn since_start(&self, ticks: i128) -> Duration {
         self.duration_of(ticks.saturating_sub(self.origin.unwrap_or(0)))
     }
@@ -83,7 +82,7 @@ impl TrackClock {
         self.end = self.end.max(ticks.saturating_sub(self.origin.unwrap_or(0)));
     }
 
-    /// Duration of the samples so far, at most that of the edit list.
+    /// Duration of the samples so far, limited to that of the edit list.
     pub(crate) fn playing_time(&self) -> Duration {
         let end = self.duration_of(self.end);
         self.edit.presented.map_or(end, |presented| end.min(presented))
@@ -103,7 +102,7 @@ fn duration_of(ticks: u128, timescale: u32) -> Duration {
 #[derive(Debug)]
 pub(crate) struct Movie {
     pub(crate) tracks: Vec<Track>,
-    /// The index in `tracks` of the H.264 track that is played: the first one.
+    /// The index in `tracks` of the played H.264 track: the first one.
     pub(crate) main: usize,
     /// True if fragments follow (there is an `mvex` box).
     pub(crate) fragmented: bool,
@@ -208,7 +207,7 @@ fn track(trak: BoxView<'_>, movie_timescale: u32) -> Result<Track, MediaError> {
     let stbl = mdia.require(*b"minf")?.require(*b"stbl")?;
     let codec = match codec::first_entry(stbl.require(*b"stsd")?) {
         Ok(codec) => codec,
-        // What is not played need not be understood.
+        // A track that is not played need not be understood.
         Err(_) if kind == TrackKind::Other => Codec {
             name: "unknown".to_owned(),
             ..Codec::default()

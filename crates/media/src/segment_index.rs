@@ -21,7 +21,7 @@ pub struct IndexedSegment {
 /// Reads the segment index in `bytes`, which begin at `offset` of their file.
 ///
 /// # Errors
-/// If there is no whole `sidx` box in them, it contradicts itself, or it points to further indexes.
+/// If they contain no complete `sidx` box, or it contradicts itself or points to further indexes.
 pub fn segment_index(bytes: &[u8], offset: u64) -> Result<Vec<IndexedSegment>, MediaError> {
     const NAME: BoxName = BoxName(*b"sidx");
     let around = BoxView {

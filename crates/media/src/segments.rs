@@ -1,4 +1,4 @@
-//! [`Segment`]: the pieces of a title that can be fetched one by one.
+//! [`Segment`]: the pieces of a title that can be fetched separately.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -13,7 +13,7 @@ pub struct Segment {
     pub start: Duration,
     /// Playing time: until the next segment starts, or the title ends.
     pub duration: Duration,
-    /// Byte range in the file, with the audio between the frames and, of a fragment, its boxes.
+    /// Byte range in the file, including the audio between the frames and the boxes of a fragment.
     pub bytes: Range<u64>,
     /// Indices of the frames in [`Title::frames`](crate::Title::frames).
     pub frames: Range<usize>,
@@ -21,7 +21,7 @@ pub struct Segment {
     pub starts_with_key: bool,
 }
 
-/// Starts of the fragments that hold some of `frames`; fragments of audio alone belong to the segment before them.
+/// Starts of the fragments with video frames; audio-only fragments belong to the segment before them.
 pub(crate) fn at_fragments(fragments: &[FragmentStart], frames: usize) -> Vec<FragmentStart> {
     let ends = fragments
         .iter()
@@ -54,7 +54,7 @@ pub(crate) fn cut(frames: &[Frame], starts: &[FragmentStart], end: u64, duration
         let next = starts.get(at + 1);
         let numbers = first.first_frame..next.map_or(frames.len(), |next| next.first_frame);
         let held = frames.get(numbers.clone()).unwrap_or_default();
-        // Where a file puts its frames in another order than it decodes them, the frames alone say where it ends.
+        // If a file stores its frames in another order than the decode order, only the frames show where it ends.
         let last = held.iter().map(Frame::end).max().unwrap_or(first.offset);
         let stop = next.map_or(end, |next| next.offset).max(last);
         segments.push(Segment {

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 /// Reads a progressive or fragmented MP4 file incrementally and returns its video frames as soon as they are known.
 ///
-/// Bytes are pushed in file order, in pieces of any size. Of a progressive file all frames are known when its `moov`
-/// box is in; of a fragmented file, those of a fragment when its `moof` box is in. Only box headers and one `moov` or
-/// `moof` box at a time are kept, never media, within [`Limits`]. After an error, the same error is returned again.
+/// Bytes are pushed in file order, in pieces of any size. All frames of a progressive file are known once its `moov`
+/// box is complete; those of a fragment, once its `moof` box is. Only box headers and one `moov` or `moof` box at a
+/// time are kept, never media, within [`Limits`]. After an error, every call returns the same error.
 ///
 /// ```no_run
 /// use playrate_media::{Limits, StreamParser};
@@ -36,11 +36,11 @@ pub struct StreamParser {
     state: ParserState,
     /// Number of bytes pushed or skipped.
     position: u64,
-    /// A header or a box that is not complete yet.
+    /// An incomplete header or box.
     held: Vec<u8>,
     boxes: u64,
     media_seen: bool,
-    /// Begin of the next fragment, if a box that belongs to it came before its `moof` box.
+    /// Start of the next fragment, if a box that belongs to it came before its `moof` box.
     fragment_start: Option<u64>,
 }
 
@@ -69,7 +69,7 @@ impl StreamParser {
         Self::with_index(limits, Index::new(limits, false))
     }
 
-    /// Creates a parser that also keeps what a [`Title`](crate::Title) needs.
+    /// Creates a parser that also keeps the data for a [`Title`](crate::Title).
     pub(crate) fn keeping(limits: Limits) -> Self {
         Self::with_index(limits, Index::new(limits, true))
     }
@@ -104,8 +104,8 @@ impl StreamParser {
         Ok(())
     }
 
-    /// Number of the next bytes that are not parsed: they may be passed over with [`Self::skip`] instead of being
-    /// read and pushed. `u64::MAX` if the rest of the file is not needed.
+    /// Number of the next bytes that the parser does not need: [`Self::skip`] may replace reading and pushing them.
+    /// `u64::MAX` if the rest of the file is not needed.
     pub fn skippable(&self) -> u64 {
         match &self.state {
             ParserState::Skip { end, .. } => end.map_or(u64::MAX, |end| end.saturating_sub(self.position)),
@@ -113,7 +113,7 @@ impl StreamParser {
         }
     }
 
-    /// Passes over the next `bytes` bytes of the file, at most [`Self::skippable`]; returns how many were passed.
+    /// Skips the next `bytes` bytes of the file, at most [`Self::skippable`]; returns the number skipped.
     pub fn skip(&mut self, bytes: u64) -> u64 {
         let skipped = bytes.min(self.skippable());
         self.position = self.position.saturating_add(skipped);
@@ -125,7 +125,7 @@ impl StreamParser {
         skipped
     }
 
-    /// The frames that became known since the last call, in decode order.
+    /// The frames found since the last call, in decode order.
     pub fn drain_frames(&mut self) -> impl Iterator<Item = Frame> {
         self.index.frames.drain(..)
     }
@@ -150,10 +150,10 @@ impl StreamParser {
         self.index.playing_time()
     }
 
-    /// Ends the file, and checks that it is complete.
+    /// Ends the file and checks that it is complete.
     ///
     /// # Errors
-    /// If the file ends inside a box or a frame, has no `moov` box or no frames, or an error came before.
+    /// If the file ends within a box or a frame, has no `moov` box or no frames, or an earlier call failed.
     pub fn finish(&mut self) -> Result<(), MediaError> {
         let result = self.check_end();
         if let Err(error) = &result {
@@ -214,13 +214,13 @@ impl StreamParser {
         Ok(())
     }
 
-    /// The type in a header that is not complete; `????` if not even that is in.
+    /// The type in an incomplete header; `????` if even that is missing.
     fn held_name(&self) -> BoxName {
         let name = self.held.get(4..8).and_then(|name| name.try_into().ok());
         BoxName(name.unwrap_or(*b"????"))
     }
 
-    /// Takes as many bytes off the front of `bytes` as the state can use.
+    /// Consumes as many bytes from the front of `bytes` as the state can use.
     fn step(&mut self, bytes: &mut &[u8]) -> Result<(), MediaError> {
         match self.state {
             ParserState::Header => {
@@ -236,7 +236,7 @@ impl StreamParser {
                 Ok(())
             }
             ParserState::Collect { header, offset, body } => {
-                // The limits on boxes keep this below what a usize holds.
+                // The limits on boxes keep this within a usize.
                 self.hold(bytes, usize::try_from(body).unwrap_or(usize::MAX));
                 if self.held.len() as u64 == body {
                     self.state = ParserState::Header;
@@ -255,7 +255,8 @@ impl StreamParser {
         }
     }
 
-    /// Moves bytes into `held` until it has `wanted` of them. Memory grows with what arrives, not with what is claimed.
+    /// Moves bytes into `held` until it has `wanted` of them. Memory grows with the received size, not with the
+    /// declared one.
     fn hold(&mut self, bytes: &mut &[u8], wanted: usize) {
         let missing = wanted.saturating_sub(self.held.len());
         let (taken, rest) = bytes.split_at(missing.min(bytes.len()));
@@ -358,7 +359,7 @@ impl StreamParser {
     }
 }
 
-/// Box types with which files of the MP4 family begin (`QuickTime` files may lack `ftyp`).
+/// Types of the first box in files of the MP4 family (`QuickTime` files may lack `ftyp`).
 fn is_first_box(name: BoxName) -> bool {
     const NAMES: [&[u8; 4]; 13] = [
         b"ftyp", b"styp", b"moov", b"moof", b"mdat", b"free", b"skip", b"wide", b"pnot", b"sidx", b"pdin",

@@ -1,13 +1,14 @@
-//! Values of structured fields ([RFC 9651](https://www.rfc-editor.org/rfc/rfc9651)) as players and servers write them.
+//! Values of structured fields ([RFC 9651](https://www.rfc-editor.org/rfc/rfc9651)) in the form that players and
+//! servers write.
 //!
-//! A strict parser rejects a whole field for one bad member. Players are not that strict, so members are separated
-//! here and each is parsed on its own; a value that is not a structured one is kept as text.
+//! A strict parser rejects a whole field for one bad member. Players are not that strict, so members are separated here
+//! and parsed one by one; a value that is not a structured one is kept as text.
 
 use sfv::{BareItemFromInput, ItemSerializer, Parser, RefBareItem, StringRef, TokenRef};
 
-/// Parts of `text` between `separator`s that stand outside quoted strings, without surrounding space.
+/// Splits `text` at each `separator` outside quoted strings, and trims the surrounding space.
 ///
-/// A string without its closing quote reaches to the end of the text.
+/// A string without a closing quote extends to the end of the text.
 pub(crate) fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let (mut quoted, mut escaped) = (false, false);
     text.split(move |character| {
@@ -48,7 +49,7 @@ impl<'a> FieldValue<'a> {
         u64::try_from(self.item.as_ref()?.as_integer()?).ok()
     }
 
-    /// A finite number. Players also write more decimals than the three that RFC 9651 allows.
+    /// A finite number. Players may write more decimals than the three that RFC 9651 allows.
     pub(crate) fn number(&self) -> Option<f64> {
         let number = match &self.item {
             Some(BareItemFromInput::Integer(integer)) => i64::from(*integer) as f64,
@@ -63,7 +64,7 @@ impl<'a> FieldValue<'a> {
         self.item.as_ref()?.as_token().map(TokenRef::as_str)
     }
 
-    /// A boolean. Players also write it as a word.
+    /// A boolean. Players may also write it as a word.
     pub(crate) fn flag(&self) -> Option<bool> {
         match self.token() {
             Some("true") => Some(true),
@@ -72,7 +73,7 @@ impl<'a> FieldValue<'a> {
         }
     }
 
-    /// A string. Players also leave its quotes away.
+    /// A string. Players may leave out its quotes.
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.item {
             Some(BareItemFromInput::String(text)) => Some(text.as_str()),

@@ -5,7 +5,7 @@ use mp4_atom::{Atom, Co64, Ctts, Stco, Stsc, Stss, Stsz, StszSamples, Stts};
 use crate::boxes::BoxView;
 use crate::error::{BoxName, MediaError};
 
-/// One sample as the tables or a fragment give it, times in ticks of its track.
+/// One sample as described by the tables or a fragment, times in ticks of its track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TrackSample {
     pub(crate) offset: u64,
@@ -80,7 +80,7 @@ impl SampleTables {
         MediaError::malformed(name, offset, problem)
     }
 
-    /// Calls `visit` with each sample in decode order. Takes time in proportion to the tables and [`Self::len`].
+    /// Calls `visit` with each sample in decode order. The time is proportional to the tables and [`Self::len`].
     pub(crate) fn walk(&self, mut visit: impl FnMut(TrackSample)) -> Result<(), MediaError> {
         let count = self.len();
         let mut times = Runs::new(
@@ -175,12 +175,12 @@ impl<V: Copy, I: Iterator<Item = (u32, V)>> Runs<I, V> {
     }
 }
 
-/// Offsets of samples: chunks of `stco`/`co64`, each with as many samples as `stsc` declares.
+/// Offsets of samples: chunks of `stco`/`co64`, each with the number of samples that `stsc` declares.
 struct Places<'a> {
     tables: &'a SampleTables,
     /// The index of the next chunk, from 0.
     chunk: usize,
-    /// The index in `stsc` of the entry after the one that rules `chunk`.
+    /// The index in `stsc` of the entry after the one that applies to `chunk`.
     entry: usize,
     per_chunk: u32,
     left: u32,
@@ -199,7 +199,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// The offset of the next sample, which has `size` bytes; `None` when the chunks are used up.
+    /// The offset of the next sample, which has `size` bytes; `None` after the last chunk.
     fn next(&mut self, size: u32) -> Option<Result<u64, MediaError>> {
         while self.left == 0 {
             self.at = *self.tables.offsets.get(self.chunk)?;

@@ -14,7 +14,7 @@ use crate::rates;
 use crate::segments::{self, Segment};
 use crate::stream::StreamParser;
 
-/// A title's index: every video frame, the audio's share of the rate, segments. About 64 bytes of memory a frame.
+/// A title's index: every video frame, the audio's share of the rate, segments. About 64 bytes of memory per frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Title {
     info: TitleInfo,
@@ -28,11 +28,11 @@ pub struct Title {
     duration: Duration,
 }
 
-/// Bytes read at once: a few box headers, or a piece of a `moov` box.
+/// Bytes per read: a few box headers, or a piece of a `moov` box.
 const READ_BYTES: usize = 16 << 10;
 
 impl Title {
-    /// Reads the index of the MP4 file at `path`; the media itself is passed over.
+    /// Reads the index of the MP4 file at `path`, skipping the media itself.
     ///
     /// # Errors
     /// If the file cannot be read, is not MP4, is damaged or truncated, or has no H.264 track; the error names the
@@ -108,7 +108,7 @@ impl Title {
         })
     }
 
-    /// A title of frames only, for traces.
+    /// A title with frames only, for traces.
     pub(crate) fn of_frames(frames: Vec<Frame>, duration: Duration) -> Self {
         let media_bytes: Bytes = frames.iter().map(|frame| frame.size).sum();
         let info = TitleInfo {
@@ -133,8 +133,8 @@ impl Title {
         }
     }
 
-    /// The same bytes as an index that is wrong by `factor` would describe them: the average rate is `factor` times as
-    /// high, because all times are divided by it. Times that do not fit are the longest possible.
+    /// The same bytes with an index that is wrong by `factor`: the average rate is `factor` times as high because all
+    /// times are divided by it. Times that do not fit are capped.
     #[must_use]
     pub fn misdeclared(&self, factor: f64) -> Self {
         let divided = |time: Duration| {
@@ -174,7 +174,7 @@ impl Title {
         self.media_bytes
     }
 
-    /// Playing time: of the longer of video and audio.
+    /// Playing time: the longer of video and audio.
     pub fn duration(&self) -> Duration {
         self.duration
     }
@@ -184,13 +184,13 @@ impl Title {
         self.info.layout
     }
 
-    /// λ: video and audio bytes × 8 ÷ playing time. Zero if the title plays no time at all.
+    /// λ: video and audio bytes × 8 ÷ playing time. Zero if the playing time is zero.
     pub fn average_rate(&self) -> Bitrate {
         self.media_bytes.per(self.duration).unwrap_or(Bitrate::ZERO)
     }
 
-    /// The highest rate of any `window` of playing time: the bytes of the frames and the audio that are presented in
-    /// it × 8 ÷ `window`. A window longer than the title gives the average rate; one below 1 ms counts as 1 ms.
+    /// The highest rate of any `window` of playing time: the bytes of the frames and the audio presented in it × 8 ÷
+    /// `window`. A window longer than the title gives the average rate; one below 1 ms counts as 1 ms.
     pub fn peak_rate(&self, window: Duration) -> Bitrate {
         if window >= self.duration {
             return self.average_rate();
@@ -198,8 +198,8 @@ impl Title {
         rates::peak(&self.frames, &self.audio, window)
     }
 
-    /// The title in pieces that can be fetched one by one, in file order: the fragments of a fragmented file, else one
-    /// piece from each key frame to the next. They follow each other without a gap.
+    /// The separately fetchable pieces of the title in file order, without gaps: the fragments of a fragmented file,
+    /// otherwise one piece from each key frame to the next.
     pub fn segments(&self) -> Vec<Segment> {
         let starts = match self.info.layout {
             Layout::Fragmented => segments::at_fragments(&self.fragments, self.frames.len()),

@@ -11,12 +11,12 @@ use crate::error::MediaError;
 use crate::frame::Frame;
 use crate::limits::Limits;
 
-/// Frame sizes and times of a real encode, in decode order. Scaling and repeating turn it into long titles, whose
-/// payload a [`TraceSource`](crate::TraceSource) generates.
+/// Frame sizes and times of a real encode, in decode order. Scaling and repeating make long titles from it; a
+/// [`TraceSource`](crate::TraceSource) generates their payload.
 ///
-/// Text form: one frame a line in decode order, `pts_time,size,flags`, as
-/// `ffprobe -select_streams v -show_entries packet=pts_time,size,flags -of csv=p=0` prints it. Times are in seconds,
-/// sizes in bytes; `K` among the flags marks a key frame. Empty lines and lines starting with `#` are comments.
+/// Text form: one frame per line in decode order, `pts_time,size,flags`, as printed by
+/// `ffprobe -select_streams v -show_entries packet=pts_time,size,flags -of csv=p=0`. Times are in seconds, sizes in
+/// bytes; `K` among the flags marks a key frame. Empty lines and lines starting with `#` are comments.
 ///
 /// ```
 /// use playrate_media::FrameTrace;
@@ -46,7 +46,7 @@ impl FrameTrace {
     /// Reads the text form.
     ///
     /// # Errors
-    /// If a line cannot be read, or there are fewer than two frames or no two times.
+    /// If a line is invalid, or there are fewer than two frames or no two different times.
     pub fn parse(text: &str) -> Result<Self, MediaError> {
         let limit = Limits::default().samples;
         let mut frames = Vec::new();
@@ -76,7 +76,7 @@ impl FrameTrace {
                 problem: "a trace needs at least two frames at two times".to_owned(),
             });
         }
-        // The last frame is shown as long as the others on average.
+        // The last frame lasts as long as the average of the others.
         let duration = last.saturating_add(last / gaps);
         Ok(Self { frames, duration })
     }
@@ -98,7 +98,7 @@ impl FrameTrace {
         self.frames.len()
     }
 
-    /// Playing time: the last frame is shown as long as the others on average.
+    /// Playing time: the last frame lasts as long as the average of the others.
     pub fn duration(&self) -> Duration {
         self.duration
     }
@@ -113,13 +113,13 @@ impl FrameTrace {
         self.media_bytes().per(self.duration).unwrap_or(Bitrate::ZERO)
     }
 
-    /// The same trace with every size scaled so that the average rate is `rate`, to the byte: rounding is carried from
-    /// frame to frame. The rate is that of the title, so it stands for video and audio together.
+    /// The same trace with every size scaled so that the average rate is `rate`, exact to the byte: rounding is carried
+    /// from frame to frame. The rate is that of the title, so it stands for video and audio together.
     ///
     /// # Errors
-    /// If the rate is so low that frames would be left without a byte each on average.
+    /// If the rate is so low that frames would have less than one byte on average.
     pub fn scale_to_rate(&self, rate: Bitrate) -> Result<Self, MediaError> {
-        // Rounded up, so that the rate read back, which is rounded down, is the one asked for.
+        // Rounded up, so that reading the rate back, which rounds down, gives the requested one.
         let bits = u128::from(rate.as_bits_per_second()).saturating_mul(self.duration.as_nanos());
         let target = bits.div_ceil(8_000_000_000);
         let count = self.frames.len() as u128;
@@ -144,11 +144,11 @@ impl FrameTrace {
         })
     }
 
-    /// The same trace with the bytes of each second `factor` times as far from their mean, within limits: no second has
-    /// fewer than none, and no frame fewer than one. Frames of one second keep their proportions, and all frames
-    /// together their bytes. A factor of 1 changes nothing.
+    /// The same trace with the bytes of each second `factor` times as far from their mean, within limits: no second is
+    /// negative, and no frame is smaller than one byte. Frames within a second keep their proportions, and the total
+    /// stays the same. A factor of 1 changes nothing.
     ///
-    /// Single frames are not moved away from their mean, because most are far below it: they would soon be empty.
+    /// Single frames are not moved away from their mean: most are far below it and would soon be empty.
     ///
     /// # Errors
     /// If `factor` is not between 0 and 10, or there are fewer bytes than frames.
@@ -169,7 +169,7 @@ impl FrameTrace {
             *seconds.entry(second(frame)).or_default() += frame.size;
         }
         let rate = self.total() as f64 / self.duration.as_secs_f64();
-        // The factor of a frame in the second `at`, which holds `bytes`.
+        // The factor of a frame in second `at`, which has `bytes`.
         let stretch = |at: u64, bytes: u64| {
             let left = self.duration.saturating_sub(Duration::from_secs(at));
             let mean = rate * left.as_secs_f64().min(1.0);
@@ -192,9 +192,9 @@ impl FrameTrace {
         })
     }
 
-    /// The same trace begun at another frame: at the last cut up to frame `frame`, counted from 0 in decode order, and
-    /// what is before it comes at the end. A cut is a key frame before which all earlier frames are shown; if none is
-    /// marked but the first, any frame of which that is true.
+    /// The same trace starting at another frame: at the last cut up to frame `frame`, counted from 0 in decode order.
+    /// The frames before it move to the end. A cut is a key frame after all frames that precede it are shown; if only
+    /// the first frame is marked as a key frame, any frame can be a cut.
     #[must_use]
     pub fn rotated_to(&self, frame: usize) -> Self {
         let (before, after) = self.frames.split_at(self.cut_up_to(frame));
@@ -215,7 +215,7 @@ impl FrameTrace {
         }
     }
 
-    /// The last frame up to `frame` with which the trace can begin; see [`Self::rotated_to`].
+    /// The last frame up to `frame` that can begin the trace; see [`Self::rotated_to`].
     fn cut_up_to(&self, frame: usize) -> usize {
         let has_marks = self.frames.iter().skip(1).any(|frame| frame.key);
         let mut earliest = Duration::MAX;
@@ -236,8 +236,7 @@ impl FrameTrace {
         cut
     }
 
-    /// The trace repeated and cut at `duration`. The average rate changes a little with the cut, so scale
-    /// afterwards.
+    /// The trace repeated and cut at `duration`. The cut changes the average rate slightly, so scale afterwards.
     ///
     /// # Errors
     /// If `duration` is zero, or the title would have more frames than the default [`Limits`] allow.
@@ -267,10 +266,9 @@ impl FrameTrace {
         Ok(Self { frames, duration })
     }
 
-    /// The trace cut into segments of `duration`, as many as there are `sizes`, and its frames scaled so that each
-    /// segment has the size of that number: a real encode's sizes with the trace's pattern of frames within. Every
-    /// segment begins on the multiple of `duration` with its only key frame, so
-    /// [`Title::segments`](crate::Title::segments) returns the same segments.
+    /// The trace cut into segments of `duration`, one for each of the `sizes`, with frames scaled so that each segment
+    /// has its size: a real encode's sizes with the trace's frame pattern. Every segment begins at a multiple of
+    /// `duration` with its only key frame, so [`Title::segments`](crate::Title::segments) returns the same segments.
     ///
     /// # Errors
     /// If a segment would have no frames, or fewer bytes than frames.
@@ -286,7 +284,7 @@ impl FrameTrace {
         let title = self.repeat_to(duration.saturating_mul(count))?;
         let mut pieces: Vec<Vec<TraceFrame>> = vec![Vec::new(); sizes.len()];
         for frame in title.frames {
-            // Written times are rounded: what is just short of a boundary belongs behind it.
+            // Written times are rounded: a time just short of a boundary belongs after it.
             let at = frame.pts.saturating_add(ROUNDING).as_nanos() / duration.as_nanos().max(1);
             let at = usize::try_from(at).unwrap_or(usize::MAX);
             if let Some(piece) = pieces.get_mut(at) {
@@ -313,7 +311,7 @@ impl FrameTrace {
         })
     }
 
-    /// The frames, laid end to end from offset 0. Decode times are the presentation times in order, brought forward
+    /// The frames, laid out without gaps from offset 0. Decode times are the sorted presentation times, moved earlier
     /// until no frame is decoded after it is shown.
     pub fn frames(&self) -> Vec<Frame> {
         let mut times: Vec<Duration> = self.frames.iter().map(|frame| frame.pts).collect();
@@ -370,7 +368,7 @@ fn thousandths(bytes: f64) -> u64 {
     (bytes * 1e3).round() as u64
 }
 
-/// The same frames with `target` bytes in all: one byte each, the rest in proportion to size. `None` if that is
+/// The same frames with `target` bytes in all: one byte each, and the rest in proportion to size. `None` if that is
 /// impossible.
 fn scale(frames: &[TraceFrame], target: u64) -> Option<Vec<TraceFrame>> {
     let shared = u128::from(target).checked_sub(frames.len() as u128)?;

@@ -13,19 +13,19 @@ use crate::object::Object;
 use crate::origin::Shared;
 use crate::version::ObjectKey;
 
-/// Concurrent requests ahead of readers: few, so that those that readers wait for have the store to themselves.
+/// Concurrent requests ahead of readers: few, so that requests that readers wait for have the store to themselves.
 const CONCURRENT: usize = 4;
-/// Fetches ahead that may wait for their turn; further ones are left out.
+/// Maximum number of fetches ahead that wait for their turn; further ones are dropped.
 const QUEUE: usize = 256;
-/// Maximum number of bytes that are fetched ahead for one reader.
+/// Maximum number of bytes fetched ahead for one reader.
 const MOST: u64 = 8 << 20;
-/// Maximum number of places that one client reads at: video, audio, subtitles.
+/// Maximum number of places where one client reads: video, audio, subtitles.
 const PLACES: usize = 4;
 
-/// A part of an object that is fetched ahead.
+/// A part of an object to fetch ahead.
 type PartKey = (ObjectKey, u64);
 
-/// Fetches ahead of all clients: those who want the same part share one.
+/// Fetches ahead of all clients: clients that need the same part share one fetch.
 #[derive(Debug)]
 pub(crate) struct AheadTasks {
     tasks: Mutex<HashMap<PartKey, Weak<()>>>,
@@ -43,7 +43,7 @@ impl Default for AheadTasks {
     }
 }
 
-/// Says to a fetch whether somebody still wants it.
+/// Tells a fetch whether a client still needs it.
 pub(crate) struct Wanted(Weak<()>);
 
 impl Wanted {
@@ -52,18 +52,18 @@ impl Wanted {
     }
 }
 
-/// Parts of objects that one client is going to request. They are fetched with less urgency than what somebody waits
-/// for, and no longer once no client expects them.
+/// Parts of objects that one client will request soon. They are fetched with less urgency than what readers wait for,
+/// and are cancelled once no client expects them.
 #[derive(Debug, Default)]
 pub struct ReadAhead(Mutex<Vec<(usize, PartKey, Arc<()>)>>);
 
 impl ReadAhead {
-    /// Nothing is fetched ahead yet.
+    /// Creates it without any fetch ahead.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Fetches `bytes` of `object`, at most 8 MiB, instead of what was fetched before for the same `place` of the
+    /// Fetches `bytes` of `object`, at most 8 MiB. This replaces the previous fetch for the same `place` of the
     /// client's playback.
     pub fn fetch(&self, place: usize, object: &Object, bytes: Range<u64>) {
         let bytes = bytes.start..bytes.end.min(bytes.start.saturating_add(MOST)).min(object.len());
@@ -91,7 +91,7 @@ impl ReadAhead {
 }
 
 impl Shared {
-    /// Has `bytes` of `object` fetched as long as the returned value is kept; `None` if too many others wait.
+    /// Fetches `bytes` of `object` while the returned value is kept; `None` if too many others wait.
     fn fetch_ahead(self: &Arc<Self>, object: &Object, key: PartKey, bytes: Range<u64>) -> Option<Arc<()>> {
         let mut tasks = self.ahead.tasks.lock();
         if let Some(wanted) = tasks.get(&key).and_then(Weak::upgrade) {
@@ -111,9 +111,9 @@ impl Shared {
             let permit = shared.ahead.permits.acquire().await;
             shared.ahead.queued.fetch_sub(1, Relaxed);
             let mut counted = false;
-            // A request is for one window; the rest follows.
+            // A request covers one window; the rest follows.
             while permit.is_ok() && weak.strong_count() > 0 {
-                // Only now: a reader that comes before does not wait for its turn.
+                // Only now, so that a reader that comes earlier does not wait for this fetch's turn.
                 let chunks = chunks_of(&bytes);
                 let end = chunks.end;
                 let Some(claim) = shared.claim_missing(&version, chunks, end) else {

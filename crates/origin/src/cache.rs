@@ -23,8 +23,8 @@ impl Weighter<ChunkKey, Bytes> for ByLength {
     }
 }
 
-/// Chunks of which those stay that are read often. Each is kept from its first read on: to fetch it again costs more
-/// than to keep it.
+/// Cache of chunks that are read often. Each is kept from its first read on, because fetching it again costs more than
+/// keeping it.
 #[derive(Debug)]
 pub(crate) struct ChunkCache {
     memory: Cache<ChunkKey, Bytes, ByLength>,
@@ -33,7 +33,7 @@ pub(crate) struct ChunkCache {
 }
 
 impl ChunkCache {
-    /// A cache of at most `capacity` bytes in memory, in front of `disk`.
+    /// A cache of at most `capacity` bytes in memory, backed by `disk`.
     pub(crate) fn new(capacity: u64, disk: Option<DiskCache>, counters: Arc<Counters>) -> Self {
         let chunks = usize::try_from(capacity / CHUNK as u64).unwrap_or(usize::MAX);
         Self {
@@ -54,7 +54,7 @@ impl ChunkCache {
         (self.memory.weight(), disk)
     }
 
-    /// The chunk, from memory, or from the disk on the calling thread.
+    /// The chunk from memory, or from the disk, read on the calling thread.
     pub(crate) fn get(&self, key: &ChunkKey) -> Option<Bytes> {
         if let Some(chunk) = self.memory.get(key) {
             self.counters.lock().memory_hits += 1;
@@ -71,7 +71,7 @@ impl ChunkCache {
         self.memory.contains_key(key) || self.disk.as_ref().is_some_and(|disk| disk.contains(key))
     }
 
-    /// Keeps a chunk that was fetched.
+    /// Stores a fetched chunk.
     pub(crate) fn insert(&self, key: ChunkKey, chunk: &Bytes) {
         self.memory.insert(key, chunk.clone());
         if let Some(disk) = &self.disk

@@ -1,9 +1,8 @@
-//! [`DiskCache`]: chunks in one file, which outlive the process.
+//! [`DiskCache`]: chunks in one file that outlives the process.
 //!
-//! The file `chunks` has slots of [`CHUNK`] bytes; the file `index` has a record for each: key, length, checksum.
-//! `quick_cache` decides, as in memory, which chunks stay. Nothing is synchronized: the checksum is of the key and of
-//! the bytes in the slot, so a slot that was written in part, or for another chunk than its record says, is a chunk
-//! that is not there.
+//! The file `chunks` has slots of [`CHUNK`] bytes; the file `index` has a record for each: key, length, checksum. As in
+//! memory, `quick_cache` decides which chunks stay. Nothing is synchronized: the checksum covers the key and the bytes
+//! in the slot. So a slot that was written partially, or for another chunk than its record says, counts as missing.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
@@ -25,11 +24,11 @@ use crate::totals::Counters;
 
 /// Size of a record in the index: key 16 bytes, chunk number 8, length 4, unused 4, checksum 8.
 const RECORD: usize = 40;
-/// Chunks that may wait to be written; further ones are not written.
+/// Maximum number of chunks waiting to be written; further ones are not written.
 const QUEUE: usize = 256;
-/// Slots beyond those of the chunks that stay, so that there is a free one for each new chunk.
+/// Extra slots beyond those of kept chunks, so that each new chunk finds a free one.
 const SPARE: usize = 64;
-/// Processes that may use one directory at a time: one serves, another takes over from it.
+/// Number of processes that may use one directory at a time: one serves, another takes over from it.
 const PLACES: usize = 2;
 
 /// Place of a chunk in the file.
@@ -40,7 +39,7 @@ struct Slot {
     checksum: u64,
 }
 
-/// Slots without a chunk.
+/// Slots that hold no chunk.
 #[derive(Clone, Debug, Default)]
 struct FreeSlots(Arc<Mutex<Vec<u32>>>);
 
@@ -57,14 +56,14 @@ type Index = Cache<ChunkKey, Slot, UnitWeighter, DefaultHashBuilder, FreeSlots>;
 #[derive(Debug)]
 struct Files {
     chunks: File,
-    /// Locked as long as it is open.
+    /// Locked while it is open.
     index: File,
     slots: Index,
     free: FreeSlots,
     counters: Arc<Counters>,
 }
 
-/// Chunks on disk. Reads are done by the calling thread, writes by one of its own.
+/// Chunks on disk. The calling thread reads, a thread of the cache writes.
 #[derive(Debug)]
 pub(crate) struct DiskCache {
     files: Arc<Files>,
@@ -72,8 +71,8 @@ pub(crate) struct DiskCache {
 }
 
 impl DiskCache {
-    /// Opens the cache of at most `size` bytes in `directory`, which is created if need be. Chunks that an earlier
-    /// process has left there are found again. `None` if two processes use the directory already.
+    /// Opens the cache of at most `size` bytes in `directory`, creating that if necessary. Reuses chunks that an
+    /// earlier process has left there. `None` if two processes already use the directory.
     ///
     /// # Errors
     /// The directory cannot be written to.
@@ -91,7 +90,7 @@ impl DiskCache {
             DefaultHashBuilder::default(),
             free.clone(),
         );
-        // The shards of the cache may hold some more together than was asked for.
+        // The shards of the cache may together hold slightly more than requested.
         let kept = slots.shard_capacity().saturating_mul(slots.num_shards() as u64);
         let count = usize::try_from(kept).unwrap_or(usize::MAX).saturating_add(SPARE);
         let count = u32::try_from(count).unwrap_or(u32::MAX);
@@ -112,7 +111,7 @@ impl DiskCache {
         Ok(Some(Self { files, writes }))
     }
 
-    /// The first place in `directory` that no other process uses, with its locked index; `None` if there is none.
+    /// The first place in `directory` that is free, with its locked index; `None` if there is none.
     fn lock_place(directory: &Path) -> io::Result<Option<(PathBuf, File)>> {
         for number in 0..PLACES {
             let place = directory.join(number.to_string());
@@ -127,7 +126,7 @@ impl DiskCache {
         Ok(None)
     }
 
-    /// Size of the chunks in bytes, each counted whole.
+    /// Size of the chunks in bytes, counting each as a full chunk.
     pub(crate) fn size(&self) -> u64 {
         self.files.slots.len() as u64 * CHUNK as u64
     }
@@ -139,7 +138,7 @@ impl DiskCache {
     pub(crate) fn get(&self, key: &ChunkKey) -> Option<Bytes> {
         let slot = self.files.slots.get(key)?;
         let read = self.files.read(key, slot);
-        // Unless the slot is another chunk's by now, it is free for the next one.
+        // Frees the slot for the next chunk, unless it already belongs to another one.
         if read.is_none()
             && let Some((_, slot)) = self
                 .files
@@ -151,7 +150,7 @@ impl DiskCache {
         read
     }
 
-    /// Has `chunk` written; returns false if too many others wait.
+    /// Queues `chunk` for writing; returns false if too many others wait.
     pub(crate) fn put(&self, key: ChunkKey, chunk: &Bytes) -> bool {
         self.contains(&key) || self.writes.try_send((key, chunk.clone())).is_ok()
     }
@@ -193,7 +192,7 @@ impl Files {
         (read.is_ok() && sum(key, &bytes) == slot.checksum).then(|| Bytes::from(bytes))
     }
 
-    /// Writes what comes until no more can come.
+    /// Writes queued chunks until the queue is closed.
     fn write_all(&self, queue: &Receiver<(ChunkKey, Bytes)>) {
         let mut is_failing = false;
         while let Ok((key, chunk)) = queue.recv() {
@@ -238,7 +237,7 @@ fn offset(slot: u32) -> u64 {
     u64::from(slot) * CHUNK as u64
 }
 
-/// Checksum of a chunk under its key: bytes of another chunk are as good as damaged ones.
+/// Checksum of a chunk and its key, so that another chunk's bytes count as damaged.
 fn sum(key: &ChunkKey, bytes: &[u8]) -> u64 {
     let (object, chunk) = key;
     let mut digest = Digest::new(CrcAlgorithm::Crc64Nvme);
@@ -313,7 +312,7 @@ mod tests {
         );
         drop(cache);
         let again = loop {
-            // The writing thread closes the files when it has ended.
+            // The writing thread closes the files when it ends.
             match DiskCache::open(directory.path(), 8 << 20, Arc::default()) {
                 Ok(Some(again)) if again.contains(&(7, 0)) => break again,
                 _ => std::thread::yield_now(),
@@ -350,7 +349,7 @@ mod tests {
         let cache = open(directory.path(), 8 << 20);
         put(&cache, (1, 0), &chunk(3));
         let slot = cache.files.slots.get(&(1, 0)).unwrap();
-        // The half of a record that came to the disk: the new key, the old checksum.
+        // Half of a record reached the disk: the new key with the old checksum.
         for key in [(2, 0), (1, 1)] {
             cache.files.slots.insert(key, slot);
             assert_eq!(cache.get(&key), None, "{key:?}");

@@ -1,4 +1,4 @@
-//! [`DiskCache`] on systems other than Unix: there is none.
+//! [`DiskCache`] for systems other than Unix, which have none.
 
 use std::convert::Infallible;
 use std::io;
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use crate::cache::ChunkKey;
 use crate::totals::Counters;
 
-/// A cache that no system has on which this is compiled.
+/// A cache that never exists on the systems where this is compiled.
 #[derive(Debug)]
 pub(crate) struct DiskCache(Infallible);
 

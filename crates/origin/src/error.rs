@@ -5,11 +5,11 @@ use std::sync::Arc;
 use object_store::Error as StoreError;
 use thiserror::Error;
 
-/// Error of a store or of one of its objects. Clones of one error reach all readers that waited for the same bytes.
+/// Error of a store or of one of its objects. All readers that waited for the same bytes get clones of one error.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum OriginError {
-    /// The location cannot be that of a store, or its settings do not suffice.
+    /// The location cannot be a store's, or its settings are insufficient.
     #[error(
         "`{location}` cannot be used: {problem}; expected s3://BUCKET/PREFIX, gs://… or az://…, and its settings \
         in the environment"
@@ -17,10 +17,10 @@ pub enum OriginError {
     Location {
         /// Location as it was given.
         location: String,
-        /// Reason for which it cannot be used.
+        /// Reason why it cannot be used.
         problem: Arc<str>,
     },
-    /// There is no such bucket or object.
+    /// The bucket or object does not exist.
     #[error("{url} does not exist: {problem}")]
     Missing {
         /// URL of the object, or of the bucket.
@@ -36,13 +36,13 @@ pub enum OriginError {
         /// Message of the store.
         problem: Arc<str>,
     },
-    /// The object is not the version any more that is being read.
+    /// The object no longer has the version that is being read.
     #[error("{url} was replaced while it was read")]
     Changed {
         /// URL of the object.
         url: String,
     },
-    /// The store does not answer in time, or cannot be reached, also after further attempts.
+    /// The store did not answer in time or could not be reached, even after retries.
     #[error("{url} cannot be read now: {problem}")]
     Unavailable {
         /// URL of the object, or of the bucket.
@@ -89,7 +89,7 @@ enum Kind {
     Other,
 }
 
-/// Kind of an error, which a retried request has within another error.
+/// Kind of an error; a retried request wraps it in another error.
 fn kind(error: &StoreError) -> Kind {
     match error {
         StoreError::NotFound { .. } => return Kind::Missing,
@@ -107,7 +107,7 @@ fn kind(error: &StoreError) -> Kind {
     of_status(&error.to_string())
 }
 
-/// Kind of an error of a request without an object, such as a listing. `object_store` keeps its status to itself, so it
+/// Kind of an error of a request without an object, such as a listing. `object_store` does not expose its status, so it
 /// is taken from the message.
 fn of_status(message: &str) -> Kind {
     let status = message.split_once("status code: ").map(|(_, rest)| rest);
@@ -118,7 +118,7 @@ fn of_status(message: &str) -> Kind {
     }
 }
 
-/// The innermost causes of `error` in one line; stores answer with XML in several.
+/// The innermost causes of `error` on one line; stores answer with XML on several.
 fn sentence(error: &StoreError) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);

@@ -1,4 +1,4 @@
-//! [`Fetching`]: chunks on their way from the store, each fetched once for all who wait for it.
+//! [`Fetching`]: chunks on their way from the store, each fetched once for all readers that wait for it.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,10 +18,10 @@ use crate::origin::Shared;
 use crate::version::{ObjectVersion, quoted};
 use crate::{CHUNK, ChunkNumber, WINDOW};
 
-/// Answer to one who waits for a chunk.
+/// Answer to a reader that waits for a chunk.
 pub(crate) type Fetched = Result<Bytes, OriginError>;
 
-/// Chunks on their way, with those who wait for them.
+/// Chunks on their way, with the readers that wait for them.
 pub(crate) type Fetching = Mutex<HashMap<ChunkKey, Vec<oneshot::Sender<Fetched>>>>;
 
 /// A chunk for a reader.
@@ -32,13 +32,13 @@ pub(crate) enum Chunk {
     Coming(oneshot::Receiver<Fetched>),
 }
 
-/// Numbers of the chunks that hold `bytes`.
+/// Numbers of the chunks that contain `bytes`.
 pub(crate) fn chunks_of(bytes: &Range<u64>) -> Range<ChunkNumber> {
     bytes.start / CHUNK as u64..bytes.end.div_ceil(CHUNK as u64)
 }
 
 impl Shared {
-    /// The chunk `number` of `version`, whose reader will go on to the byte `end`.
+    /// The chunk `number` of `version`, for a reader that will read up to the byte `end`.
     pub(crate) fn chunk(
         self: &Arc<Self>,
         version: &Arc<ObjectVersion>,
@@ -59,7 +59,7 @@ impl Shared {
             } else if self.cache.contains(&key)
                 && let Some(chunk) = self.cache.get(&key)
             {
-                // It has come since the first look.
+                // It has arrived since the first lookup.
                 return Chunk::Found(chunk);
             } else {
                 let claimed = self.claim(&mut fetching, version, number..chunks_of(&(0..end)).end);
@@ -79,7 +79,7 @@ impl Shared {
         chunks.all(|number| self.cache.contains(&(version.key, number)))
     }
 
-    /// Claims the first of `chunks` that is neither there nor on its way, and those after it up to `end`; `None` if
+    /// Claims the first of `chunks` that is neither cached nor on its way, and those after it up to `end`; `None` if
     /// there is none.
     pub(crate) fn claim_missing(
         self: &Arc<Self>,
@@ -93,8 +93,7 @@ impl Shared {
         Some(self.claim(&mut fetching, version, first..end))
     }
 
-    /// Claims the first of `chunks`, which is missing, and those after it that are missing too, as far as one request
-    /// may go.
+    /// Claims the first of `chunks`, which is missing, and the missing ones after it, up to the limit of one request.
     fn claim(
         self: &Arc<Self>,
         fetching: &mut HashMap<ChunkKey, Vec<oneshot::Sender<Fetched>>>,
@@ -127,21 +126,21 @@ impl Shared {
     }
 }
 
-/// Chunks that one task fetches. Those that it has not delivered when it ends are on their way no longer.
+/// Chunks that one task fetches. Chunks that it has not delivered when it ends are no longer on their way.
 pub(crate) struct Claim {
     shared: Arc<Shared>,
     version: Arc<ObjectVersion>,
-    /// Chunks that are left to fetch.
+    /// Chunks still to fetch.
     chunks: Range<ChunkNumber>,
-    /// True once a reader has waited for one of them.
+    /// True once a reader has waited for one of the chunks.
     is_joined: bool,
 }
 
 impl Claim {
-    /// Fetches the chunks; ahead of readers only as long as they are `wanted`. Returns true if all of them have come.
+    /// Fetches the chunks; if ahead of readers, only while they are `wanted`. Returns true if all of them have arrived.
     pub(crate) async fn fetch(mut self, wanted: Option<Wanted>) -> bool {
         let shared = Arc::clone(&self.shared);
-        // What is fetched ahead has its own limit.
+        // Fetches ahead have their own limit.
         let permit = match wanted {
             None => {
                 let url = &self.version.url;
@@ -222,21 +221,21 @@ impl Claim {
         Ok(())
     }
 
-    /// Keeps the next chunk, and hands it to all who wait for it.
+    /// Caches the next chunk and passes it to all readers that wait for it.
     fn deliver(&mut self, chunk: &Bytes) {
         let key = (self.version.key, self.chunks.start);
-        // First: who finds it no longer on its way looks here.
+        // First, because a reader that finds it no longer on its way looks here.
         self.shared.cache.insert(key, chunk);
         let waiting = self.shared.fetching.lock().remove(&key);
         self.chunks.start += 1;
         self.is_joined |= waiting.as_ref().is_some_and(|waiting| !waiting.is_empty());
         for sender in waiting.into_iter().flatten() {
-            // Who has left needs no chunk.
+            // Ignore the error: the reader may have left.
             let _ = sender.send(Ok(chunk.clone()));
         }
     }
 
-    /// Gives up the chunks that are left if no reader has come for any of them; returns true if it did.
+    /// Gives up the remaining chunks if no reader waits for any of them; returns true if it did.
     fn cancel(&mut self) -> bool {
         let mut fetching = self.shared.fetching.lock();
         let key = |number| (self.version.key, number);
@@ -255,7 +254,7 @@ impl Claim {
         true
     }
 
-    /// Answers all who wait for the chunks that are left with `error`.
+    /// Answers all readers that wait for the remaining chunks with `error`.
     fn end(&mut self, error: &OriginError) {
         let waiting: Vec<_> = {
             let mut fetching = self.shared.fetching.lock();
@@ -265,7 +264,7 @@ impl Claim {
         };
         self.chunks.start = self.chunks.end;
         for sender in waiting.into_iter().flatten() {
-            // Who has left needs no answer.
+            // Ignore the error: the reader may have left.
             let _ = sender.send(Err(error.clone()));
         }
     }

@@ -1,4 +1,4 @@
-//! [`IndexReader`]: reads the index of a media file, which may lie anywhere in it.
+//! [`IndexReader`]: reads the index of a media file, wherever it is in the file.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use bytes::Bytes;
 use crate::error::OriginError;
 use crate::object::Object;
 
-/// Bytes that are fetched at once, at first.
+/// Number of bytes per fetch at first.
 const FIRST: u64 = 64 << 10;
-/// Bytes that are fetched at once in a long sequence of reads.
+/// Number of bytes per fetch in a long sequence of reads.
 const LONGEST: u64 = 2 << 20;
 
-/// Reads an object on the calling thread, past the cache: the index of a title is read once. What is passed over by
-/// [`seek`](Seek::seek) is not fetched. A sequence of reads is fetched in ever larger pieces.
+/// Reads an object on the calling thread, bypassing the cache: the index of a title is read once. Bytes skipped by
+/// [`seek`](Seek::seek) are not fetched. Sequential reads fetch ever larger pieces.
 #[derive(Debug)]
 pub struct IndexReader {
     object: Arc<Object>,
@@ -27,7 +27,7 @@ pub struct IndexReader {
 }
 
 impl IndexReader {
-    /// A reader at the begin of `object`.
+    /// A reader at the start of `object`.
     pub fn new(object: Arc<Object>) -> Self {
         Self {
             object,
@@ -42,8 +42,8 @@ impl IndexReader {
     ///
     /// # Errors
     /// It has more bytes ([`FileTooLarge`](io::ErrorKind::FileTooLarge)); the store refuses them
-    /// ([`PermissionDenied`](io::ErrorKind::PermissionDenied)), or cannot give them now
-    /// ([`Other`](io::ErrorKind::Other)); reads of an index fail in the same way.
+    /// ([`PermissionDenied`](io::ErrorKind::PermissionDenied)) or cannot deliver them now
+    /// ([`Other`](io::ErrorKind::Other)). Reads of an index fail in the same way.
     pub fn read_whole(object: &Object, most: u64) -> io::Result<Bytes> {
         if object.len() > most {
             let message = format!("it has {} bytes; at most {most} are read", object.len());

@@ -3,14 +3,14 @@
 //! In scope: versions of objects, their bytes by ranges, a cache of these in memory and on disk. Out of scope: titles,
 //! manifests, HTTP semantics.
 //!
-//! An [`Origin`] does its input and output on a runtime of its own, in real time. Whoever reads waits for a channel, on
-//! any runtime: a server that runs on another one, and its other responses, are not held up by a slow store.
+//! An [`Origin`] does its input and output on its own runtime, in real time. Readers wait for a channel, on any
+//! runtime: a slow store delays neither a server on another runtime nor its other responses.
 //!
 //! - An [`Object`] is one version of an object, named by its entity tag. Every request to the store is conditional on
 //!   it (`If-Match`): bytes of two versions never mix, and a replaced object is an [`OriginError::Changed`].
 //! - Bytes are kept in chunks of [`CHUNK`], in memory and, if there is a directory for it, on disk.
-//! - A chunk that is being fetched is fetched once, however many readers wait for it. A request to the store is for as
-//!   many chunks in sequence as the reader is going to read, up to [`WINDOW`].
+//! - Each chunk is fetched once at a time, however many readers wait for it. A request to the store covers as many
+//!   consecutive chunks as the reader will read, up to [`WINDOW`].
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -59,7 +59,7 @@ pub use totals::OriginTotals;
 /// Bytes that are kept or dropped together.
 pub const CHUNK: usize = 64 << 10;
 
-/// Maximum number of bytes that one request to the store is for.
+/// Maximum number of bytes of one request to the store.
 pub const WINDOW: u64 = 4 << 20;
 
 /// Number of a chunk in its object.

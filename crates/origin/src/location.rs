@@ -12,17 +12,17 @@ use url::Url;
 
 use crate::error::OriginError;
 
-/// Further attempts after a request that failed for a reason that may pass.
+/// Maximum number of retries after a temporary failure.
 const RETRIES: usize = 3;
 
-/// Returns true if `text` is the location of a store, and not a path: it has a scheme, such as `s3://`.
+/// Returns true if `text` is the location of a store and not a path: it has a scheme, such as `s3://`.
 pub fn is_location(text: &str) -> bool {
     text.split_once("://").is_some_and(|(scheme, _)| {
         !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())
     })
 }
 
-/// A store, with the place of the media in it.
+/// A store, and the location of the media in it.
 pub(crate) struct Place {
     pub(crate) store: Arc<dyn ObjectStore>,
     /// Path of the media in the bucket; may be empty.
@@ -31,8 +31,8 @@ pub(crate) struct Place {
     pub(crate) bucket: String,
 }
 
-/// Opens the store at `location`, with settings of the environment. Nothing is requested from it yet. `timeout` bounds
-/// all attempts of a request.
+/// Opens the store at `location`, with settings from the environment. Sends no request yet. `timeout` bounds all
+/// attempts of a request together.
 pub(crate) fn open(location: &str, timeout: Duration) -> Result<Place, OriginError> {
     let fault = |problem: String| OriginError::Location {
         location: location.to_owned(),
@@ -40,11 +40,11 @@ pub(crate) fn open(location: &str, timeout: Duration) -> Result<Place, OriginErr
     };
     let url = Url::parse(location).map_err(|error| fault(error.to_string()))?;
     let (scheme, prefix) = ObjectStoreScheme::parse(&url).map_err(|error| fault(error.to_string()))?;
-    // The one provider of cryptography that this program has. It may be installed already, which is as good.
+    // The only cryptography provider of this program. It is fine if it is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = ClientOptions::new()
         .with_connect_timeout(timeout / 3)
-        // Each part of an answer has a time limit of its own; whole objects may take long.
+        // Each part of an answer has its own time limit; whole objects may take long.
         .with_timeout_disabled();
     let retries = RetryConfig {
         backoff: BackoffConfig {
@@ -58,7 +58,7 @@ pub(crate) fn open(location: &str, timeout: Duration) -> Result<Place, OriginErr
     let opened = match scheme {
         ObjectStoreScheme::AmazonS3 => {
             let builder = AmazonS3Builder::from_env().with_url(location);
-            // Also where the environment sets options of the client.
+            // Also if the environment sets options of the client.
             let allow_http = is_set("AWS_ALLOW_HTTP");
             let built = builder
                 .with_client_options(client.with_allow_http(allow_http))
@@ -89,7 +89,7 @@ pub(crate) fn open(location: &str, timeout: Duration) -> Result<Place, OriginErr
     })
 }
 
-/// Returns true if the environment variable `name` says so.
+/// Returns true if the environment variable `name` is set to true.
 fn is_set(name: &str) -> bool {
     std::env::var(name).is_ok_and(|value| value == "1" || value.eq_ignore_ascii_case("true"))
 }

@@ -31,7 +31,7 @@ impl Object {
         self.len() == 0
     }
 
-    /// Entity tag as the store writes it, with quotes. Versions with the same one are the same bytes.
+    /// Entity tag as the store writes it, with quotes. Versions with the same tag have the same bytes.
     pub fn etag(&self) -> &str {
         &self.version.etag
     }
@@ -59,7 +59,7 @@ impl Object {
         self.shared().name(&self.version.path)
     }
 
-    /// Fetches `bytes` on the calling thread, and keeps them nowhere.
+    /// Fetches `bytes` on the calling thread, without caching them.
     pub(crate) fn read_past_the_cache(&self, bytes: Range<u64>) -> Result<Bytes, OriginError> {
         let (shared, version) = (Arc::clone(self.shared()), Arc::clone(&self.version));
         self.origin.block(async move {

@@ -11,13 +11,13 @@ use playrate_units::Bytes as ByteCount;
 pub struct OriginOptions {
     /// Location of the media: `s3://BUCKET/PREFIX`, `gs://…`, `az://…`.
     pub location: String,
-    /// Memory for chunks; at least 32 MiB are used.
+    /// Memory for chunks; at least 32 MiB is used.
     pub memory: ByteCount,
     /// Place for chunks on disk.
     pub disk: Option<DiskOptions>,
-    /// Time for which the store is not asked again for the version of an object, or whether it exists.
+    /// Time for which the version of an object, or its existence, is trusted without asking the store again.
     pub freshness: Duration,
-    /// Maximum time without a byte from the store, further attempts included.
+    /// Maximum time without a byte from the store, including retries.
     pub timeout: Duration,
 }
 
@@ -25,7 +25,7 @@ pub struct OriginOptions {
 #[derive(Clone, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "a cache on disk has a place and a size")]
 pub struct DiskOptions {
-    /// Directory of one server; it is created if need be.
+    /// Directory of one server, created if necessary.
     pub directory: PathBuf,
     /// Maximum size of the chunks.
     pub size: ByteCount,

@@ -14,12 +14,12 @@ use crate::object::Object;
 use crate::windows::ReadWindow;
 use crate::{CHUNK, ChunkNumber, WINDOW};
 
-/// Chunks ahead of the reader that are requested before it comes to them.
+/// Number of chunks requested ahead of the reader's position.
 const AHEAD: ChunkNumber = 16;
-/// Attempts to read a chunk whose fetch was cancelled by others.
+/// Attempts to read a chunk whose fetch others cancelled.
 const ATTEMPTS: u32 = 3;
 
-/// Reads a part of an object, from its begin to its end.
+/// Reads a part of an object from start to end.
 #[derive(Debug)]
 pub struct ObjectReader {
     object: Object,
@@ -42,16 +42,16 @@ impl ObjectReader {
         }
     }
 
-    /// Reads at least one byte from `offset` on, at most `most`, and at most to the end of their chunk; none at the end
+    /// Reads at least one byte from `offset` on, at most `most`, and not beyond the end of the chunk; none at the end
     /// of the part.
     ///
     /// # Errors
-    /// The store does not answer, or refuses, or the object was replaced.
+    /// The store does not answer or refuses, or the object was replaced.
     pub async fn read(&mut self, offset: u64, most: usize) -> Result<Bytes, OriginError> {
         poll_fn(|context| self.poll_read(context, offset, most)).await
     }
 
-    /// As [`read`](Self::read). The task in `context` is woken when it is worthwhile to try again.
+    /// As [`read`](Self::read). The task in `context` is woken when trying again may succeed.
     pub fn poll_read(
         &mut self,
         context: &mut Context<'_>,
@@ -91,10 +91,9 @@ impl ObjectReader {
         Poll::Ready(Ok(chunk.slice(from..to)))
     }
 
-    /// Reads the first bytes from `offset` on as [`read`](Self::read) does, and makes sure that the object is still the
-    /// present one: bytes that come from the store prove it; if they come from the cache, and the store has not
-    /// confirmed the object for a while, it is asked. What is in the cache is good for use while the store does not
-    /// answer.
+    /// Reads the first bytes from `offset` on as [`read`](Self::read) does, and verifies that the object is still
+    /// current. Bytes that come from the store prove it. If they come from the cache and the store has not confirmed
+    /// the object for a while, the store is asked. While the store does not answer, cached bytes may be used.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -126,7 +125,7 @@ impl ObjectReader {
         }
     }
 
-    /// Requests what lies some way ahead, so that a long sequence of reads does not wait for the store at the end of
+    /// Requests what lies some way ahead, so that a long sequence of reads need not wait for the store at the end of
     /// each request.
     fn read_ahead(&self, number: ChunkNumber) {
         if !number.is_multiple_of(AHEAD / 2) {

@@ -1,11 +1,11 @@
-//! [`OriginTotals`]: what readers and the store have cost so far.
+//! [`OriginTotals`]: costs of readers and the store so far.
 
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use playrate_units::Bytes;
 
-/// Totals as they are counted. The sizes of caches are read when somebody asks for them.
+/// Totals being counted. Cache sizes are read on demand.
 pub(crate) type Counters = Mutex<OriginTotals>;
 
 /// Totals since the start.
@@ -18,7 +18,7 @@ pub struct OriginTotals {
     pub disk_hits: u64,
     /// Reads that had to wait for the store.
     pub misses: u64,
-    /// Reads among the misses that waited for bytes that others had requested already.
+    /// Misses that waited for bytes already requested by others.
     pub coalesced: u64,
     /// Requests for bytes of objects.
     pub gets: u64,
@@ -26,26 +26,26 @@ pub struct OriginTotals {
     pub heads: u64,
     /// Listings of all objects.
     pub lists: u64,
-    /// Requests that failed, also after further attempts.
+    /// Requests that failed even after retries.
     pub errors: u64,
-    /// Objects that were found to be replaced by another version.
+    /// Objects found to be replaced by another version.
     pub changed: u64,
     /// Bytes of objects that the store sent.
     pub bytes: Bytes,
-    /// Objects that were fetched ahead of a request.
+    /// Fetches ahead of a request.
     pub ahead: u64,
     /// Fetches ahead that were cancelled before they had ended.
     pub ahead_cancelled: u64,
-    /// Chunks that were not written to disk, as it was too slow or had no free place.
+    /// Chunks not written to disk because it was too slow or had no free slot.
     pub disk_skipped: u64,
     /// Size of the chunks in memory now.
     pub memory: Bytes,
     /// Size of the chunks on disk now.
     pub disk: Bytes,
-    /// Number of requests for bytes whose first byte came within the bound of the class in
-    /// [`FIRST_BYTE_BOUNDS`](Self::FIRST_BYTE_BOUNDS), and not within that of the class before.
+    /// Number of requests for bytes per class of [`FIRST_BYTE_BOUNDS`](Self::FIRST_BYTE_BOUNDS): the first byte came
+    /// within the bound of the class, and not within that of the previous class.
     pub first_bytes: [u64; Self::FIRST_BYTE_BOUNDS.len()],
-    /// Sum of the times to the first bytes of all requests that had one.
+    /// Sum of the times to the first byte, over all requests that got one.
     pub first_bytes_sum: Duration,
 }
 

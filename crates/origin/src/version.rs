@@ -7,26 +7,27 @@ use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectMeta};
 use sha2::{Digest, Sha256};
 
-/// Hash of store, name and entity tag: the same on every start, so that what is on disk is found again.
+/// Hash of store, name and entity tag, the same on every start, so that chunks on disk are found again.
 pub(crate) type ObjectKey = u128;
 
-/// One version of an object. URL, entity tag and length make two the same.
+/// One version of an object. Two are the same if URL, entity tag and length are equal.
 #[derive(Debug)]
 pub(crate) struct ObjectVersion {
     /// Path in the bucket.
     pub(crate) path: Path,
-    /// URL that messages name it by.
+    /// URL for use in messages.
     pub(crate) url: String,
     /// Strong entity tag, with quotes.
     pub(crate) etag: String,
     pub(crate) length: u64,
-    /// Time of its last modification in whole seconds, which is all that some answers of a store have.
+    /// Time of its last modification in whole seconds, because some answers of a store are no finer.
     pub(crate) modified: SystemTime,
     pub(crate) key: ObjectKey,
 }
 
 impl ObjectVersion {
-    /// The version that `meta` describes; `None` without an entity tag, or with a weak one, which identifies no bytes.
+    /// The version described by `meta`; `None` if the entity tag is missing or weak, because it then identifies no
+    /// bytes.
     pub(crate) fn new(bucket: &str, meta: ObjectMeta) -> Option<Self> {
         let etag = quoted(meta.e_tag.filter(|etag| !etag.starts_with("W/"))?);
         let url = format!("{bucket}{}", meta.location);
@@ -58,7 +59,7 @@ impl PartialEq for ObjectVersion {
 
 impl Eq for ObjectVersion {}
 
-/// An entity tag with quotes, which Azure leaves out in listings.
+/// An entity tag with quotes; Azure leaves them out in listings.
 pub(crate) fn quoted(etag: String) -> String {
     if etag.starts_with(['"', 'W']) && etag.ends_with('"') {
         etag

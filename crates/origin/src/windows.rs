@@ -1,4 +1,4 @@
-//! [`Windows`]: parts of objects that are being read, by which the sizes of requests are bounded.
+//! [`Windows`]: parts of objects that are being read, to bound the sizes of requests.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use crate::version::ObjectKey;
 use crate::{CHUNK, WINDOW};
 
-/// Least number of bytes that one request is for when many parts are being read.
+/// Minimum number of bytes of one request when many parts are being read.
 const LEAST: u64 = 4 * CHUNK as u64;
 
 /// An object, and a part of [`WINDOW`] bytes of it.
@@ -28,8 +28,8 @@ impl Windows {
         }
     }
 
-    /// Bytes that one request may be for, so that those of all parts fit twice into `memory`: what is fetched is still
-    /// there when its reader comes to it.
+    /// Maximum number of bytes of one request, so that the requests for all parts fit twice into `memory`: fetched
+    /// bytes are still cached when their reader reaches them.
     pub(crate) fn run(&self, memory: u64) -> u64 {
         let parts = self.0.lock().len().max(1) as u64;
         (memory / 2 / parts).clamp(LEAST, WINDOW)

@@ -19,12 +19,12 @@ pub enum CmcdMode {
     Query,
 }
 
-/// `pr` of a player with this speed in per cent; left out at normal speed, as CTA-5004 asks.
+/// `pr` of a player with this speed in per cent; left out at normal speed, as CTA-5004 requires.
 pub(crate) fn playback_rate(speed_percent: u32) -> Option<f64> {
     (speed_percent != 100).then(|| f64::from(speed_percent) / 100.0)
 }
 
-/// A text that names no [`CmcdMode`].
+/// A text that is not a [`CmcdMode`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("unknown CMCD mode `{0}`; expected header, query or off")]
 pub struct CmcdModeError(String);
@@ -52,11 +52,11 @@ pub struct CmcdOptions {
 }
 
 impl CmcdOptions {
-    /// Completes `said` with what every request of this client says, and adds it to the request. Returns the path to
-    /// request.
+    /// Completes `said` with the keys that all requests of this client share, and adds it to the request. Returns the
+    /// path to request.
     pub(crate) fn add(&self, mut said: Cmcd, path: &str, headers: &mut HeaderMap) -> String {
         said.session = Some(self.session.clone()).filter(|session| !session.is_empty());
-        // This client plays on demand only.
+        // This client plays only on-demand titles.
         said.stream_type = Some('v');
         match self.mode {
             CmcdMode::Off => path.to_owned(),

@@ -1,4 +1,4 @@
-//! [`CmsdReport`]: the state of the path as the server described it in the course of a session.
+//! [`CmsdReport`]: the state of the path as described by the server during a session.
 
 use std::time::Duration;
 
@@ -11,21 +11,21 @@ use serde::{Serialize, Serializer};
 use crate::columns::{self, Column};
 use crate::estimates::{Estimates, nearest_rank};
 
-/// Responses kept at most.
+/// Maximum number of responses kept.
 const MAX_RESPONSES: usize = 100_000;
 
 /// `CMSD-Dynamic` of one response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CmsdSample {
-    /// Time since the session began at which the response began.
+    /// Start of the response, since the session began.
     pub at: Duration,
     /// The entry of the nearest server.
     pub path: CmsdDynamic,
 }
 
 impl CmsdSample {
-    /// Adds a successful response with `headers` that came at `at` to `samples`, if it has the field.
+    /// Adds the field of a successful response with `headers`, received at `at`, to `samples`, if it has one.
     pub(crate) fn read(samples: &mut Vec<Self>, headers: &HeaderMap, at: Duration) {
         if samples.len() < MAX_RESPONSES {
             let path = CmsdDynamic::read(headers);

@@ -1,9 +1,9 @@
-//! Series as columns of JSON, since the field names of points would be most of a report.
+//! Series as columns of JSON; otherwise field names would make up most of a report.
 
 use serde::Serializer;
 use serde_json::Value;
 
-/// A column of a series of `T`: its name, and its value of a point.
+/// A column of a series of `T`: its name, and a point's value.
 pub(crate) type Column<T> = (&'static str, fn(&T) -> Value);
 
 /// Writes `points` as an object with an array for each column.

@@ -1,4 +1,4 @@
-//! Errors of a session: [`PlayError`], [`ResumeError`]; of adaptive ones [`SetupError`], [`TitleError`] and
+//! Errors of a session: [`PlayError`], [`ResumeError`]; of adaptive sessions, [`SetupError`], [`TitleError`] and
 //! [`PresentationError`].
 
 use std::time::Duration;
@@ -19,10 +19,10 @@ pub enum PlayError {
     /// No connection could be made.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// The request or its response was broken off.
+    /// The request or its response was interrupted.
     #[error(transparent)]
     Exchange(#[from] ExchangeError),
-    /// The server answered with another status than the request expects.
+    /// The server answered with an unexpected status.
     #[error("the server answered {status} to {path}{}", hint(*.status, .location.as_deref()))]
     Status {
         /// Status of the response.
@@ -32,28 +32,28 @@ pub enum PlayError {
         /// `Location` of a redirection.
         location: Option<String>,
     },
-    /// No bytes came for this long.
+    /// No bytes arrived for this long.
     #[error("no data from the server for {}", display(*.0))]
     Silent(Duration),
-    /// The connection was lost, and trying again did not help.
+    /// The connection was lost, and reconnecting failed.
     #[error("{lost}; trying again for {} gave: {last}", display(*.tried))]
     GivenUp {
         /// The error that interrupted the session.
         lost: String,
-        /// Time from then on.
+        /// Time since the connection was lost.
         tried: Duration,
         /// The error of the last attempt.
         last: Box<PlayError>,
     },
-    /// The file was replaced while a response with it was interrupted.
+    /// The file was replaced while one of its responses was interrupted.
     #[error("{path} changed on the server after {received} of it had been received; play it again")]
     Changed {
         /// Path of the request.
         path: String,
-        /// Bytes of the version before.
+        /// Bytes of the previous version.
         received: Bytes,
     },
-    /// The server does not give the rest of an interrupted response.
+    /// The server does not deliver the rest of an interrupted response.
     #[error(
         "the response was interrupted after {received} of {path} ({cause}), \
          and the rest cannot be requested: {problem}"
@@ -65,17 +65,18 @@ pub enum PlayError {
         received: Bytes,
         /// Error that interrupted the response.
         cause: String,
-        /// Reason why the rest is not to be had.
+        /// Reason why the rest is unavailable.
         problem: ResumeError,
     },
-    /// The length of a response is not the one that its header, or that of the response that it continues, declared.
+    /// The length of a response differs from the one declared by its header, or by the header of the response that it
+    /// continues.
     #[error("the server declared {declared} of {path} and sent {received}")]
     WrongLength {
         /// Path of the request.
         path: String,
         /// Declared length, of all parts of the response.
         declared: Bytes,
-        /// Bytes that were received; of a response that is too long, until that was noticed.
+        /// Received bytes; for a response that is too long, up to the time of detection.
         received: Bytes,
     },
     /// The manifest is not valid.
@@ -94,7 +95,7 @@ pub enum PlayError {
         /// Feature that is not supported.
         problem: TitleError,
     },
-    /// The title does not have what the options name.
+    /// The title lacks something that the options name.
     #[error(transparent)]
     Setup(#[from] SetupError),
     /// A segment, an initialisation segment or a segment index is not valid.
@@ -124,7 +125,7 @@ pub enum PlayError {
     Stopped,
 }
 
-// Written out rather than derived, since their texts contain the cause, and a source would print it a second time.
+// Written out rather than derived: their texts include the cause, and a source would print it again.
 impl From<MediaError> for PlayError {
     fn from(error: MediaError) -> Self {
         Self::Media(error)
@@ -141,25 +142,25 @@ impl From<std::io::Error> for PlayError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ResumeError {
-    /// The response does not say which version of the file it is.
+    /// The response does not identify the version of the file.
     #[error("the server gives no strong ETag")]
     NoTag,
-    /// The server knows no ranges.
+    /// The server does not support ranges.
     #[error("the server sends all of it in place of the requested range")]
     Whole,
-    /// The server sends another range, or says that there is no such range.
+    /// The server sends another range, or says that this one does not exist.
     #[error("the server does not send the requested range")]
     OtherPart,
 }
 
-/// Options of an adaptive player that the title cannot fulfil.
+/// Options of an adaptive player that the title cannot satisfy.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SetupError {
     /// The presentation has no such representation.
     #[error(transparent)]
     Presentation(#[from] PresentationError),
-    /// Playback would begin after the title's end.
+    /// Playback would begin after the end of the title.
     #[error(
         "the start time ({}) must be less than the title's duration ({})",
         display(*.requested), display(*.duration)
@@ -182,10 +183,10 @@ pub enum PresentationError {
     /// No representation, or one without segments.
     #[error("a presentation needs at least one representation with at least one segment")]
     Empty,
-    /// Two representations have one name.
+    /// Two representations have the same name.
     #[error("two representations are called `{0}`: each needs a name of its own")]
     SameName(String),
-    /// The player can change only between representations whose segments begin at the same times.
+    /// The player can switch only between representations whose segments begin at the same times.
     #[error(
         "the segments of `{0}` and `{1}` begin at different times: encode both with equal segment durations"
     )]
@@ -208,7 +209,7 @@ pub enum PresentationError {
     },
 }
 
-/// Feature of a valid manifest that this player does not support. Representations are called by their names.
+/// Feature of a valid manifest that this player does not support.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TitleError {
@@ -221,7 +222,7 @@ pub enum TitleError {
     /// No video in a codec that this player reads.
     #[error("it has no H.264 video, only {0}: add a representation made with `ffmpeg -c:v libx264`")]
     NoVideo(String),
-    /// Media on another host.
+    /// Media is on another host.
     #[error("`{0}` has segments on another host: put them beside the manifest")]
     Elsewhere(String),
     /// The boxes that describe the segments are missing.
@@ -244,10 +245,10 @@ pub enum TitleError {
         /// Index of the segment.
         segment: usize,
     },
-    /// No rate to choose by.
+    /// There is no rate to choose by.
     #[error("`{0}` has no rate: write the manifest again with @bandwidth")]
     NoRate(String),
-    /// Too many playlists in a main playlist.
+    /// A main playlist has too many playlists.
     #[error("it names {0} video playlists: at most 64 are played")]
     Playlists(usize),
     /// Its representations cannot be played together.
@@ -255,7 +256,7 @@ pub enum TitleError {
     Presentation(#[from] PresentationError),
 }
 
-/// Advice for a status that is not the expected one.
+/// Advice for an unexpected status.
 fn hint(status: StatusCode, location: Option<&str>) -> String {
     match (status, location) {
         (StatusCode::NOT_FOUND, _) => ": the title does not exist; check the path".to_owned(),

@@ -45,7 +45,7 @@ impl Estimates {
     }
 }
 
-/// The value that `percent` of the `sorted` ones do not exceed (nearest rank); `None` if there are none.
+/// The given percentile of the `sorted` values (nearest rank); `None` if there are none.
 pub(crate) fn nearest_rank<T: Copy>(sorted: &[T], percent: u8) -> Option<T> {
     let rank = (sorted.len() * usize::from(percent)).div_ceil(100);
     sorted.get(rank.saturating_sub(1)).copied()

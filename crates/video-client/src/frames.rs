@@ -1,4 +1,4 @@
-//! [`FrameSource`]: origin of a title's frame index, and the parser of either.
+//! [`FrameSource`]: origin of a title's frame index, with the parser for each kind.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ pub enum FrameSource {
     /// The title's own boxes, as they arrive.
     #[default]
     Boxes,
-    /// The index of this title, whose bytes the response must be: payload generated from a frame trace has no boxes.
+    /// The index of this title, whose bytes the response must equal: payload generated from a frame trace has no boxes.
     /// The player knows all frames from the first byte on, as with a progressive file whose `moov` box comes first.
     Index(Arc<dyn MediaSource>),
 }
@@ -38,7 +38,7 @@ impl FrameParser {
         }
     }
 
-    /// Parses the next bytes and passes on the frames they describe, also those before an error.
+    /// Parses the next bytes and passes on the frames in them, including those before an error.
     pub(crate) fn push(
         &mut self,
         bytes: &[u8],
@@ -62,10 +62,10 @@ impl FrameParser {
         }
     }
 
-    /// Ends the response, after which no more bytes come.
+    /// Ends the response; no more bytes may follow.
     ///
     /// # Errors
-    /// If a box is not complete.
+    /// If a box is incomplete.
     pub(crate) fn finish(&mut self) -> Result<(), MediaError> {
         match self {
             Self::Boxes(parser) => parser.finish(),

@@ -1,12 +1,11 @@
 //! Plays titles over HTTP/3 with a modelled playout buffer, and reports what the viewer would have seen.
 //!
-//! Belongs here: bit rate adaptation, the quality report, the session loop. The binary is a thin command line
-//! over it.
+//! In scope: bit rate adaptation, the quality report, the session loop. The binary is a thin command line over them.
 //!
 //! - [`playout`] is the modelled player, a crate of its own: sans-IO, two clocks, one definition of every number.
-//! - [`Session`] plays a title of one file or of segments, on any [`quinn::Runtime`].
-//! - [`dash`] is a player that chooses among representations, segment by segment, of a ladder or a manifest.
-//! - [`cmcd`] and [`cmsd`] are the client's side of the data that players and servers exchange.
+//! - [`Session`] plays a title in one file or in segments, on any [`quinn::Runtime`].
+//! - [`dash`] is a player that chooses among the representations of a ladder or a manifest, segment by segment.
+//! - [`cmcd`] and [`cmsd`] are the client side of the data that players and servers exchange.
 //! - [`QualityReport`] is the result, as values, text and JSON.
 
 pub mod cmcd;

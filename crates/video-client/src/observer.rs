@@ -6,7 +6,7 @@ use playrate_units::Bytes;
 
 use crate::playout::{PlaybackReport, PlayoutEvent};
 
-/// Receives the events and the progress of a running session. Called between reads: it must not block.
+/// Receives the events and the progress of a running session. Called between reads, so it must not block.
 pub trait Observer: Send {
     /// An event of the player.
     fn event(&mut self, event: &PlayoutEvent) {
@@ -36,15 +36,15 @@ pub struct Progress {
     pub playout_buffer: Bytes,
     /// Bytes in the playout buffer.
     pub playout_buffer_fill: Bytes,
-    /// Bytes delivered and not yet shown, those behind the playout buffer included.
+    /// Bytes delivered and not yet shown, including those queued behind the playout buffer.
     pub held: Bytes,
-    /// Playing time that they last for.
+    /// Playing time of these bytes.
     pub held_time: Duration,
     /// True while the client does not read because its buffers are full.
     pub reading_paused: bool,
-    /// False while there is no connection to the server and the client tries to make another.
+    /// False while the client has no connection to the server and tries to reconnect.
     pub connected: bool,
-    /// Number of segments fetched and of all segments, of an adaptive title.
+    /// Number of fetched segments and of all segments, for an adaptive title.
     pub segments: Option<(usize, usize)>,
     /// Name of the representation of the last segment.
     pub representation: Option<String>,

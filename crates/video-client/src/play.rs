@@ -1,6 +1,6 @@
 //! [`Session`]: one title over HTTP/3, in one file or in segments, played by the model.
 //!
-//! The session loop is in `session`. A `TitleSource` decides what it requests: `progressive` for one file,
+//! The session loop is in `session`. A `TitleSource` decides what to request: `progressive` for one file,
 //! [`crate::dash`] for segments.
 
 use playrate_transport::{Client, Target};
@@ -12,14 +12,14 @@ use crate::progressive::{PlayOptions, ProgressiveSource};
 use crate::session::{Driver, Played, Route, SharedConnection};
 use crate::sink::Sink;
 
-/// The player of a [`Session`], by the kind of title.
+/// The player of a [`Session`], depending on the kind of title.
 #[derive(Clone, Debug)]
 #[expect(clippy::exhaustive_enums, reason = "a title is one file or several segments")]
 pub enum Player {
     /// For a title of one file, from its first byte to its last.
     Progressive(PlayOptions),
-    /// For a title in segments: one connection, one request at a time. The bytes of the segments go to the sink in
-    /// playing order, after the initialisation segment whenever another is needed.
+    /// For a title in segments: one connection, one request at a time. The segments' bytes go to the sink in playing
+    /// order, preceded by the initialisation segment whenever another one is needed.
     Adaptive(DashOptions),
 }
 
@@ -43,8 +43,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session for the title at `path` (with its query) on the server at `target`. `player` is [`PlayOptions`] for a
-    /// title of one file, or [`DashOptions`] for one in segments, whose manifest is at `path`.
+    /// A session for the title at `path` (including its query) on the server at `target`. `player` is [`PlayOptions`]
+    /// for a title of one file. It is [`DashOptions`] for a title in segments with its manifest at `path`.
     pub fn new(client: Client, target: Target, path: &str, player: impl Into<Player>) -> Self {
         Self {
             route: Route::new(client, target, path),
@@ -59,13 +59,15 @@ impl Session {
         self
     }
 
-    /// Plays the title until it has arrived, something fails or `stop` resolves. The session's time begins now.
+    /// Plays the title until it has arrived, something fails or `stop` resolves. The session's time begins with this
+    /// call.
     ///
-    /// Once the title has arrived nothing can change what the viewer sees, so the report covers the title to its end
-    /// without waiting for it. The connection is closed; [`Client::wait_idle`] waits until the server can know.
+    /// Once the title has arrived, nothing can change what the viewer sees, so the report covers the title to its end
+    /// without waiting for it. The connection is closed; [`Client::wait_idle`] waits until the server has been
+    /// notified.
     ///
     /// # Errors
-    /// Only if the player cannot be set up. Later errors are in [`Played::result`], with the report so far.
+    /// Only if the player cannot be set up. Later errors are in [`Played::result`], together with the report so far.
     pub async fn play<S: Sink, O: Observer>(
         &self,
         sink: &mut S,
@@ -73,7 +75,7 @@ impl Session {
         stop: impl Future<Output = ()> + Send,
     ) -> Result<Played, SetupError> {
         let (route, path) = (&self.route, &self.route.path);
-        // Boxed, so that a session has no room for the other kind of player.
+        // Boxed, so that a session does not reserve room for the other kind of player.
         Ok(match &self.player {
             Player::Progressive(options) => {
                 let driver = Driver::new(route, &options.session, observer);

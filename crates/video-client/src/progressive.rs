@@ -33,20 +33,20 @@ pub struct PlayOptions {
     pub frames: FrameSource,
     /// Bounds on an untrusted MP4 file.
     pub limits: Limits,
-    /// Timeout, CMCD and progress. One response carries the whole title, so CMCD's buffer length, which would be true
-    /// only at the beginning, is left out.
+    /// Timeout, CMCD and progress. CMCD's buffer length is left out: one response carries the whole title, so it would
+    /// only be true at the beginning.
     pub session: SessionOptions,
 }
 
 pub(crate) struct ProgressiveSource {
     player: Playout,
     parser: FrameParser,
-    /// Taken when it is sent.
+    /// `None` once it has been sent.
     request: Option<Request>,
-    /// Length of the title as the server declared it.
+    /// Length of the title as declared by the server.
     declared: Option<Bytes>,
     path: String,
-    /// Jumps to come, and the index of the title that they need.
+    /// Remaining jumps, and the title index that they need.
     seeks: VecDeque<Seek>,
     index: Option<Arc<dyn MediaSource>>,
     cmcd: Cmcd,
@@ -129,7 +129,7 @@ impl TitleSource for ProgressiveSource {
         self.declared = length;
     }
 
-    /// Adds the frames that the bytes describe, then the bytes.
+    /// Adds the frames in the bytes, then the bytes.
     fn on_bytes(&mut self, now: Duration, bytes: &[u8]) -> Result<(), PlayError> {
         let player = &mut self.player;
         let parsed = self.parser.push(bytes, |frames| player.add_frames(now, frames));

@@ -4,7 +4,7 @@ use std::io;
 
 use bytes::Bytes;
 
-/// Takes the bytes of a title in order. A slow sink slows reading down, as a full player does.
+/// Takes the bytes of a title in order. A slow sink slows down reading, as a full player does.
 pub trait Sink: Send {
     /// Takes the next bytes.
     fn write(&mut self, bytes: Bytes) -> impl Future<Output = io::Result<()>> + Send;
@@ -13,7 +13,7 @@ pub trait Sink: Send {
     fn finish(&mut self) -> impl Future<Output = io::Result<()>> + Send;
 }
 
-/// Drops the bytes: the player needs only their count.
+/// Drops the bytes: the player only needs their count.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Discard;
 

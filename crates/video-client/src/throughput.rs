@@ -15,7 +15,7 @@ pub struct Throughput {
     seconds: Vec<u64>,
 }
 
-/// Seconds kept apart at most (about 36 hours); later ones are added to the last.
+/// Maximum number of seconds counted separately (about 36 hours); later ones are added to the last.
 const MAX_SECONDS: usize = 1 << 17;
 
 impl Throughput {
@@ -48,15 +48,15 @@ impl Throughput {
         Bytes::new(self.total)
     }
 
-    /// All bytes over the time from the request to the last of them; `None` before the first.
+    /// All bytes over the time from the request to the last byte; `None` before the first.
     pub fn mean(&self) -> Option<Bitrate> {
         self.total().per(self.last.saturating_sub(self.since))
     }
 
-    /// The rate that `percent` of the whole seconds did not exceed (nearest rank). Seconds in which the player paused
-    /// reading count as they are. `None` if not one second has passed.
+    /// The given percentile of the rate over whole seconds (nearest rank). Seconds with paused reading count unchanged.
+    /// `None` if less than one second has passed.
     pub fn percentile(&self, percent: u8) -> Option<Bitrate> {
-        // The last second is not over when the last byte comes.
+        // The last second is incomplete when the last byte arrives.
         let (_, whole) = self.seconds.split_last()?;
         let mut sorted = whole.to_vec();
         sorted.sort_unstable();

@@ -1,4 +1,4 @@
-//! [`TitleUrl`]: the `https://host:port/path` of a title, as users write it.
+//! [`TitleUrl`]: the `https://host:port/path` of a title, in the form that users write.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,13 +11,13 @@ use url::{Host, Url};
 pub struct TitleUrl {
     /// Host name or IP address, without brackets.
     pub host: String,
-    /// UDP port; 443 where the text names none.
+    /// UDP port; 443 if the text does not name one.
     pub port: u16,
     /// Path and query, percent-encoded.
     pub path: String,
 }
 
-/// A text that is not the URL of a title. The message quotes it and says what would be right.
+/// A text that is not the URL of a title. The message quotes it and says what is expected.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("`{text}`{problem}")]
 pub struct UrlError {
@@ -25,7 +25,7 @@ pub struct UrlError {
     problem: String,
 }
 
-/// `text` as what follows `https://`. A single word without a port is a file's name rather than a host's.
+/// Reads `text` as the part after `https://`. A single word without a port is a file name rather than a host.
 fn with_host(text: &str) -> String {
     let is_host = text.contains(['/', ':']) || !text.contains('.');
     if is_host && !text.starts_with(['/', '.']) {
@@ -86,7 +86,7 @@ impl FromStr for TitleUrl {
 }
 
 impl TitleUrl {
-    /// Returns true if the path is that of a manifest: `.mpd` (DASH) or `.m3u8` (HLS).
+    /// Returns true if the path names a manifest: `.mpd` (DASH) or `.m3u8` (HLS).
     pub fn is_manifest(&self) -> bool {
         let path = self.path.split('?').next().unwrap_or_default();
         playrate_media::manifest::Manifest::is_named(std::path::Path::new(path))

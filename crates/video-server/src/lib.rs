@@ -1,8 +1,8 @@
 //! Serves H.264 titles over HTTP/3, HTTP/2 and HTTP/1.1.
 //!
 //! In scope: the media library, HTTP semantics, the life of a server. Out of scope: TLS, QUIC, congestion
-//! control. The command line (feature `cli`, on by default) also has the server over TCP, which depends on tokio;
-//! [`main`] runs it, with controllers of your own if they are [installed](playrate_cc::Registry::install).
+//! control. The command line (feature `cli`, on by default) also runs the server over TCP, which depends on tokio; call
+//! [`main`] to run it, and [install](playrate_cc::Registry::install) your own controllers first.
 //!
 //! - [`http`]: answers of a file server, as pure functions;
 //! - [`library`]: titles and files;
@@ -28,7 +28,7 @@
 
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
-// The command line names this library as other programs do.
+// The command line uses this library by its public name, like any other program.
 #[cfg(feature = "cli")]
 extern crate self as video_server;
 

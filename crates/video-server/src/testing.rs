@@ -4,10 +4,10 @@ use std::path::Path;
 
 use crate::cli::{Config, parse_config};
 
-/// Reads `text` as the config file `file`, as `video-server check` does before it looks at what the file names.
+/// Parses `text` as the config file `file`, as `video-server check` does, without opening the files that it names.
 ///
 /// # Errors
-/// The message with which the binary would end: file, line, key and problem.
+/// The message that the binary would print before it exits: file, line, key and problem.
 pub fn check_config(file: &str, text: &str) -> Result<(), String> {
     let file = Path::new(file);
     let parsed = Config::parse(file, text).and_then(|config| parse_config(file, &config));

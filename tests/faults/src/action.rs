@@ -5,10 +5,10 @@ use std::time::Duration;
 use crate::kind::FaultKind;
 use crate::plan::FaultPlan;
 
-/// A change that is made at a time of the run.
+/// A change at a given time of the run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Action {
-    /// The server crashes; one that does not return is not started again.
+    /// The server crashes; if it does not return, it is not started again.
     Crash {
         returns: bool,
     },
@@ -23,7 +23,7 @@ pub(crate) enum Action {
     SuspendClient(Duration),
 }
 
-/// The changes of a plan, in order of time.
+/// The changes of a plan, in chronological order.
 pub(crate) fn actions(plan: &FaultPlan) -> Vec<(Duration, Action)> {
     let mut actions = Vec::new();
     for fault in &plan.faults {

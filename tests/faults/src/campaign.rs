@@ -23,7 +23,7 @@ pub(crate) struct Verdict {
     pub(crate) faults: Vec<&'static str>,
     pub(crate) ending: Ending,
     pub(crate) violations: Vec<Violation>,
-    /// Defects outside of this project without which there would be more violations.
+    /// Defects outside this project that explain what would otherwise be violations.
     pub(crate) known: Vec<KnownDefect>,
     pub(crate) wire_hash: u64,
 }
@@ -64,8 +64,8 @@ pub(crate) fn judge(plan: &FaultPlan) -> (Option<SessionRecord>, Verdict) {
     (record, verdict)
 }
 
-/// Judges `seeds` from `first` on, `threads` at once (`None` is the number of cores), and shows progress on stderr.
-/// Returns the verdicts in the order of seeds: all of them, unless `stop` has become true.
+/// Judges `seeds` from `first` on, `threads` at a time (`None` means the number of cores), and shows progress on
+/// stderr. Returns the verdicts in seed order: all of them, unless `stop` has become true.
 pub(crate) fn campaign(
     first: u64,
     seeds: u64,

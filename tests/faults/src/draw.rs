@@ -6,7 +6,7 @@ use playrate_netsim::Seed;
 use rand_core::Rng as _;
 use rand_pcg::Pcg32;
 
-/// A generator of a seed. The same seed gives the same choices on every machine.
+/// A generator with a seed. The same seed gives the same choices on every machine.
 pub(crate) struct Draws(Pcg32);
 
 impl Draws {
@@ -19,13 +19,13 @@ impl Draws {
         f64::from(self.0.next_u32()) / 4_294_967_296.0
     }
 
-    /// True with this probability.
+    /// True with the given probability.
     pub(crate) fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }
 
-    /// A whole number from `low` to `high`, both included, of which small ones are as likely as large ones: the factor
-    /// to `low` is what is distributed uniformly, in powers of two and linearly between them.
+    /// A whole number from `low` to `high`, both included, where small ones are as likely as large ones: the factor
+    /// relative to `low` is distributed uniformly, in powers of two and linearly between them.
     pub(crate) fn spread(&mut self, low: u64, high: u64) -> u64 {
         let (low, high) = (low.max(1), high.max(1));
         let octaves = (high as f64 / low as f64).log2();
@@ -40,7 +40,7 @@ impl Draws {
         drawn.clamp(low, high)
     }
 
-    /// A time between these, in whole milliseconds, spread as [`Self::spread`].
+    /// A time between these, in whole milliseconds, distributed as in [`Self::spread`].
     pub(crate) fn time(&mut self, low: Duration, high: Duration) -> Duration {
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Duration::from_millis(self.spread(millis(low), millis(high)))

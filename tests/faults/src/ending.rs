@@ -1,18 +1,18 @@
-//! [`Ending`]: the way in which a session ended, by name.
+//! [`Ending`]: how a session ended, by name.
 
 use playrate_transport::{ConnectError, ConnectionLost, ExchangeError};
 use video_client::PlayError;
 
-/// The way in which a session ended.
+/// The outcome of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Ending {
-    /// All of the title arrived.
+    /// The whole title arrived.
     Completed,
     /// The viewer left before the end.
     Left,
-    /// The client crashed, so that nothing is known of its end.
+    /// The client crashed, so its ending is unknown.
     Vanished,
-    /// No connection was made in time, by the measure of either side.
+    /// No connection was made within either side's time limit.
     NoAnswer,
     /// The connection received nothing for the idle timeout.
     TimedOut,
@@ -22,22 +22,22 @@ pub(crate) enum Ending {
     Silent,
     /// The server aborted the response.
     Cancelled,
-    /// The server closed the connection without an error, or takes no more requests.
+    /// The server closed the connection without an error, or accepts no more requests.
     Closed,
-    /// The player tried to connect again for as long as it may.
+    /// The player tried to reconnect until its time limit.
     GivenUp,
     /// A peer made no progress with one exchange.
     Stalled,
     /// The server refused the connection, or answered with another status.
     Refused,
-    /// TLS, QUIC, HTTP/3 or the title were found broken.
+    /// TLS, QUIC, HTTP/3 or the title was invalid.
     Broken,
-    /// The run itself did not come to an end.
+    /// The run itself did not end.
     Unended,
 }
 
 impl Ending {
-    /// All ways, in the order of tables.
+    /// All endings, in table order.
     pub(crate) const ALL: [Self; 14] = [
         Self::Completed,
         Self::Left,
@@ -55,7 +55,7 @@ impl Ending {
         Self::Unended,
     ];
 
-    /// The name in tables, of at most nine characters.
+    /// The name in tables, at most nine characters.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Completed => "completed",

@@ -1,4 +1,4 @@
-//! [`Gap`]: a stretch of a session in which its viewer took no byte, and the faults behind it.
+//! [`Gap`]: a time when a session's viewer took no bytes, and the faults that caused it.
 
 use std::time::Duration;
 
@@ -6,26 +6,26 @@ use crate::kind::{Fault, FaultKind};
 use crate::plan::FaultPlan;
 use crate::run::SessionRecord;
 
-/// Time in which a session goes on after a fault, besides the fault's own length (probes that have backed off come in
-/// doubling intervals, RFC 9002 §6.2.1): for the client's keep-alive (10 s), with which a server notices a new address
-/// and the client a restart, for a handshake, and a slow link.
+/// Time that a session needs to recover from a fault, in addition to the fault's own length (backed-off probes come in
+/// doubling intervals, RFC 9002 §6.2.1). It covers a handshake, a slow link and the client's keep-alive (10 s), by
+/// which a server notices a new address and the client notices a restart.
 pub(crate) const RECOVERY: Duration = Duration::from_secs(15);
-/// Time after which a session ends in which nothing arrives: the idle timeout of the connection and the timeout of the
-/// player are both 30 s, and the second may begin when the first has almost passed.
+/// Time after which a session ends if nothing arrives: the idle timeout of the connection and the timeout of the player
+/// are both 30 s, and the second may begin when the first has almost passed.
 pub(crate) const SILENCE: Duration = Duration::from_secs(65);
-/// Time for which a client that connects again goes on without a byte (`ReconnectOptions::limit`).
+/// Time that a reconnecting client continues without a byte (`ReconnectOptions::limit`).
 pub(crate) const RECONNECTS: Duration = Duration::from_secs(60);
-/// Time after which a client has noticed that its server is another one with another endpoint key: the idle timeout of
-/// 30 s since its keep-alive.
+/// Time after which a client has noticed that a server with a different endpoint key replaced its server: the idle
+/// timeout of 30 s since its keep-alive.
 const UNNOTICED: Duration = Duration::from_secs(40);
-/// Longest time until a client whose handshake is not confirmed sends a packet from its new address that its server
+/// Maximum time until a client with an unconfirmed handshake sends a packet from its new address that its server
 /// accepts: its keep-alive follows 10 s after a probe, and probes come in doubling intervals.
 const UNCONFIRMED: Duration = Duration::from_secs(20);
-/// Loss bursts after which quinn notices that the MTU has become smaller: one more than `BLACK_HOLE_THRESHOLD` of
-/// quinn-proto's `connection/mtud.rs`. Each is found with a probe.
+/// Number of loss bursts after which quinn notices that the MTU has become smaller: one more than
+/// `BLACK_HOLE_THRESHOLD` in quinn-proto's `connection/mtud.rs`. A probe finds each burst.
 const BURSTS: u32 = 4;
 
-/// A stretch of a session in which its viewer took no byte.
+/// A time when a session's viewer took no bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gap {
     /// Arrival of the last byte before it, or the session's beginning.
@@ -35,7 +35,7 @@ pub(crate) struct Gap {
 }
 
 impl Gap {
-    /// All gaps of a session, of any length, in order of time. There is at least one.
+    /// All gaps of a session, of any length, in chronological order. There is at least one.
     pub(crate) fn all(record: &SessionRecord) -> Vec<Self> {
         let ended = record.ended;
         let arrivals = record.taken.iter().map(|(at, _)| (*at).min(ended));
@@ -52,8 +52,8 @@ impl Gap {
         self.until.saturating_sub(self.from)
     }
 
-    /// Faults that may keep bytes from arriving in it, as they begin before it ends and may be felt when it begins;
-    /// with the times of their ends.
+    /// Faults that may keep bytes from arriving during the gap, because they begin before it ends and may have an
+    /// effect when it begins; with the times of their ends.
     pub(crate) fn faults<'a>(&self, plan: &'a FaultPlan) -> Vec<(&'a Fault, Duration)> {
         let slack = slack(plan);
         let disturbs = |fault: &&Fault| {
@@ -72,7 +72,7 @@ impl Gap {
             .collect()
     }
 
-    /// The faults from its beginning on, as long as no time for recovery lies between them.
+    /// The faults from the gap's beginning on, as long as there is no time for recovery between them.
     pub(crate) fn disturbance(&self, plan: &FaultPlan) -> Disturbance {
         let mut found = Disturbance {
             until: self.from,
@@ -95,29 +95,29 @@ impl Gap {
         found
     }
 
-    /// Latest time at which the next byte may arrive, or the session end: the [deadline](Disturbance::deadline) of its
-    /// faults, and the time that a player may wait before its next request.
+    /// Latest time for the next byte to arrive or the session to end: the [deadline](Disturbance::deadline) of its
+    /// faults, plus the time that a player may wait before its next request.
     pub(crate) fn deadline(&self, plan: &FaultPlan) -> Duration {
         self.disturbance(plan).deadline() + plan.title.duration
     }
 }
 
-/// Faults that follow each other.
+/// Faults that follow each other without time for recovery.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Disturbance {
-    /// End of the last of them; the gap's beginning without any.
+    /// End of the last fault; the gap's beginning if there is none.
     pub(crate) until: Duration,
-    /// Time within the gap in which there is at least one.
+    /// Time within the gap with at least one fault.
     pub(crate) length: Duration,
-    /// Longest time until its losses are found by probes, with an RTT that the faults made appear long.
+    /// Maximum time until probes find its losses, with an RTT that the faults made appear long.
     probes: Duration,
-    /// True if one of them stays to the end.
+    /// True if one of them lasts to the end.
     pub(crate) stays: bool,
 }
 
 impl Disturbance {
-    /// Latest time at which the session has recovered: as long after the faults as they lasted or as probes take, and
-    /// 15 s more; at most 65 s. One that stays ends when the session must have ended.
+    /// Latest time for the session to recover: as long after the faults as they lasted or as probes take, and 15 s
+    /// more; at most 65 s. A permanent fault ends when the session must have ended.
     pub(crate) fn deadline(&self) -> Duration {
         if self.stays {
             self.until
@@ -127,7 +127,7 @@ impl Disturbance {
     }
 }
 
-/// Time at which `fault` has ended. One that stays ends when the session must.
+/// End of `fault`. A permanent one ends when the session must.
 fn end_of(fault: &Fault, plan: &FaultPlan) -> Duration {
     let silence = SILENCE
         + if plan.reconnects {
@@ -150,10 +150,10 @@ fn end_of(fault: &Fault, plan: &FaultPlan) -> Duration {
     ends.unwrap_or_else(|| noticed(fault, silence, plan))
 }
 
-/// Latest time at which a client acts on `fault`, if it does so by a time-out of this length. While the client is
-/// suspended no time passes for it, and what has waited for it then starts its time-outs anew. A player whose reader
-/// pauses acts at the end of the pause: on the loss of a connection at once; on its own time-out, which is the only one
-/// for a fault that stays, when that has passed since.
+/// Latest time for a client to act on `fault`, if a time-out of this length makes it act. While the client is suspended
+/// no time passes for it, and pending events then restart its time-outs. A player whose reader pauses acts at the end
+/// of the pause. It acts at once on the loss of a connection; on its own time-out (the only one for a permanent fault),
+/// it acts once that has passed since the pause.
 fn noticed(fault: &Fault, timeout: Duration, plan: &FaultPlan) -> Duration {
     let mut until = fault.at + timeout;
     for stop in &plan.faults {
@@ -170,7 +170,7 @@ fn noticed(fault: &Fault, timeout: Duration, plan: &FaultPlan) -> Duration {
     until
 }
 
-/// Time in which a fault that has ended may still be felt.
+/// Time during which a past fault may still have an effect.
 fn slack(plan: &FaultPlan) -> Duration {
     RECOVERY + plan.title.duration
 }
@@ -183,7 +183,7 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    /// A plan of outages, of a title of 5 s, whose client does not connect again.
+    /// A plan of outages for a title of 5 s, whose client does not reconnect.
     fn outages(outages: &[(u64, u64)]) -> FaultPlan {
         let mut plan = FaultPlan::of(1);
         plan.title.duration = secs(5);
@@ -239,7 +239,7 @@ mod tests {
         plan.faults.insert(0, outage(1, 0));
         assert_eq!(deadline(&plan, 0), secs(22 + 20 + 15 + 5));
         plan.faults = vec![outage(16, 1)];
-        // Time without faults is none of theirs.
+        // Time without faults does not count towards them.
         assert_eq!(deadline(&plan, 0), secs(17 + 3 + 15 + 5));
     }
 
@@ -247,7 +247,7 @@ mod tests {
     fn a_fault_that_keeps_acknowledgements_back_gives_time_for_probes_of_the_rtt_that_it_makes_appear() {
         let mut plan = outages(&[(10, 4)]);
         plan.faults[0].kind = FaultKind::ServerSuspended(secs(4));
-        // The client has read on from what had arrived.
+        // The client continued to read what had arrived.
         let gap = Gap {
             from: secs(13),
             until: secs(60),
@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(gap(50, 200).deadline(&plan), secs(50 + 65 + 5));
         plan.faults[1] = paused(20, 80);
         assert_eq!(gap(100, 300).deadline(&plan), secs(100 + 65 + 5));
-        // One that begins when the session must have ended, or has ended before, gives no time.
+        // A fault that begins when the session must have ended, or that ended before, gives no extra time.
         for other in [paused(97, 10), paused(0, 9)] {
             plan.faults[1] = other;
             assert_eq!(gap(9, 200).deadline(&plan), secs(10 + 65 + 5));

@@ -1,4 +1,4 @@
-//! [`violations`]: what must hold of every session, whatever its faults.
+//! [`violations`]: what must hold for every session, whatever its faults.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,18 +13,19 @@ use crate::kind::{Fault, FaultKind};
 use crate::plan::FaultPlan;
 use crate::run::{SHUTDOWN, ServerEnd, SessionRecord};
 
-/// Time in which the first connection is made or the session ends: `ClientOptions::connect_timeout`, and some.
+/// Maximum time until the first connection is made or the session ends: `ClientOptions::connect_timeout`, plus a
+/// margin.
 const CONNECTS: Duration = Duration::from_secs(6);
 /// Time after which a server gives up on a handshake (`ServerOptions::request_timeout`).
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// Longest time for which a client sends nothing (`TransportOptions::keep_alive`).
+/// Maximum time for which a client sends nothing (`TransportOptions::keep_alive`).
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
-/// Time in which a client takes the bytes that have waited for it.
+/// Maximum time for a client to take the bytes waiting for it.
 const LAST_BYTES: Duration = Duration::from_secs(1);
-/// Longest time of a shutdown beyond its deadline: one second for the closes, one for the tasks.
+/// Maximum time of a shutdown beyond its deadline: one second for the closes, one for the tasks.
 const SHUTDOWN_EXTRA: Duration = Duration::from_secs(2);
 
-/// Something that must hold of every session.
+/// Something that must hold for every session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Invariant {
     Bytes,
@@ -50,7 +51,7 @@ impl Invariant {
     }
 }
 
-/// An invariant that does not hold of a session.
+/// An invariant that does not hold for a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Violation {
     pub(crate) invariant: Invariant,
@@ -63,7 +64,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// A defect outside of this project that explains what would be a violation.
+/// A defect outside this project that explains an apparent violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum KnownDefect {
     /// After a change of the peer's port quinn sends a `PATH_CHALLENGE` only in a packet of the previous MTU.
@@ -78,8 +79,9 @@ impl KnownDefect {
         }
     }
 
-    /// The defect that may make `gap` as long as it is, if there is one: a port that the server notices when the MTU
-    /// has become smaller, and that is new within the gap, or before it while the viewer took what had arrived.
+    /// The known defect that may explain the length of `gap`, if any. It is a new port that the server notices after
+    /// the MTU has become smaller. The port changes within the gap, or before it while the viewer took what had
+    /// arrived.
     fn behind(gap: &Gap, plan: &FaultPlan) -> Option<Self> {
         let shrinks = |fault: &&Fault| matches!(fault.kind, FaultKind::MtuLimit(_));
         let shrinks = plan.faults.iter().find(shrinks)?.at;
@@ -87,7 +89,7 @@ impl KnownDefect {
         let challenge = plan.path.rtt * 3 + plan.path.jitter;
         // The server notices the port with the client's next packet.
         let noticed = KEEP_ALIVE + challenge;
-        // A player that holds little takes what has arrived at the rate of the title.
+        // A player with a small buffer takes arrived data at the title's rate.
         let arrived = plan.title.duration;
         let within = |fault: &&Fault| fault.at <= gap.until && fault.at + challenge + arrived >= gap.from;
         let ports = plan
@@ -105,7 +107,7 @@ impl KnownDefect {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Findings {
     pub(crate) violations: Vec<Violation>,
-    /// Defects outside of this project without which there would be more violations.
+    /// Defects outside this project that explain what would otherwise be violations.
     pub(crate) known: Vec<KnownDefect>,
 }
 
@@ -122,7 +124,7 @@ struct Check<'a> {
     found: Findings,
 }
 
-/// The invariants that do not hold of `record`.
+/// The invariants that do not hold for `record`.
 pub(crate) fn findings(plan: &FaultPlan, record: &SessionRecord) -> Findings {
     let mut check = Check {
         plan,
@@ -149,7 +151,7 @@ impl Check<'_> {
         }
     }
 
-    /// Every byte is right, and all of them are there at the end.
+    /// Every byte is correct, and all bytes are there at the end.
     fn bytes(&mut self) {
         let compared = self.record.comparison;
         self.expect(compared.right == compared.taken, Invariant::Bytes, || {
@@ -167,8 +169,8 @@ impl Check<'_> {
         });
     }
 
-    /// Gaps at whose end the session ended, or just before: a client that was suspended takes the bytes that have
-    /// waited for it before it sees how its session has ended.
+    /// Gaps at whose end, or just after it, the session ended: a suspended client first takes the bytes waiting for it,
+    /// and only then sees how its session ended.
     fn last_gaps(&self) -> impl Iterator<Item = &Gap> {
         let last = self.record.ended.saturating_sub(LAST_BYTES);
         self.gaps.iter().rev().take_while(move |gap| gap.until >= last)
@@ -198,7 +200,7 @@ impl Check<'_> {
         });
     }
 
-    /// Returns true if the faults of `gap` explain that the session ended so.
+    /// Returns true if the faults of `gap` explain this ending of the session.
     fn explains(&self, ending: Ending, gap: &Gap) -> bool {
         let within = gap.faults(self.plan);
         let any = |explains: fn(&FaultKind) -> bool| within.iter().any(|(fault, _)| explains(&fault.kind));
@@ -210,7 +212,7 @@ impl Check<'_> {
                 let mut faults = self.plan.faults.iter();
                 faults.any(|fault| fault.kind == FaultKind::ClientGone && fault.at <= gap.until)
             }
-            // Of the first connection, which is not tried again.
+            // For the first connection, which is not retried.
             Ending::NoAnswer => {
                 let early = |fault: &Fault| fault.at <= CONNECTS && self.plan.silences(fault);
                 self.record.taken.is_empty() && self.plan.faults.iter().any(early)
@@ -228,8 +230,8 @@ impl Check<'_> {
                 unconfirmed || restarted || self.server_timed_out() || self.close_was_lost()
             }
             Ending::Cancelled => {
-                // An exchange is aborted if nothing of it was acknowledged for the stall timeout. Meanwhile a player
-                // that holds little may take what had arrived before the fault.
+                // An exchange is aborted if nothing of it was acknowledged during the stall timeout. In the meantime, a
+                // player with a small buffer may take what had arrived before the fault.
                 let arrived = gap.from.saturating_sub(self.plan.title.duration);
                 let since = within.iter().map(|(fault, _)| fault.at.max(arrived)).min();
                 let stalled = since.is_some_and(|since| {
@@ -239,7 +241,7 @@ impl Check<'_> {
                 stalled || (broken && gap.until <= disturbance.deadline())
             }
             Ending::Closed => {
-                // A client that stands still requests nothing, and what has arrived meanwhile is taken then.
+                // A suspended client requests nothing, and takes the data that arrived in the meantime afterwards.
                 let stops = |fault: &&(&Fault, Duration)| {
                     matches!(
                         fault.0.kind,
@@ -255,8 +257,8 @@ impl Check<'_> {
         }
     }
 
-    /// Returns true if the server had received nothing from the client for its idle timeout, as a fault explains,
-    /// before the session ended.
+    /// Returns true if, before the session ended, the server had received nothing from the client for its idle timeout,
+    /// and a fault explains this.
     fn server_timed_out(&self) -> bool {
         let ended = self.record.ended;
         let connections = self.record.server.iter().flat_map(|server| &server.connections);
@@ -272,8 +274,8 @@ impl Check<'_> {
         })
     }
 
-    /// Returns true if the server has closed the connection for its idle limit before the session ended, and the path
-    /// may have lost the close: the client is informed by a stateless reset then.
+    /// Returns true if the server closed the connection at its idle limit before the session ended and the path may
+    /// have lost the close: a stateless reset then informs the client.
     fn close_was_lost(&self) -> bool {
         let loses = self.plan.path.loss.as_parts_per_billion() > 0;
         let lost = |at: Duration| {
@@ -332,12 +334,13 @@ impl Check<'_> {
         });
     }
 
-    /// A server holds no more bytes than its windows, and one response at a time for a client that requests one.
+    /// A server holds no more bytes than its windows, and one response at a time for a client that requests one at a
+    /// time.
     fn memory(&mut self) {
         let (most, bound) = (self.record.most_ahead, self.plan.memory().as_u64());
-        // What the lost connections of a segmented title had read is not known.
+        // The amount read by lost connections of a segmented title is unknown.
         let is_known = !self.plan.title.in_segments || (self.connections() == 0 && !self.restarted());
-        // Nor is it known when the memory of an aborted response is free again, of which the client has taken little.
+        // If the client has taken little of an aborted response, it is also unknown when its memory is freed.
         let aborted = self.record.server.iter().flat_map(|server| &server.connections);
         let aborted = aborted.map(|it| it.summary.aborted).sum::<u64>();
         let bound = bound.saturating_mul(1 + if self.plan.title.in_segments { aborted } else { 0 });
@@ -345,15 +348,15 @@ impl Check<'_> {
             let (most, bound) = (grouped(most), grouped(bound));
             format!("the server had read {most} bytes ahead of the client, with memory for {bound} bytes")
         });
-        // The player requests one thing at a time, on one connection at a time; a lost one may not have been noticed,
-        // and the acknowledgement of the last response may arrive after the next request.
+        // The player makes one request at a time, on one connection at a time. A lost connection may not have been
+        // noticed yet, and the acknowledgement of the last response may arrive after the next request.
         let open = self.record.open_responses.most;
         self.expect(open <= 2 + self.connections(), Invariant::Memory, || {
             format!("{open} requests of a client that sends one at a time were open at once")
         });
     }
 
-    /// Number of connections beside the last one of which the server's end was known.
+    /// Number of connections before the last one whose end at the server was known.
     fn connections(&self) -> u64 {
         let ended = self
             .record
@@ -363,7 +366,8 @@ impl Check<'_> {
         (ended as u64).saturating_sub(1)
     }
 
-    /// After every byte the next one arrives in time, or the session ends: the faults of a gap explain its length.
+    /// After every byte, either the next one arrives in time or the session ends: the faults of a gap explain its
+    /// length.
     fn progress(&mut self) {
         for gap in self.gaps.clone() {
             let deadline = gap.deadline(self.plan);
@@ -382,7 +386,7 @@ impl Check<'_> {
         }
     }
 
-    /// A connection is lost, or a response given up, only at the time of a fault or after the idle limit.
+    /// A connection is lost, or a response abandoned, only during a fault or after the idle limit.
     fn interruptions(&mut self) {
         for began in self.record.interruptions.clone() {
             let gaps = self
@@ -403,7 +407,7 @@ impl Check<'_> {
     fn agreement(&mut self) {
         let taken = self.record.comparison.taken;
         if let Some(reported) = self.record.reported {
-            // A piece that the application has not finished taking is reported as received.
+            // A piece counts as received even if the application has not finished taking it.
             self.expect(reported == taken, Invariant::Agreement, || {
                 format!("the client reports {reported} bytes, and its viewer took {taken}")
             });
@@ -446,7 +450,7 @@ impl Check<'_> {
         self.plan.faults.iter().any(|fault| restarts(fault.kind))
     }
 
-    /// The server of a session that completed on one server agrees that it did.
+    /// If a session completed on one server, that server agrees.
     fn completed(&mut self, server: &ServerEnd, taken: u64) {
         self.expect(server.read >= taken, Invariant::Agreement, || {
             format!(
@@ -454,14 +458,14 @@ impl Check<'_> {
                 server.read
             )
         });
-        // Packets of the end may be lost: the last acknowledgement, and the close.
+        // The final packets may be lost: the last acknowledgement and the close.
         let ended = self.record.ended;
         let quiet = self.plan.path.loss.as_parts_per_billion() == 0
             && self.plan.faults.iter().all(|fault| {
                 let has_ended = fault.ends().is_some_and(|until| until + RECOVERY < ended);
                 has_ended || fault.at > ended + RECOVERY
             });
-        // A response is aborted if nothing of it was acknowledged for the stall timeout, which its end may outrun.
+        // After a stall timeout without acknowledgements the server aborts a response, even if its end has arrived.
         let quiet = quiet && self.gaps.iter().all(|gap| gap.length() < self.plan.stall_timeout);
         if quiet {
             let connections = server.connections.iter().map(|it| &it.summary);
@@ -470,7 +474,7 @@ impl Check<'_> {
             self.expect(responses == expected, Invariant::Agreement, || {
                 format!("the client received {expected} responses whole, the server counts {responses}")
             });
-            // A connection that the client has lost, or given up, ends as the server sees it.
+            // A connection that the client has lost or abandoned ends as seen by the server.
             let ends = connections.map(|it| (it.connection.id, &it.end));
             let unclosed = ends.clone().filter(|(_, end)| **end != SessionEnd::Orderly);
             let [unclosed, interrupted] = [unclosed.count(), self.record.interruptions.len()];

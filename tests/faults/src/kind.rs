@@ -1,4 +1,4 @@
-//! [`Fault`]: a fault of a plan: its time, its text, and what it does to a session.
+//! [`Fault`]: a fault of a plan: its time, its text, and its effect on a session.
 
 use std::fmt;
 use std::time::Duration;
@@ -34,12 +34,12 @@ impl Ways {
     }
 }
 
-/// An effect on a link, and the time for which it lasts.
+/// An effect on a link, and its duration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Impairment {
     pub(crate) ways: Ways,
     pub(crate) lasts: Duration,
-    /// Share of the packets that are affected.
+    /// Share of affected packets.
     pub(crate) share: Probability,
 }
 
@@ -54,12 +54,12 @@ pub(crate) enum FaultKind {
     Reordering(Impairment, Duration),
     Duplication(Impairment),
     Corruption(Impairment),
-    /// From now on datagrams with a longer UDP payload vanish, in both directions.
+    /// From now on, datagrams with a longer UDP payload are lost in both directions.
     MtuLimit(Bytes),
     NewPort,
     NewAddress,
-    /// The server crashes, and another one is started on its address after `gap`, with the endpoint key of the one
-    /// before or with another.
+    /// The server crashes, and another one starts on its address after `gap`, with the same or a different endpoint
+    /// key.
     Restart {
         gap: Duration,
         same_key: bool,
@@ -77,14 +77,14 @@ pub(crate) enum FaultKind {
     BrokenDisk {
         lasts: Duration,
     },
-    /// The client's application takes no bytes; without a time until the viewer leaves.
+    /// The client's application takes no bytes; without a duration, until the viewer leaves.
     PausedReader(Option<Duration>),
     ServerSuspended(Duration),
     ClientSuspended(Duration),
 }
 
 impl FaultKind {
-    /// Names of all kinds, in the order of tables.
+    /// Names of all kinds, in table order.
     pub(crate) const NAMES: [&'static str; 16] = [
         "loss burst",
         "outage",
@@ -126,7 +126,7 @@ impl FaultKind {
         Self::NAMES[index]
     }
 
-    /// Time for which it lasts; `None` is to the end.
+    /// Duration of the fault; `None` means up to the end.
     fn lasts(&self) -> Option<Duration> {
         match *self {
             Self::Loss(impairment)
@@ -147,7 +147,7 @@ impl FaultKind {
         }
     }
 
-    /// Returns true if a path or a server with this fault may carry nothing.
+    /// Returns true if this fault may stop all traffic of a path or a server.
     pub(crate) fn silences(&self) -> bool {
         match self {
             Self::Loss(_)
@@ -161,7 +161,7 @@ impl FaultKind {
             // While a client connects: [`FaultPlan::may_be_connecting`](crate::plan::FaultPlan::may_be_connecting).
             | Self::NewPort
             | Self::NewAddress => true,
-            // A path that carries no QUIC packet of full size.
+            // A path that carries no full-size QUIC packet.
             Self::MtuLimit(_) => self.lasts().is_none(),
             Self::ClientGone
             | Self::BrokenDisk { .. }
@@ -206,7 +206,7 @@ impl fmt::Display for FaultKind {
     }
 }
 
-/// A fault at a time of the run.
+/// A fault at a given time of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Fault {
     pub(crate) at: Duration,
@@ -214,14 +214,14 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// Time at which it has ended; `None` if it stays to the end.
+    /// End of the fault; `None` if it lasts to the end.
     pub(crate) fn ends(&self) -> Option<Duration> {
         Some(self.at + self.kind.lasts()?)
     }
 
-    /// Longest probe timeout that it may cause. One that lets nothing through for a time may keep an acknowledgement
-    /// back for as long, which makes the RTT appear that long, and the probe timeout after a first such sample is three
-    /// times the RTT (RFC 9002 §5.3, §6.2.1).
+    /// Longest probe timeout that the fault may cause. A fault that blocks everything for a time may delay an
+    /// acknowledgement by as much, which makes the RTT appear that long. After a first sample like that, the probe
+    /// timeout is three times the RTT (RFC 9002 §5.3, §6.2.1).
     pub(crate) fn probe_timeout(&self) -> Duration {
         let delay = match self.kind {
             FaultKind::Outage { lasts, .. }
@@ -233,7 +233,7 @@ impl Fault {
         delay * 3
     }
 
-    /// Faults of the links towards the client and from it.
+    /// Faults of the links to and from the client.
     pub(crate) fn of_links(&self) -> [Option<LinkFault>; 2] {
         let until = self.ends().unwrap_or(Duration::MAX);
         let (ways, kind) = match self.kind {

@@ -1,8 +1,8 @@
-//! The product's server and client under random faults in virtual time, and what must hold of both.
+//! Tests the product's server and client under random faults in virtual time, and checks both.
 //!
-//! A seed decides on a path, a title, a controller and a schedule of faults (`plan`). `run` plays the session, with
-//! the server's and the client's own libraries; `invariants` says what must hold of it. The tests play the first
-//! seeds, the binary any number of them: `docs/faults.md`.
+//! A seed determines a path, a title, a controller and a schedule of faults (`plan`). `run` plays the session with the
+//! server's and the client's own libraries; `invariants` checks it. The tests play the first seeds, the binary any
+//! number: `docs/faults.md`.
 
 mod action;
 mod campaign;
@@ -38,7 +38,7 @@ use plan::FaultPlan;
 use table::Counts;
 use words::wrapped;
 
-/// Most seeds that are named one by one.
+/// Maximum number of seeds listed individually.
 const NAMED: usize = 20;
 
 /// Play many sessions under random faults in virtual time and check what must hold of server and client
@@ -83,7 +83,7 @@ pub struct FaultsArgs {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CampaignError {
-    /// The options do not fit together.
+    /// The options are inconsistent.
     #[error("{0}")]
     BadInput(String),
     /// The outcome cannot be printed.
@@ -118,7 +118,7 @@ fn listed(seeds: &[u64]) -> String {
 }
 
 /// Plays the campaign, or the session of one seed, and prints the outcome to `out`. Once `stop` is true, it finishes
-/// the sessions that are being played and begins no others.
+/// the running sessions and starts no others.
 ///
 /// # Errors
 /// If an invariant does not hold, if the campaign is stopped, or if the outcome cannot be printed.
@@ -164,7 +164,7 @@ fn one(seed: u64, as_json: bool) -> (Vec<Verdict>, String) {
     (vec![verdict], text)
 }
 
-/// The sessions of all seeds, or of those that were done before it was stopped: their verdicts and the table.
+/// The sessions of all seeds, or those finished before it was stopped: their verdicts and the table.
 fn many(args: &FaultsArgs, stop: &AtomicBool) -> (Vec<Verdict>, String) {
     let verdicts = campaign::campaign(args.from, args.seeds.get(), args.jobs, stop);
     let text = if args.json {
@@ -183,7 +183,7 @@ fn counts(verdicts: &[Verdict]) -> Counts {
     counts
 }
 
-/// A hash of everything on the wire in all sessions, in the order of seeds.
+/// A hash of everything on the wire in all sessions, in seed order.
 fn hash(verdicts: &[Verdict]) -> u64 {
     verdicts.iter().fold(0, |hash, verdict| {
         (hash.rotate_left(5) ^ verdict.wire_hash).wrapping_mul(0x517c_c1b7_2722_0a95)

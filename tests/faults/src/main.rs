@@ -11,7 +11,7 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// Exit status that shells report for a program ended by SIGINT.
+/// Exit status that shells report for a program terminated by SIGINT.
 const INTERRUPTED: i32 = 130;
 
 fn main() -> ExitCode {
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     let Err(error) = faults::run(&args, &stop, &mut stdout()) else {
         return ExitCode::SUCCESS;
     };
-    // A closed stderr leaves no other place to report to.
+    // If stderr is closed, the error cannot be reported anywhere.
     let _ = writeln!(stderr(), "error: {error}");
     ExitCode::from(if matches!(error, CampaignError::BadInput(_)) {
         2

@@ -33,18 +33,18 @@ impl Counters {
         self.0.read.load(Relaxed)
     }
 
-    /// Largest number of bytes that a server had read and the viewer had not taken.
+    /// Maximum number of bytes that a server had read and the viewer had not taken.
     pub(crate) fn most_ahead(&self) -> u64 {
         self.0.ahead.load(Relaxed)
     }
 
-    /// A new server begins, which has read nothing; what the old one had read is lost with it.
+    /// Begins a new server, which has read nothing; what the old one had read is lost with it.
     pub(crate) fn begin_server(&self) {
         self.0.read.store(0, Relaxed);
         self.0.taken.store(0, Relaxed);
     }
 
-    /// Counts `bytes` that were read; `end` is their end in a title that is read in one piece.
+    /// Counts `bytes` that were read; `end` is their end in a title that is read as one file.
     fn add_read(&self, bytes: usize, end: Option<u64>) {
         let read = self.0.read.fetch_add(bytes as u64, Relaxed) + bytes as u64;
         let ahead = match end {
@@ -60,8 +60,8 @@ impl Counters {
     }
 }
 
-/// The payload of a resource of a title, the `number`th from 0. Generated titles have the same bytes at the same
-/// offset; here each representation has its own, so that none is taken for another.
+/// The payload of a title's resource `number`, counted from 0. Generated titles have the same bytes at the same offset;
+/// here each representation has its own, so that none is mistaken for another.
 fn payload(bytes: Bytes, number: usize) -> Bytes {
     match number {
         0 => bytes,
@@ -72,7 +72,7 @@ fn payload(bytes: Bytes, number: usize) -> Bytes {
     }
 }
 
-/// A title on the disk of a server: reads fail, or block the whole process, as the faults of a plan say.
+/// A title on a server's disk: reads fail, or block the whole process, according to a plan's faults.
 #[derive(Debug)]
 pub(crate) struct FaultyDisk {
     source: Arc<dyn MediaSource>,
@@ -135,8 +135,8 @@ impl MediaSource for FaultyDisk {
     }
 }
 
-/// The application behind a session: keeps the bytes and the times of their arrival, and takes none while a fault
-/// says so. Clones share what they keep.
+/// The application behind a session: keeps the bytes and their arrival times, and takes none while a fault pauses it.
+/// Clones share their data.
 #[derive(Clone, Debug)]
 pub(crate) struct Viewer {
     runtime: Arc<VirtualRuntime>,
@@ -160,7 +160,7 @@ impl Viewer {
         }
     }
 
-    /// The pieces so far and the times at which they were taken.
+    /// The pieces so far, and when they were taken.
     pub(crate) fn taken(&self) -> Vec<(Duration, Bytes)> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -191,10 +191,10 @@ impl Sink for Viewer {
     }
 }
 
-/// Result of comparing what a viewer took with the title.
+/// Result of comparing the bytes that a viewer took with the title.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Comparison {
-    /// Bytes from the beginning on that are those of the title.
+    /// Number of correct bytes from the beginning on.
     pub(crate) right: u64,
     /// Number of all bytes taken.
     pub(crate) taken: u64,
@@ -202,8 +202,8 @@ pub(crate) struct Comparison {
     pub(crate) is_whole: bool,
 }
 
-/// Compares `taken` with the bytes of `title`: of the whole title, or of its segments one after the other, each of them
-/// in any one representation.
+/// Compares `taken` with the bytes of `title`: the whole title, or its segments one after another, each in any
+/// representation.
 pub(crate) fn compare(title: &ServedTitle, taken: &[(Duration, Bytes)]) -> io::Result<Comparison> {
     let bytes: Vec<u8> = taken
         .iter()
@@ -229,7 +229,7 @@ pub(crate) fn compare(title: &ServedTitle, taken: &[(Duration, Bytes)]) -> io::R
     let count = ranges.first().map_or(0, Vec::len);
     let mut whole_parts = 0;
     for part in 0..count {
-        // The representation with most bytes in common.
+        // The representation with the most matching bytes.
         let mut best = (0, false);
         for ((number, source), ranges) in sources.iter().enumerate().zip(&ranges) {
             let Some(range) = ranges.get(part) else { continue };
@@ -249,7 +249,7 @@ pub(crate) fn compare(title: &ServedTitle, taken: &[(Duration, Bytes)]) -> io::R
     })
 }
 
-/// Number of bytes at the beginning of `taken` that are those of `range`.
+/// Number of bytes at the beginning of `taken` that match `range`.
 fn common(
     (number, source): (usize, &dyn MediaSource),
     range: std::ops::Range<u64>,

@@ -1,4 +1,4 @@
-//! [`FaultPlan`]: everything that a seed decides about one session.
+//! [`FaultPlan`]: everything that a seed determines about one session.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -24,7 +24,7 @@ const fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// Frames of a title in one piece, and pattern of the frames in segments.
+/// Frames of a title in one file, and frame pattern of segments.
 const TRACE: &str = include_str!("../../../assets/traces/film-1080p.csv");
 /// Sizes of a title's segments.
 const LADDER: &str = include_str!("../../../assets/ladders/bbb.csv");
@@ -32,7 +32,7 @@ const LADDER: &str = include_str!("../../../assets/ladders/bbb.csv");
 /// Idle timeout of the connections (`TransportOptions::idle_timeout`).
 const IDLE: Duration = seconds(30);
 
-/// The bottleneck of a session's path; the way back is unlimited.
+/// The bottleneck of a session's path; the return direction is unlimited.
 #[derive(Clone, Debug)]
 pub(crate) struct PathPlan {
     pub(crate) rate: Bitrate,
@@ -67,7 +67,7 @@ impl PathPlan {
         }
     }
 
-    /// The path with the links' part of `faults`.
+    /// The path, with the link faults among `faults`.
     pub(crate) fn config(&self, faults: &[Fault]) -> PathConfig {
         let link = |rate: Rate, delay| {
             LinkConfig::new(rate, delay)
@@ -90,7 +90,7 @@ impl PathPlan {
 /// The title of a session, of generated payload.
 #[derive(Clone, Debug)]
 pub(crate) struct TitlePlan {
-    /// Fetched in segments by an adaptive player; otherwise in one response.
+    /// True if an adaptive player fetches it in segments; otherwise it is one response.
     pub(crate) in_segments: bool,
     /// Rate of the title, or of its lowest representation.
     pub(crate) rate: Bitrate,
@@ -113,7 +113,7 @@ impl TitlePlan {
         }
     }
 
-    /// The title, as the server has it and the client plays it.
+    /// The title as served and played.
     ///
     /// # Errors
     /// If it cannot be generated, which would be a mistake in the plan.
@@ -135,22 +135,22 @@ impl TitlePlan {
     }
 }
 
-/// Everything that a seed decides about one session.
+/// Everything that a seed determines about one session.
 #[derive(Clone, Debug)]
 pub(crate) struct FaultPlan {
     pub(crate) seed: u64,
     pub(crate) path: PathPlan,
     pub(crate) title: TitlePlan,
     pub(crate) controller: ControllerChoice,
-    /// The player holds little, so that the download takes about as long as the title plays.
+    /// True for a player with a small buffer, so that the download takes about as long as the title plays.
     pub(crate) holds_little: bool,
     pub(crate) send_window: Bytes,
     pub(crate) receive_window: Bytes,
     pub(crate) stall_timeout: Duration,
     pub(crate) idle_limit: Option<Duration>,
-    /// The client connects again when its connection is lost.
+    /// True if the client reconnects when its connection is lost.
     pub(crate) reconnects: bool,
-    /// In order of time.
+    /// Faults, sorted by time.
     pub(crate) faults: Vec<Fault>,
 }
 
@@ -166,7 +166,7 @@ impl FaultPlan {
             seed,
             controller: controllers[draws.below(controllers.len())].clone(),
             holds_little: draws.chance(0.4),
-            // Small ones, so that titles of seconds fill them.
+            // Small ones, so that titles of a few seconds fill them.
             send_window: Bytes::new(draws.spread(32, 1_024) << 10),
             receive_window: Bytes::new(draws.spread(32, 1_024) << 10),
             stall_timeout: draws.time(seconds(15), seconds(60)),
@@ -194,7 +194,7 @@ impl FaultPlan {
         plan
     }
 
-    /// Length of the download without faults, about.
+    /// Approximate length of the download without faults.
     fn expected(&self) -> Duration {
         let bytes = self.title.rate * self.title.duration;
         let transfer = self.path.rate.time_for(bytes).unwrap_or_default();
@@ -206,31 +206,31 @@ impl FaultPlan {
         }
     }
 
-    /// Most bytes that a server may have read ahead of the viewer: both windows, two chunks of 64 KiB for the response,
-    /// and the 256 KiB that may wait to be sent.
+    /// Maximum number of bytes that a server may have read ahead of the viewer: both windows, two chunks of 64 KiB for
+    /// the response, and the 256 KiB that may wait to be sent.
     pub(crate) fn memory(&self) -> Bytes {
         self.send_window + self.receive_window + Bytes::new((2 * 64 + 256) << 10)
     }
 
-    /// The seed of this name for the run.
+    /// The seed for this name in the run.
     pub(crate) fn seed_of(&self, name: &str) -> Seed {
         Seed::new(self.seed).child(name)
     }
 
-    /// Time after a session that ended at `ended` within which the last server must have no connection left: the idle
-    /// timeout of 30 s begins anew with the first packet that is sent after the last one was received (RFC 9000 §10.1),
-    /// which may be sent when almost as much has passed, and there are 5 s to spare. A connection is idle for at
-    /// least three [probe timeouts](Self::probe_timeouts); closed meanwhile, it is kept for three more (§10.2).
+    /// Maximum time after the end of a session (`ended`) until the last server has no connection left. The idle timeout
+    /// of 30 s restarts with the first packet sent after the last one was received (RFC 9000 §10.1). That packet may be
+    /// sent when almost as much time has passed, and there are 5 s to spare. A connection is idle for at least three
+    /// [probe timeouts](Self::probe_timeouts); if closed in the meantime, it is kept for three more (§10.2).
     pub(crate) fn freed_within(&self, ended: Duration) -> Duration {
         IDLE * 2 + seconds(5) + self.probe_timeouts(ended) * 2
     }
 
-    /// Three [probe timeouts](Fault::probe_timeout) after the faults, without those that begin too long after `ended`
+    /// Three [probe timeouts](Fault::probe_timeout) after the faults, ignoring those that begin too long after `ended`
     /// to matter.
     pub(crate) fn probe_timeouts(&self, ended: Duration) -> Duration {
         let before = self.faults.iter().filter(|fault| fault.at <= ended + IDLE * 2);
         let timeouts = before.map(|fault| match fault.kind {
-            // The client's timeout, after which it connects again.
+            // The client's timeout, after which it reconnects.
             FaultKind::NewPort | FaultKind::NewAddress if self.may_be_connecting(fault.at) => IDLE * 3,
             FaultKind::Loss(Impairment { lasts, .. }) | FaultKind::Corruption(Impairment { lasts, .. }) => {
                 lasts * 3
@@ -241,9 +241,9 @@ impl FaultPlan {
     }
 
     /// Returns true if a client may not have received the confirmation of a handshake at `at`: in the first round
-    /// trips, and after faults that may have made it connect again. Until then a change of its address may cost it the
-    /// connection: the server takes no other address for its own (RFC 9000 §9), and the client may not probe with
-    /// packets that show it (RFC 9002 §6.2.1).
+    /// trips, and after faults that may have made it reconnect. Until then a change of its address may cost it the
+    /// connection: the server accepts no other address (RFC 9000 §9), and the client must not send probe packets that
+    /// would show the new one (RFC 9002 §6.2.1).
     pub(crate) fn may_be_connecting(&self, at: Duration) -> bool {
         let silences = |fault: &Fault| {
             let is_move = matches!(fault.kind, FaultKind::NewPort | FaultKind::NewAddress);
@@ -259,8 +259,8 @@ impl FaultPlan {
         fault.kind.silences() && (!is_move || self.may_be_connecting(fault.at))
     }
 
-    /// Time at which the viewer leaves, if a pause of the reader does not end: when the server has had the time to
-    /// give up on the response, and then on the connection.
+    /// Time when the viewer leaves if the reader's pause never ends: after the server has had time to abandon the
+    /// response, and then the connection.
     pub(crate) fn viewer_leaves(&self) -> Option<Duration> {
         let paused = self
             .faults
@@ -336,7 +336,7 @@ impl FaultPlan {
     }
 }
 
-/// All controllers: those of the registry, its aliases and quinn's own, but for what differs from run to run.
+/// All controllers: the registry's, its aliases and quinn's own, except those that vary from run to run.
 fn controllers() -> Vec<ControllerChoice> {
     let registry = Registry::installed();
     let names = registry.controllers().map(|entry| entry.name().to_owned());

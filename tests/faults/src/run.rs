@@ -1,4 +1,4 @@
-//! [`run`]: one session of a plan, in virtual time, and everything that was seen of it.
+//! [`run`]: one session of a plan, in virtual time, and all observations of it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -21,24 +21,23 @@ use crate::media::{Comparison, Counters, Viewer, compare};
 use crate::plan::FaultPlan;
 use crate::server::{EndedConnection, RunningServer, ServerHost};
 
-/// Interval at which the server's state is looked at.
+/// Interval for checking the server's state.
 const TICK: Duration = Duration::from_millis(250);
-/// Deadline that a server is given for its shutdown.
+/// Deadline of a server's shutdown.
 pub(crate) const SHUTDOWN: Duration = Duration::from_secs(5);
-/// Time that both ends have after the shutdown to end their last tasks, besides
-/// [`FaultPlan::probe_timeouts`].
+/// Time for both ends to finish their last tasks after the shutdown, in addition to [`FaultPlan::probe_timeouts`].
 const AFTERMATH: Duration = Duration::from_secs(5);
-/// Playout buffer of a player that holds little.
+/// Playout buffer of a player with a small buffer.
 const LITTLE: Bytes = Bytes::from_kb(100);
 
-/// Something that happened, with its time.
+/// An event and its time.
 pub(crate) type Event = (Duration, String);
 
 /// State of the last server after the session.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerEnd {
-    /// Time after the session at which it had no connection left; `None` if it
-    /// still had one after [`FaultPlan::freed_within`].
+    /// Time after the session when it had no connection left; `None` if it still had one after
+    /// [`FaultPlan::freed_within`].
     pub(crate) freed: Option<Duration>,
     /// Duration of the shutdown.
     pub(crate) shutdown: Duration,
@@ -54,7 +53,7 @@ pub(crate) struct ServerEnd {
 pub(crate) struct OpenResponses {
     /// The largest of all numbers seen.
     pub(crate) most: u64,
-    /// The one at most [`TICK`] before the session ended.
+    /// The number at most [`TICK`] before the session ended.
     pub(crate) last: u64,
 }
 
@@ -65,7 +64,7 @@ impl OpenResponses {
     }
 }
 
-/// Everything that was seen of a session.
+/// All observations of a session.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionRecord {
     pub(crate) ending: Ending,
@@ -73,26 +72,26 @@ pub(crate) struct SessionRecord {
     pub(crate) error: Option<String>,
     /// Time at which the session ended.
     pub(crate) ended: Duration,
-    /// Bytes that the client's report says were received; `None` if it has none.
+    /// Bytes received according to the client's report; `None` if it has none.
     pub(crate) reported: Option<u64>,
-    /// Times at which the client lost a connection or gave up on a response, as its report says.
+    /// Times when the client lost a connection or abandoned a response, according to its report.
     pub(crate) interruptions: Vec<Duration>,
-    /// Segments that the client's report says were fetched.
+    /// Segments fetched according to the client's report.
     pub(crate) segments: Option<usize>,
     pub(crate) comparison: Comparison,
-    /// Pieces that the viewer took, and the times at which it did.
+    /// Pieces that the viewer took, and when.
     pub(crate) taken: Vec<(Duration, bytes::Bytes)>,
     pub(crate) most_ahead: u64,
     pub(crate) open_responses: OpenResponses,
     /// `None` if no server ran at the end.
     pub(crate) server: Option<ServerEnd>,
-    /// Tasks left on the server and on the client when all was over.
+    /// Tasks left on the server and on the client at the end.
     pub(crate) tasks_left: [usize; 2],
     pub(crate) events: Vec<Event>,
     pub(crate) wire_hash: u64,
 }
 
-/// The times and texts of what happens, for the time line.
+/// The times and texts of events, for the time line.
 #[derive(Clone, Debug)]
 struct Log {
     runtime: Arc<VirtualRuntime>,
@@ -120,14 +119,14 @@ struct Scene<'a> {
     plan: &'a FaultPlan,
     runtime: Arc<VirtualRuntime>,
     client: Host,
-    /// Addresses to which the client's NAT may change.
+    /// Alternative addresses for the client's NAT.
     others: Vec<Host>,
     socket: Arc<VirtualSocket>,
     servers: ServerHost<'a>,
     log: Log,
 }
 
-/// Result of the client's task: the session's, and the time of its end.
+/// Result of the client's task: the session's result, and when it ended.
 type ClientEnd = (Duration, anyhow::Result<Played>);
 
 /// Plays the session of `plan`.
@@ -193,7 +192,7 @@ pub(crate) fn run(plan: &FaultPlan) -> anyhow::Result<SessionRecord> {
     Ok(record)
 }
 
-/// Time by which the run must be over. Every fault of a plan ends within minutes.
+/// Time limit of the run. Every fault of a plan ends within minutes.
 fn deadline(plan: &FaultPlan) -> Duration {
     let last = plan
         .faults
@@ -205,7 +204,7 @@ fn deadline(plan: &FaultPlan) -> Duration {
 }
 
 impl SessionRecord {
-    /// The record of a run that did not come to its end.
+    /// The record of a run that did not end.
     fn unended(error: RunError, scene: &Scene<'_>) -> Self {
         Self {
             error: Some(error.to_string()),
@@ -239,7 +238,7 @@ impl SessionRecord {
 }
 
 impl Scene<'_> {
-    /// Plays the title, makes the changes of the plan meanwhile, and takes both ends down.
+    /// Plays the title, applies the plan's changes in the meantime, and shuts both ends down.
     async fn play(&self, title: &ServedTitle, pin: Pin, viewer: Viewer) -> anyhow::Result<SessionRecord> {
         let mut key = "first".to_owned();
         let mut server = Some(self.servers.start(0, &key)?);
@@ -287,7 +286,7 @@ impl Scene<'_> {
                     Action::SuspendServer(lasts) if server.is_some() => {
                         self.simulation.suspend(self.servers.host, lasts);
                     }
-                    // Of a server that is not there, or has never gone.
+                    // The server is absent, or has never gone.
                     Action::Start { .. } | Action::SuspendServer(_) => {}
                     Action::SuspendClient(lasts) => self.simulation.suspend(self.client, lasts),
                 }
@@ -340,13 +339,13 @@ impl Scene<'_> {
             });
             let ended = clock.time().elapsed();
             client.wait_idle().await;
-            // The run waits for it; if it is gone, nothing reads the result.
+            // The run waits for it; if it is gone, the result is not needed.
             let _ = sender.send((ended, outcome.map_err(Into::into)));
         }));
         Ok(())
     }
 
-    /// Waits until the last server has seen that the client has left, shuts it down, and puts the record together.
+    /// Waits until the last server has noticed that the client has left, shuts it down, and assembles the record.
     async fn finish(
         &self,
         end: Option<ClientEnd>,

@@ -1,4 +1,4 @@
-//! [`ServerHost`]: the product's server of a session, which may crash and be started again.
+//! [`ServerHost`]: the product's server of a session, which may crash and be restarted.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::plan::FaultPlan;
 /// UDP port of the server.
 pub(crate) const PORT: u16 = 443;
 
-/// A connection that a server has seen end.
+/// A connection whose end a server has seen.
 #[derive(Clone, Debug)]
 pub(crate) struct EndedConnection {
     pub(crate) at: Duration,
@@ -45,14 +45,14 @@ impl Observer for Summaries {
     }
 }
 
-/// A server that runs.
+/// A server while it runs.
 pub(crate) struct RunningServer {
     pub(crate) server: VideoServer,
     summaries: Arc<Summaries>,
 }
 
 impl RunningServer {
-    /// The connections that it has seen end.
+    /// The connections whose end it has seen.
     pub(crate) fn ended(&self) -> Vec<EndedConnection> {
         self.summaries
             .ended
@@ -61,7 +61,7 @@ impl RunningServer {
             .clone()
     }
 
-    /// Number of requests on its connections that have neither been answered nor aborted.
+    /// Number of requests on its connections that are neither answered nor aborted.
     pub(crate) fn open_responses(&self) -> u64 {
         let states = self.server.connections();
         let open = states
@@ -71,7 +71,7 @@ impl RunningServer {
     }
 }
 
-/// A host on which servers run, one after the other.
+/// A host for servers that run one after another.
 pub(crate) struct ServerHost<'a> {
     pub(crate) simulation: &'a Simulation,
     pub(crate) host: Host,

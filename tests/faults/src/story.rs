@@ -11,10 +11,10 @@ use crate::plan::FaultPlan;
 use crate::run::{Event, SessionRecord};
 use crate::words::wrapped;
 
-/// Shortest time without a byte that the time line mentions.
+/// Minimum time without a byte that the time line mentions.
 const GAP: Duration = Duration::from_secs(1);
 
-/// Everything that happened, in order of time.
+/// All events, in chronological order.
 fn time_line(plan: &FaultPlan, record: &SessionRecord) -> Vec<Event> {
     let mut events = record.events.clone();
     for fault in &plan.faults {

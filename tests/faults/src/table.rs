@@ -51,13 +51,13 @@ impl Counts {
         }
     }
 
-    /// Rows in the order of tables.
+    /// Rows in table order.
     fn rows(&self) -> impl Iterator<Item = (&'static str, &Row)> {
         let names = [NONE].into_iter().chain(FaultKind::NAMES).chain([ALL]);
         names.filter_map(|name| Some((name, self.rows.get(name)?)))
     }
 
-    /// The table; a column for each ending that occurs, the rarest of them in one if they would not fit.
+    /// The table, with a column for each ending that occurs; the rarest ones share a column if they would not fit.
     pub(crate) fn table(&self) -> String {
         let total = |ending: &Ending| {
             let all = self.rows.get(ALL);
@@ -90,8 +90,8 @@ impl Counts {
         text
     }
 
-    /// Columns of the table from their headings, two lines high, to their last cells: names, sessions, `shown` endings,
-    /// all `others` together, and violating sessions.
+    /// Columns of the table from two-line headings to last cells: names, sessions, `shown` endings, all `others`
+    /// together, and violating sessions.
     fn columns(&self, shown: &[Ending], others: bool) -> Vec<Vec<String>> {
         let column = |heading: &str, count: &dyn Fn(&Row) -> u64| {
             let counts = self.rows().map(|(_, row)| match count(row) {
@@ -135,7 +135,7 @@ impl Counts {
     }
 }
 
-/// Width of a table of these columns, with a space between two of them.
+/// Width of a table with these columns, including a space between two of them.
 fn width(columns: &[Vec<String>]) -> usize {
     columns
         .iter()
@@ -149,7 +149,7 @@ fn cells_width(column: &[String]) -> usize {
     column.iter().map(|cell| cell.chars().count()).max().unwrap_or(0)
 }
 
-/// A heading in two lines: at its space, or cut with a hyphen if it is long.
+/// A heading on two lines, split at its space, or with a hyphen if it is long.
 fn two_lines(name: &str) -> [String; 2] {
     match (name.split_once(' '), name.len()) {
         (Some((one, two)), _) => [one.to_owned(), two.to_owned()],

@@ -50,7 +50,7 @@ fn a_seed_replays_byte_for_byte_on_any_thread() {
     assert!(shown.contains(&format!("{:016x}", alone[0].wire_hash)), "{shown}");
 }
 
-/// A change of a record, after which an invariant does not hold.
+/// A change to a record that violates an invariant.
 type Change = fn(&mut SessionRecord);
 
 /// A plan without faults, and its record.
@@ -112,8 +112,8 @@ const fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// The invariants that do not hold, and the known defects, of a session of a title of 2 s with `faults`, whose viewer
-/// took a byte at the start and one at each of `arrivals`, and which then ended so.
+/// The violated invariants and the known defects for a session of a title of 2 s with `faults`. Its viewer took a byte
+/// at the start and one at each of `arrivals`, and then it ended like this.
 fn judged(
     faults: &[(Duration, FaultKind)],
     arrivals: &[u64],
@@ -149,7 +149,8 @@ fn only_faults_at_the_time_of_an_end_explain_it() {
     assert_eq!(long_before, [Invariant::Ending, Invariant::Progress]);
     let never = judged(&[], &[10, 20], silent).0;
     assert_eq!(never, [Invariant::Ending, Invariant::Progress]);
-    // A broken disk and a full stall timeout without a byte explain an aborted exchange; an outage of seconds does not.
+    // A broken disk and a full stall timeout without a byte explain an aborted exchange; an outage of a few seconds
+    // does not.
     let disk = (secs(19), FaultKind::BrokenDisk { lasts: secs(2) });
     assert_eq!(judged(&[disk], &[10, 20], (21, Ending::Cancelled)).0, []);
     let short = judged(&[outage(19, 2)], &[10, 19], (25, Ending::Cancelled)).0;
@@ -203,7 +204,7 @@ fn a_client_gives_up_only_after_a_minute_of_faults() {
     assert_eq!(judged(&[outage(20, 50)], &[10, 20], given_up).0, []);
     let short = judged(&[outage(20, 30)], &[10, 20], given_up).0;
     assert_eq!(short, [Invariant::Ending]);
-    // A viewer whose reader pauses for ever has bytes that wait for it.
+    // If a viewer's reader pauses for ever, bytes wait for the viewer.
     let paused = (secs(20), FaultKind::PausedReader(None));
     assert!(
         judged(&[paused], &[10, 20], given_up)
@@ -223,7 +224,7 @@ fn a_client_whose_reader_paused_gives_up_in_time_when_it_goes_on() {
     assert_eq!(given_up(220), [Invariant::Progress]);
 }
 
-/// A session that ends at 13 s with a reset, of a server that closes its connection at 10 s.
+/// A session that ends at 13 s with a reset; its server closes the connection at 10 s.
 fn reset(idle_limit: Option<Duration>, outages: &[(Duration, FaultKind)]) -> Vec<Invariant> {
     let (mut plan, mut record) = undisturbed();
     (plan.idle_limit, plan.reconnects) = (idle_limit, false);
@@ -255,7 +256,7 @@ fn only_connections_that_the_client_has_lost_may_end_otherwise_than_in_order() {
         let mut record = record.clone();
         record.interruptions = vec![Duration::ZERO; interruptions];
         let server = record.server.as_mut().unwrap();
-        // An earlier connection, on which nothing was requested.
+        // An earlier connection without any request.
         let mut earlier = server.connections[0].clone();
         earlier.summary.state.requests = 0;
         earlier.summary.state.responses = 0;
@@ -308,7 +309,7 @@ fn the_known_defect_needs_a_port_that_is_new_in_the_gap_and_a_smaller_mtu_when_i
             "{faults:?}: {broken:?}"
         );
     }
-    // It explains silence, nothing else.
+    // It explains only silence.
     let (broken, _) = judged(&[mtu(19), port(21)], &[10, 20], (60, Ending::Broken));
     assert!(broken.contains(&Invariant::Ending));
 }

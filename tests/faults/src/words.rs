@@ -3,8 +3,8 @@
 /// Width of all output in columns.
 pub(crate) const WIDTH: usize = 80;
 
-/// `words` after `mark`, broken into lines of at most [`WIDTH`] columns. Further lines are indented by the width of
-/// the mark. Ends with a line break.
+/// `words` after `mark`, wrapped at [`WIDTH`] columns. Further lines are indented by the width of the mark. Ends with a
+/// line break.
 pub(crate) fn wrapped(mark: &str, words: &str) -> String {
     let indent = mark.chars().count();
     let (mut text, mut line) = (String::new(), mark.to_owned());

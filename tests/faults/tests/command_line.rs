@@ -1,4 +1,4 @@
-//! The `faults` binary as a user has it.
+//! The `faults` binary as a user sees it.
 #![expect(clippy::unwrap_used, reason = "what a test needs and cannot have fails it")]
 
 use std::process::{Command, Output};

@@ -1,4 +1,4 @@
-//! A client of plain QUIC that does what its input says: requests whole, cut and malformed, control frames, resets,
+//! A plain QUIC client controlled by its input: requests that are complete, cut and malformed, control frames, resets,
 //! closes, and waiting.
 
 use std::net::SocketAddr;
@@ -12,16 +12,16 @@ use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
-/// Most operations of one input.
+/// Maximum number of operations of one input.
 const OPERATIONS: usize = 80;
-/// Most streams of each kind that are kept open for later operations.
+/// Maximum number of streams of each kind kept open for later operations.
 const STREAMS: usize = 24;
-/// Most connections, one after the other.
+/// Maximum number of consecutive connections.
 const CONNECTIONS: usize = 4;
 /// Virtual time that an operation may take: a write may be blocked, and a response may never come.
 const OPERATION: Duration = Duration::from_millis(400);
 
-/// Arbitrary bytes, taken from the front. Zeros follow the last one.
+/// Arbitrary bytes, taken from the front. Zeros follow after the last one.
 struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
@@ -51,7 +51,7 @@ pub(super) struct Attacker {
 }
 
 impl Attacker {
-    /// A client of the server at `address`, which has `identity`.
+    /// A client of the server at `address` with `identity`.
     pub(super) fn new(
         endpoint: Endpoint,
         identity: &Identity,
@@ -82,7 +82,7 @@ impl Attacker {
         }
     }
 
-    /// Does everything that `bytes` say.
+    /// Performs all operations in `bytes`.
     pub(super) async fn attack(&mut self, bytes: &[u8]) {
         let mut input = Input(bytes);
         self.connect(input.byte()).await;
@@ -94,7 +94,7 @@ impl Attacker {
         }
     }
 
-    /// Closes all connections: with an error code of HTTP/3, or as quinn does when the last handle is gone.
+    /// Closes all connections, either with an HTTP/3 error code or as quinn does when the last handle is dropped.
     pub(super) async fn leave(self, with_code: bool) {
         if with_code {
             self.endpoint.close(VarInt::from_u32(0x100), b"");
@@ -103,7 +103,7 @@ impl Attacker {
         self.endpoint.wait_idle().await;
     }
 
-    /// Connects anew, with windows that `choice` says, and with a control stream if its first bit is set.
+    /// Connects again, with windows chosen by `choice`, and with a control stream if its first bit is set.
     async fn connect(&mut self, choice: u8) {
         if self.connections == CONNECTIONS {
             return;
@@ -120,7 +120,7 @@ impl Attacker {
         let Ok(connecting) = self.endpoint.connect_with(config, self.address, "localhost") else {
             return;
         };
-        // A server that refuses a client is within its rights; one that does not answer is not.
+        // A server may refuse a client, but it must answer.
         let connected = time::timeout(&*self.runtime, Duration::from_secs(20), connecting);
         self.connection = connected.await.expect("the server answers").ok();
         self.requests.clear();
@@ -213,7 +213,7 @@ impl Attacker {
                 let _ = self.open_request(&whole[..usize::from(b).min(whole.len())]).await;
             }
             5 => {
-                // A header section whose fields the input says.
+                // A header section with fields from the input.
                 let (name, value) = (input.bytes(a % 24), input.bytes(b % 64));
                 let _ = self.open_request(&request(a, &[(name, value)])).await;
             }
@@ -279,7 +279,7 @@ impl Attacker {
     }
 }
 
-/// A HEADERS frame with one of some requests, and with `more` fields.
+/// A HEADERS frame with one of several requests, and with the additional fields `more`.
 fn request(choice: u8, more: &[(&[u8], &[u8])]) -> Vec<u8> {
     let (method, path): (&[u8], &[u8]) = match choice % 8 {
         0 | 1 => (b"GET", b"/large.bin"),
@@ -325,7 +325,7 @@ fn request(choice: u8, more: &[(&[u8], &[u8])]) -> Vec<u8> {
     [&var_int(1), &var_int(section.len() as u64), section.as_slice()].concat()
 }
 
-/// A frame with this content; its header may claim more than it has.
+/// A frame with this content; its header may claim more than that.
 fn frame(choice: u8, content: &[u8]) -> Vec<u8> {
     // DATA, HEADERS, HTTP/2's PRIORITY, CANCEL_PUSH, SETTINGS, PUSH_PROMISE, GOAWAY, MAX_PUSH_ID, reserved,
     // PRIORITY_UPDATE of RFC 9218, an unknown one.

@@ -3,9 +3,9 @@
 use playrate_cc::registry::Registry;
 use playrate_cc::testing::{Connection, Operation, composition};
 
-/// The first bytes choose the controller, the rest are operations, three bytes each. `Connection` panics if the
-/// controller breaks a promise: bounds of the window, no growth while app-limited, two instances that received the
-/// same events agree.
+/// The first bytes choose the controller, the rest are operations of three bytes each. `Connection` panics if the
+/// controller breaks a promise: bounds of the window, no growth while app-limited, agreement of two instances that
+/// received the same events.
 pub(super) fn check(bytes: &[u8]) {
     let (spec, rest) = composition(&Registry::builtin(), bytes);
     Connection::new(&spec).run(&Operation::from_bytes(rest));

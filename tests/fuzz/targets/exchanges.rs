@@ -1,4 +1,4 @@
-//! Whole HTTP/3 exchanges: what a client may do to the server, in virtual time, and that others are served.
+//! Complete HTTP/3 exchanges in virtual time: whatever a client does to the server, others must be served.
 
 use std::cell::Cell;
 use std::sync::{Arc, LazyLock};
@@ -17,18 +17,18 @@ use video_server::serve::{Settings, VideoServer};
 
 use super::attacker::Attacker;
 
-/// Memory of a run: two honest clients and a server with their windows, and the attacker's connections, each of which
-/// may cost the server 17.5 MiB (docs/flow-control.md) and holds less in practice.
+/// Memory of a run: two honest clients and a server with their windows, and the attacker's connections. Each of these
+/// may cost the server 17.5 MiB (docs/flow-control.md) but uses less in practice.
 const MEMORY: u64 = 40_000_000;
-/// Memory that is left after a run: caches of the thread, and the session tickets of TLS.
+/// Memory that remains after a run: caches of the thread, and the session tickets of TLS.
 const REMAINS: i64 = 300_000;
 /// Virtual time for two downloads of a small title and for the end of abandoned connections.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Most downloads of the honest client while the attacker is at work.
+/// Maximum number of downloads by the honest client while the attacker is active.
 const DOWNLOADS: usize = 4;
 
-/// Identity and titles that all runs share, so that a run does not depend on the randomness of a key.
+/// Identity and titles shared by all runs, so that a run does not depend on the randomness of a key.
 struct Shared {
     identity: Identity,
     film: Arc<MemorySource>,
@@ -49,8 +49,9 @@ static SHARED: LazyLock<Shared> = LazyLock::new(|| {
     }
 });
 
-/// Reads operations of a client out of the input, and runs them beside an honest client. Meanwhile that client, and
-/// afterwards it and a new one, get the right bytes in time, and nothing of any connection is left on the server.
+/// Reads a client's operations from the input and runs them alongside an honest client. Meanwhile that client, and
+/// afterwards it and a new one, must receive the right bytes in time, and no connection may leave anything on the
+/// server.
 pub(super) fn check(bytes: &[u8]) {
     LazyLock::force(&SHARED);
     let used = allocation_counter::measure(|| {
@@ -67,7 +68,7 @@ pub(super) fn check(bytes: &[u8]) {
 /// Runs the input, and returns the digest of all packets.
 ///
 /// # Panics
-/// If the server has failed anyone.
+/// If the server has failed any client.
 pub(crate) fn run(bytes: &[u8]) -> u64 {
     let seed = Seed::new(1);
     let sim = Simulation::new(seed);
@@ -129,7 +130,7 @@ pub(crate) fn run(bytes: &[u8]) -> u64 {
         };
         tokio::join!(being_served, attacking);
         match bytes.len() % 3 {
-            // Without a word to the server, which finds out by its timeouts.
+            // Without notifying the server, which finds out by its timeouts.
             2 => sim.crash(attacker_host),
             choice => attacker.leave(choice == 0).await,
         }
@@ -182,7 +183,7 @@ fn start(sim: &Simulation, runtime: Arc<dyn Runtime>, socket: Arc<dyn quinn::Asy
     )
 }
 
-/// Requests the small title, and compares every byte of it.
+/// Requests the small title and compares every byte.
 async fn is_served(connection: &Connection) {
     let (response, mut body) = connection
         .get("/film.mp4", HeaderMap::new())

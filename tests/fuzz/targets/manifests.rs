@@ -94,7 +94,7 @@ fn is_piece_of_a_file(piece: &Piece) {
     );
 }
 
-/// A path leads to a file of the media directory, whatever the manifest's author wants.
+/// Checks that a path points to a file of the media directory, whatever the manifest's author intended.
 fn is_below_the_directory(file: Option<&str>) {
     let Some(file) = file else { return };
     let parts = Path::new(file).components();

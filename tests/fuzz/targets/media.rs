@@ -7,21 +7,21 @@ use playrate_media::{Frame, Limits, MediaError, StreamParser, Title};
 
 use super::within_memory;
 
-/// Samples that are accepted. A file of a few bytes may claim as many.
+/// Maximum number of samples accepted. A file of a few bytes may claim this many.
 const SAMPLES: u64 = 20_000;
-/// Memory for the frames of that many samples, twice, in buffers that double, and the reader's buffer.
+/// Memory for the frames of that many samples, twice, in buffers that double, plus the reader's buffer.
 const MEMORY: u64 = 8_000_000;
 /// Largest tables in memory, per byte of the file. A sample takes 4 bytes of the file and 24 in memory.
 const MEMORY_PER_BYTE: u64 = 64;
-/// Longest file that is made of an input.
+/// Maximum length of a file made from an input.
 const LONGEST: u64 = 1 << 30;
 
-/// Reads the input as a file, at once and in pieces. The last box may lack its end: it is filled with zeros, so that
+/// Reads the input as a file, at once and in pieces. The last box may be incomplete: it is padded with zeros, so that
 /// inputs need no media.
 pub(super) fn title(bytes: &[u8]) {
     let mut limits = Limits::default();
     limits.samples = SAMPLES;
-    // Of a box that is padded with zeros, the zeros are held too.
+    // If a box is padded with zeros, the zeros are held too.
     limits.movie_bytes = 256 << 10;
     limits.fragment_bytes = 64 << 10;
     let length = claimed_length(bytes);
@@ -53,7 +53,7 @@ pub(super) fn title(bytes: &[u8]) {
     });
 }
 
-/// Offset at which the last box ends by its header, at most [`LONGEST`]; at least the length of `bytes`.
+/// Offset where the last box ends according to its header, at most [`LONGEST`]; at least the length of `bytes`.
 fn claimed_length(bytes: &[u8]) -> u64 {
     let length = bytes.len() as u64;
     let mut at = 0_u64;
@@ -70,7 +70,7 @@ fn claimed_length(bytes: &[u8]) -> u64 {
     at.clamp(length, LONGEST.max(length))
 }
 
-/// A file that goes on with zeros after its bytes.
+/// A file whose bytes are followed by zeros.
 struct PaddedFile<'a> {
     bytes: &'a [u8],
     length: u64,
@@ -118,7 +118,7 @@ fn parse_in_pieces(
             "frames before the moov box"
         );
     }
-    // What is missing is passed over where the parser allows that, and pushed where it does not.
+    // Missing data is skipped where the parser allows that, and pushed where it does not.
     while parser.position() < length {
         let left = length - parser.position();
         if parser.skip(left) == 0 {
@@ -167,7 +167,7 @@ fn is_within_its_file(title: &Title, length: u64) {
     );
 }
 
-/// Reads the input as the bytes of a file from an offset on, which its first byte chooses.
+/// Reads the input as the bytes of a file from an offset chosen by its first byte.
 pub(super) fn segment_index(bytes: &[u8]) {
     let (&choice, bytes) = bytes.split_first().unwrap_or((&0, &[]));
     let offset = [0, 800, u64::from(u32::MAX), u64::MAX - 100][usize::from(choice % 4)];

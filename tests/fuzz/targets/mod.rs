@@ -26,17 +26,17 @@ pub(crate) struct Target {
     pub name: &'static str,
     /// Reads the input and panics if a property does not hold.
     check: fn(&[u8]),
-    /// Form of the input, for mutations.
+    /// Structure of the input, for mutations.
     pub form: Form,
-    /// Words that inputs are made of, besides those in the corpus.
+    /// Words to make inputs from, in addition to those in the corpus.
     pub words: &'static str,
-    /// Mutations in `cargo test`: some seconds unoptimised.
+    /// Number of mutations in `cargo test`: some seconds without optimisation.
     pub mutations: u64,
-    /// Most bytes of memory that reading an input may take, besides [`MEMORY_PER_BYTE`].
+    /// Maximum number of bytes of memory for reading an input, in addition to [`MEMORY_PER_BYTE`].
     memory: u64,
 }
 
-/// Memory for each byte of an input that any target may take.
+/// Memory per byte of input that any target may use.
 const MEMORY_PER_BYTE: u64 = 2_000;
 
 const fn target(name: &'static str, check: fn(&[u8]), form: Form, mutations: u64) -> Target {
@@ -59,7 +59,7 @@ impl Target {
         Self { memory, ..self }
     }
 
-    /// Reads an input, and watches what that takes.
+    /// Reads an input and measures its cost.
     ///
     /// # Panics
     /// If a property does not hold, or it takes too much memory.
@@ -78,12 +78,12 @@ pub(crate) const TARGETS: &[Target] = &[
     target("exchanges", exchanges::check, Form::Bytes, 300).with_memory(60_000_000),
     target("m3u8", manifests::m3u8, Form::Text, 5_000).with_words(manifests::M3U8_WORDS),
     target("mp4", media::title, Form::Boxes, 5_000),
-    // What applies many times counts up to 100 MB (docs/media.md).
+    // Repeatedly applied text counts up to 100 MB (docs/media.md).
     target("mpd", manifests::mpd, Form::Text, 5_000)
         .with_words(manifests::MPD_WORDS)
         .with_memory(200_000_000),
     target("requests", requests::check, Form::Text, 4_000).with_words(requests::WORDS),
-    // A title that is generated has a frame for each of its moments.
+    // A generated title has a frame for each of its moments.
     target("scenarios", scenarios::check, Form::Text, 1_000)
         .with_words(scenarios::WORDS)
         .with_memory(100_000_000),

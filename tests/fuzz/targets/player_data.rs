@@ -13,7 +13,8 @@ pub(super) const WORDS: &str = "\
     mtp= nor= nrr= ot= pr= rtp= sf= sid= st= su tb= v=1 etp= rtt= mb= n= , ; \" \\\" \\\\ %2C %3D %22 %00 %C3%A9 \
     ?0 ?1 true false 1.5 -1 -0.0 1e9 NaN inf 0-99 -99 99- av tt com.example-key=";
 
-/// Rates and times are in range, whatever the player writes; what was read is written and read again as it is.
+/// Rates and times are in range, whatever the player writes. Data that was read must be the same after writing and
+/// reading it again.
 pub(super) fn cmcd(bytes: &[u8]) {
     let Some(request) = request(bytes) else { return };
     // Each member is copied once, and no more of it than a field may have.
@@ -22,7 +23,7 @@ pub(super) fn cmcd(bytes: &[u8]) {
             return;
         };
         is_in_range(&read, request.headers().len());
-        // Writing rounds; so what is written twice is the same.
+        // Writing rounds, so a second write must give the same.
         let once = written(&read);
         let again = Cmcd::read(&once, &Uri::from_static("/")).unwrap_or_default();
         assert_eq!(
@@ -49,7 +50,7 @@ fn written(cmcd: &Cmcd) -> HeaderMap {
 }
 
 fn is_in_range(cmcd: &Cmcd, fields: usize) {
-    // Behind the last member that is read, the rest of the query and of each field counts as one.
+    // After the last member that is read, the rest of the query and of each field counts as one.
     let ignored = cmcd.ignored;
     assert!(ignored <= MAX_MEMBERS + 1 + fields, "{ignored} ignored");
     let rates = [
@@ -84,7 +85,7 @@ fn is_in_range(cmcd: &Cmcd, fields: usize) {
     );
 }
 
-/// Writes what was read, and reads it again as it was.
+/// Writes what was read; reading it again must give the same.
 pub(super) fn cmsd(bytes: &[u8]) {
     let headers = fields(bytes);
     within_memory(16 * MAX_FIELD as u64, || {

@@ -39,8 +39,8 @@ struct Served {
 const SECRET: &[u8] = b"not to be served";
 
 thread_local! {
-    /// Removed with the thread of the test. libFuzzer ends its process at once: the directory of each of its runs
-    /// stays behind.
+    /// Removed when the thread of the test ends. libFuzzer ends its process immediately, so the directory of each run
+    /// remains.
     static SERVED: Served = served();
 }
 
@@ -97,7 +97,7 @@ fn site(library: Library) -> Arc<Site> {
     Arc::clone(server.site())
 }
 
-/// Answers the request; its content is a part of the named public file, or none.
+/// Answers the request; its content must be a part of the named public file, or empty.
 pub(super) fn check(bytes: &[u8]) {
     if let Some(request) = request(bytes) {
         SERVED.with(|served| reply(served, &request));
@@ -121,7 +121,7 @@ fn reply(served: &Served, request: &Request<()>) {
             is_part_of_a_public_file(&reply.head, body, &served.files);
         }
         Content::Text(text) => {
-            // A response to HEAD says the length of what it leaves out (RFC 9110 §9.3.2).
+            // A response to HEAD declares the length of the omitted content (RFC 9110 §9.3.2).
             let is_left_out = request.method() == Method::HEAD && text.is_empty();
             assert!(
                 is_left_out || length.unwrap_or(0) == text.len() as u64,
@@ -188,7 +188,7 @@ fn is_part_of_a_public_file(head: &Response<()>, mut body: ResourceBody, files: 
     );
 }
 
-/// Result of `future`, which waits for nothing: a file is read where it is requested.
+/// Result of `future`, which must not wait: a file is read where it is requested.
 fn at_once<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(result) => result,

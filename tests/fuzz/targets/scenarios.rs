@@ -12,7 +12,7 @@ pub(super) const WORDS: &str = "\
     film-1080p bbb embedded cubic ccp reno \"1bdp\" \"20Mbit/s\" \"100ms\" \"0.1%\" [ ] [[ ]] { } = true false nan \
     inf -1 1e308";
 
-/// Names the file with an existing line, or gives scenarios that can be set up.
+/// Names the file with an existing line in the error, or gives scenarios that can be set up.
 pub(super) fn check(bytes: &[u8]) {
     let Ok(text) = core::str::from_utf8(bytes) else {
         return;
@@ -40,7 +40,7 @@ pub(super) fn check(bytes: &[u8]) {
                 let digits = rest.find(|character: char| !character.is_ascii_digit())?;
                 rest[..digits].parse::<usize>().ok()
             });
-            // A text that is cut ends on the line after the last.
+            // Truncated text ends on the line after the last.
             let lines = text.matches('\n').count() + 1;
             assert!(
                 line.is_some_and(|line| (1..=lines).contains(&line)),

@@ -2,8 +2,8 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 
-/// Reads a request; `None` if the first line is none. Lines that are no header field are left out, as HTTP libraries
-/// refuse them before anything of ours sees them.
+/// Reads a request; `None` if the first line is not one. Lines that are not header fields are left out, because HTTP
+/// libraries refuse them before our code sees them.
 pub(super) fn request(bytes: &[u8]) -> Option<Request<()>> {
     let end = bytes
         .iter()

@@ -4,12 +4,12 @@ use playrate_media::{FrameTrace, Ladder, MediaSource, SegmentSizes, TraceSource}
 use playrate_netsim::{LinkConfig, MahimahiTrace, Packet, Seed, Time};
 use playrate_units::{Bitrate, Duration};
 
-/// Lines of the three kinds of files, and times that are hard to calculate with.
+/// Lines of the three kinds of files, and times that make calculations difficult.
 pub(super) const WORDS: &str = "\
     segment_duration_s,3 encode_kbps,230,331 0,110000,660000 1,90000,500000 0.000,9000,K_ 0.040,500,__ \
     0.080,179863,K_ 18446744073 1e9 # - _ , . 0.000000001";
 
-/// Longest input: a trace of that many lines of two bytes is still read in a moment.
+/// Maximum length of an input: a trace with that many lines of two bytes is still read quickly.
 const LONGEST: usize = 16 << 10;
 
 /// The first line chooses the kind of file: `link`, `frames` or `ladder`; the rest is the file.
@@ -25,7 +25,7 @@ pub(super) fn check(bytes: &[u8]) {
     }
 }
 
-/// Packets leave a link of the trace in order, and none before it came.
+/// Packets leave a link of the trace in order, and none leaves before it arrived.
 fn link(text: &str) {
     let Ok(trace) = MahimahiTrace::parse(text) else {
         return;
@@ -48,7 +48,7 @@ fn link(text: &str) {
     assert!(link.stats().is_conserved());
 }
 
-/// Frames lie end to end, and every trace that is made of one keeps to that.
+/// Frames are contiguous, and remain so in every trace made from one.
 fn frames(text: &str) {
     let trace = match FrameTrace::parse(text) {
         Ok(trace) => trace,
@@ -124,7 +124,7 @@ fn ladder(text: &str) {
         }
     }
     let frames: FrameTrace = "0.0,60000,K\n0.5,9000,_\n1.0,9000,_\n".parse().expect("a trace");
-    // A day in segments of a microsecond is refused, but only after it was counted.
+    // A day in segments of a microsecond is refused, but only after counting them.
     let duration = sizes.segment_duration().saturating_mul(20);
     let rates = [
         ("low".to_owned(), Bitrate::from_kbps(300)),

@@ -1,4 +1,4 @@
-//! Requests without an end: heads, and content.
+//! Endless requests: heads and content.
 
 use std::io;
 
@@ -7,9 +7,9 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use super::Force;
 use crate::wire::{H3_DATA, H3_HEADERS, Head, h2, h2_frame, h3_frame, h3_frame_head};
 
-/// Bytes that are sent at a time: HTTP/2's frames have no more by default.
+/// Bytes sent at a time: HTTP/2's frames have no more by default.
 const PIECE: usize = 16 << 10;
-/// Bytes that a HEADERS frame of HTTP/3 is said to have.
+/// Declared length in bytes of an HTTP/3 HEADERS frame.
 const ANNOUNCED: u64 = 1 << 30;
 
 pub(super) async fn endless_heads(force: &Force, number: usize) -> io::Result<()> {
@@ -66,7 +66,7 @@ fn h2_start() -> Vec<u8> {
     [h2::PREFACE, &h2_frame(h2::SETTINGS, 0, 0, &[])].concat()
 }
 
-/// Sends `begin`, and then `piece` without end.
+/// Sends `begin`, and then `piece` endlessly.
 async fn over_tls(
     force: &Force,
     number: usize,

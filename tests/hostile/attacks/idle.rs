@@ -1,4 +1,4 @@
-//! Connections that take a place and make little use of it.
+//! Connections that occupy a place but make little use of it.
 
 use std::io;
 use std::time::Duration;
@@ -91,8 +91,8 @@ mod tests {
     use crate::good::{Over, fetch};
     use crate::rig::Attacking;
 
-    /// Has twice as many connections from four addresses as there are places compete for these, 16 over each of
-    /// `transports` transports, and a good client get one soon.
+    /// Makes twice as many connections as there are places compete for them, from four addresses and with 16
+    /// connections over each of `transports` transports. A good client must soon get a place.
     async fn assert_a_place(attack: Attack, over: Over, transports: u32) {
         let rig = start(&["--max-connections", "16"]);
         let scale = Scale {
@@ -110,8 +110,8 @@ mod tests {
             Over::Quic => "playrate_evicted_connections_total",
             Over::Tcp => "playrate_evicted_tcp_connections_total",
         };
-        // Each of the networks has more connections than the good client's. While an attacker reconnects there is
-        // room without an eviction, so the client comes again then.
+        // Each of the networks has more connections than the good client's. While an attacker reconnects, there is room
+        // without an eviction, so the client retries then.
         let latest = Instant::now() + PATIENCE;
         loop {
             let served = fetch(&rig.victim, over, PATIENCE / 4).await;

@@ -1,4 +1,4 @@
-//! First packets of QUIC clients with forged source addresses: none is followed by a second one.
+//! First packets of QUIC clients with forged source addresses: no second packet follows.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -17,7 +17,7 @@ const DIFFERENT: usize = 10_000;
 /// Time between two bursts of packets.
 const TICK: Duration = Duration::from_millis(1);
 
-/// The first packets of `count` clients, which only their answer to a Retry would tell from good ones.
+/// The first packets of `count` clients; only an answer to a Retry would distinguish good clients.
 fn first_packets(victim: &Victim, count: usize) -> io::Result<Vec<Vec<u8>>> {
     let config = victim.quic_config(quinn::TransportConfig::default());
     let mut endpoint = quinn_proto::Endpoint::new(std::sync::Arc::default(), None, false, None);
@@ -38,7 +38,7 @@ fn first_packets(victim: &Victim, count: usize) -> io::Result<Vec<Vec<u8>>> {
 
 /// Sends first packets at the rate of `scale`, each from the next of its addresses.
 pub(super) async fn flood(victim: &Victim, scale: Scale, tally: &Tally) -> io::Result<()> {
-    // Few of them meet a handshake of their own, as the server has at most some hundred in progress.
+    // Few of them match an existing handshake, because the server has at most some hundred in progress.
     let packets = first_packets(victim, DIFFERENT.min(scale.addresses))?;
     let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
     // The answers are not read, as with addresses that are not the attacker's.
@@ -50,7 +50,7 @@ pub(super) async fn flood(victim: &Victim, scale: Scale, tally: &Tally) -> io::R
     loop {
         ticks.tick().await;
         let due = began.elapsed().as_secs_f64() * scale.rate - sent as f64;
-        // What could not be sent in time is not sent in one burst later.
+        // Packets that could not be sent in time are not sent later in one burst.
         let mut burst = due.min((scale.rate * TICK.as_secs_f64() * 20.0).max(1.0));
         while burst >= 1.0 {
             burst -= 1.0;
@@ -61,7 +61,7 @@ pub(super) async fn flood(victim: &Victim, scale: Scale, tally: &Tally) -> io::R
                 segment_size: None,
                 src_ip: Some(attacker(sent % scale.addresses).into()),
             };
-            // A full socket drops packets, as any line does.
+            // A full socket drops packets, as any link does.
             let _ = socket.try_send(&transmit);
             sent += 1;
             tally.actions.fetch_add(1, Relaxed);
@@ -81,7 +81,7 @@ mod tests {
     use crate::good::{Over, fetch};
     use crate::rig::Attacking;
 
-    /// First packets from 1,000 addresses, none of which is followed by a second one.
+    /// First packets from 1,000 addresses, without any second packet.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_flood_of_forged_first_packets_locks_no_client_out() {
         let rig = start(&["--max-connections", "32"]);

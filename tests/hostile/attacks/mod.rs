@@ -1,4 +1,4 @@
-//! Attacks on a server, each at a scale of its own: a number of connections, of source addresses, and of actions per
+//! Attacks on a server, each with its own scale: numbers of connections, of source addresses, and of actions per
 //! second.
 
 mod frames;
@@ -27,12 +27,12 @@ use tokio_rustls::client::TlsStream;
 use crate::victim::{Victim, endpoint};
 use crate::wire::{h2, h2_frame};
 
-/// Content of a file beside the media directory, which no client may receive.
+/// Content of a file outside the media directory; no client may receive it.
 pub(crate) const SECRET: &str = "not below the media directory";
 
-/// Pause of an attacker whose connection ended before it connects again.
+/// Pause before an attacker reconnects after its connection ended.
 const RECONNECT: Duration = Duration::from_secs(1);
-/// Time that an attacker gives the server for a TCP connection, and for TLS on it, before it tries again.
+/// Time that an attacker allows the server for a TCP connection, and for TLS on it, before it retries.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Time between the keep-alive packets of an attacker's QUIC connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
@@ -53,9 +53,9 @@ pub(crate) enum Attack {
     Pings,
     /// Connections with a request for the title's head every 5 s (HTTP/1.1, HTTP/3)
     FewRequests,
-    /// HTTP/3 connections with 100 responses each, of which none is read
+    /// HTTP/3 connections with 100 unread responses each
     StalledHttp3,
-    /// HTTP/2 connections with 100 responses each, of which none is read
+    /// HTTP/2 connections with 100 unread responses each
     StalledHttp2,
     /// Heads of requests, a byte at a time (HTTP/1.1, HTTP/3)
     SlowHeads,
@@ -84,9 +84,9 @@ pub(crate) enum Attack {
 pub(crate) struct Scale {
     /// Number of connections at once.
     pub(crate) connections: usize,
-    /// Source addresses of them.
+    /// Number of their source addresses.
     pub(crate) addresses: usize,
-    /// Actions per second of all together: packets, connects, requests, resets, or bytes of slow ones.
+    /// Actions per second in total: packets, connects, requests, resets, or bytes of slow ones.
     pub(crate) rate: f64,
 }
 
@@ -99,7 +99,7 @@ pub(crate) struct Tally {
     pub(crate) most_open: AtomicU64,
     /// Connections that failed, or that the server ended.
     pub(crate) ended: AtomicU64,
-    /// Answers with [`SECRET`] in them.
+    /// Answers that contain [`SECRET`].
     pub(crate) leaks: AtomicU64,
 }
 
@@ -120,13 +120,13 @@ impl Tally {
     }
 }
 
-/// Address of the attacker of this number, all of this machine.
+/// Address of the attacker with this number; all belong to this machine.
 fn attacker(number: usize) -> Ipv4Addr {
     let [.., high, low] = number.to_be_bytes();
     Ipv4Addr::new(127, 66, high, low)
 }
 
-/// State that the connections of an attack share.
+/// State shared by the connections of an attack.
 struct Force {
     victim: Victim,
     scale: Scale,
@@ -134,7 +134,7 @@ struct Force {
     /// One for each source address, if the attack has QUIC connections.
     endpoints: Vec<quinn::Endpoint>,
     began: Instant,
-    /// Actions that were scheduled.
+    /// Number of scheduled actions.
     scheduled: AtomicU64,
 }
 
@@ -177,7 +177,7 @@ impl Force {
         tokio::time::timeout(PATIENCE * 2, connecting).await?
     }
 
-    /// An HTTP/2 connection of the attacker `number` on which `send` sends, until either side has ended.
+    /// An HTTP/2 connection of the attacker `number` where `send` sends until either side has ended.
     async fn http2(
         &self,
         number: usize,
@@ -198,7 +198,7 @@ impl Force {
         }
     }
 
-    /// Reads until the server has ended its side, and looks for the secret.
+    /// Reads until the server has ended its side, and searches for the secret.
     async fn drain(&self, mut stream: impl AsyncRead + Unpin) -> io::Result<()> {
         let mut buffer = vec![0; 64 << 10];
         loop {
@@ -210,7 +210,7 @@ impl Force {
         }
     }
 
-    /// Counts a leak if these bytes have the secret in them.
+    /// Counts a leak if these bytes contain the secret.
     fn inspect(&self, bytes: &[u8]) {
         let leaks = bytes
             .windows(SECRET.len())
@@ -244,7 +244,7 @@ impl Attack {
             let force = Arc::clone(&force);
             attackers.spawn(async move {
                 loop {
-                    // Refusals and ends are what the server is expected to answer with.
+                    // Refusals and closed connections are the expected answers of the server.
                     let _ = self.connection(&force, number).await;
                     force.tally.ended.fetch_add(1, Relaxed);
                     tokio::time::sleep(RECONNECT).await;

@@ -1,4 +1,4 @@
-//! Paths that would lead to a file beside the media directory.
+//! Paths that would lead to a file outside the media directory.
 
 use std::io;
 
@@ -40,7 +40,7 @@ pub(super) async fn tricks(force: &Force, number: usize) -> io::Result<()> {
     }
 }
 
-/// One request on each connection, as the server closes those that have no valid one.
+/// One request per connection, because the server closes connections without a valid one.
 async fn http1(force: &Force, number: usize) -> io::Result<()> {
     for trick in 0..TRICKS {
         force.act().await;

@@ -1,4 +1,4 @@
-//! Clients that use what QUIC allows them to the utmost.
+//! Clients that use the limits of what QUIC allows.
 
 use std::io;
 
@@ -11,9 +11,9 @@ use crate::wire::Head;
 /// Receive window of a stream of a client with tiny windows, in bytes.
 const TINY: u32 = 64;
 
-/// Changes the client's address all the time during a download.
+/// Changes the client's address continually during a download.
 pub(super) async fn migration(force: &Force, number: usize) -> io::Result<()> {
-    // Of its own, as all its connections move.
+    // A separate endpoint, because all its connections move.
     let endpoint = endpoint(force.source(number))?;
     let mut transport = quinn::TransportConfig::default();
     transport.keep_alive_interval(Some(KEEP_ALIVE));
@@ -45,7 +45,7 @@ pub(super) async fn migration(force: &Force, number: usize) -> io::Result<()> {
     }
 }
 
-/// Has the server send the title in the smallest packets, of which each has a few bytes of it.
+/// Makes the server send the title in the smallest packets, with only a few bytes in each.
 pub(super) async fn tiny_windows(force: &Force, number: usize) -> io::Result<()> {
     let tiny = |transport: &mut quinn::TransportConfig| {
         transport.stream_receive_window(VarInt::from_u32(TINY));

@@ -11,7 +11,7 @@ use crate::wire::Head;
 /// Ranges in one request.
 const RANGES: u64 = 1_000;
 
-/// Many small ranges, apart from each other so that none can be joined, and single bytes.
+/// Many small ranges, far enough apart that none can be joined, and single bytes.
 fn head(force: &Force, turn: u64) -> Head {
     let mut ranges = format!("bytes={turn}-{turn}");
     if turn.is_multiple_of(2) {
@@ -30,7 +30,7 @@ pub(super) async fn ranges(force: &Force, number: usize) -> io::Result<()> {
     let _open = force.tally.open();
     let (reading, mut writing) = tokio::io::split(stream);
     let sending = async {
-        // The next one before the answer to the last.
+        // Sends the next one before the answer to the last.
         for turn in 0.. {
             force.act().await;
             writing.write_all(&head(force, turn).http1()).await?;
@@ -44,7 +44,7 @@ pub(super) async fn ranges(force: &Force, number: usize) -> io::Result<()> {
     }
 }
 
-/// Reports that contradict each other, each of another session.
+/// Contradictory reports, each from a different session.
 pub(super) async fn false_cmcd(force: &Force, number: usize) -> io::Result<()> {
     over_quic(force, number, |force, turn| {
         let (rate, buffer) =

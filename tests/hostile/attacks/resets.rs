@@ -1,5 +1,5 @@
-//! Requests that are reset as soon as they are sent: work for the server, and no response to the limit of concurrent
-//! ones.
+//! Requests that are reset as soon as they are sent: they cause work for the server, and their responses never count
+//! towards the limit of concurrent ones.
 
 use std::io;
 
@@ -37,7 +37,7 @@ pub(super) async fn http3(force: &Force, number: usize) -> io::Result<()> {
         force.act().await;
         let (mut sending, mut receiving) = connection.open_bi().await?;
         sending.write_all(&head).await?;
-        // In turns: resets before the end of the request, and refusals of the response.
+        // Alternates between resets before the end of the request and refusals of the response.
         if force
             .scheduled
             .load(std::sync::atomic::Ordering::Relaxed)

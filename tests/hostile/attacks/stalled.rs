@@ -1,4 +1,4 @@
-//! Responses that are requested and not read.
+//! Responses that are requested but not read.
 
 use std::io;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use crate::wire::{Head, h2, h2_frame};
 
 /// Responses on each connection.
 const RESPONSES: u32 = 100;
-/// Bytes of all responses of an HTTP/3 connection that its client takes before it stalls.
+/// Bytes of all responses that the client of an HTTP/3 connection takes before it stalls.
 const WINDOW: u32 = 100_000;
-/// Time between looks for the end of a connection that is not read.
+/// Interval for checking whether an unread connection has ended.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 pub(super) async fn http3(force: &Force, number: usize) -> io::Result<()> {
-    // Without a window, the server would fill 1.25 MB for each response first: a download, and no stall.
+    // Without this window, the server would first fill 1.25 MB per response: a download and not a stall.
     let stalling = |transport: &mut quinn::TransportConfig| {
         transport.receive_window(quinn::VarInt::from_u32(WINDOW));
     };

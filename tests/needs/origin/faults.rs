@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::store::Fault;
 use super::{Site, get, noise, until};
 
-/// A server of two objects, the first of which it has been asked for, and their contents.
+/// A server of two objects, after a request for the first one, and the contents of both.
 fn warm_and_cold(arguments: &[&str]) -> (Site, Vec<u8>, Vec<u8>) {
     let (warm, cold) = (noise(300_000, 1), noise(300_000, 2));
     let site = Site::start(
@@ -26,7 +26,7 @@ pub(super) fn a_failing_store_holds_up_only_what_is_not_kept() {
     assert_eq!(refused.status, 503);
     assert!(refused.fields.contains_key("retry-after"));
     assert_eq!(site.get("/new.bin").status, 503, "it may exist");
-    // Also when what is known of it is old.
+    // Also if the knowledge about it is old.
     std::thread::sleep(Duration::from_millis(600));
     assert!(site.get("/warm.bin").content == warm);
     assert!(site.metric("playrate_origin_failed_requests_total") >= 2);

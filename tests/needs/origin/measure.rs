@@ -1,4 +1,4 @@
-//! Cost and latency of objects beside those of files and of the store itself. Measures, and asserts nothing.
+//! Cost and latency of objects compared with files and with the store itself. Measures, but asserts nothing.
 
 use std::fs;
 use std::process::Command;
@@ -11,9 +11,9 @@ use super::{LOCATION, connect, get, noise};
 use crate::support;
 use playrate_test_support::{ServerProcess, program};
 
-/// Bytes of the object that is read while it is in memory.
+/// Size in bytes of the object that is read from memory.
 const LARGE: usize = 200 << 20;
-/// Reads of it in a round.
+/// Number of reads of it per round.
 const READS: u32 = 2;
 const ROUNDS: usize = 5;
 /// Objects that are read once.
@@ -25,7 +25,7 @@ fn server() -> Command {
     Command::new(program)
 }
 
-/// Processor time of a process, by the scheduler's counters of its threads.
+/// Processor time of a process, from the scheduler's counters of its threads.
 fn processor_time(process: u32) -> Duration {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).expect("the process runs");
     let of = |task: fs::DirEntry| {

@@ -1,4 +1,4 @@
-//! Titles are served from a real S3 server: cold and warm, and while it is slow, fails, or has its objects replaced.
+//! Titles are served from a real S3 server, cold and warm, and while it is slow, fails, or has its objects replaced.
 //!
 //! Needs versitygw, which `tests/store/install` installs.
 
@@ -21,7 +21,7 @@ use self::store::{Fault, Proxy, Store, environment};
 use crate::support;
 use playrate_test_support::{ServerProcess, program, root, title};
 
-/// Time after which what should happen has not happened.
+/// Time after which an expected event counts as missing.
 const PATIENCE: Duration = Duration::from_secs(30);
 const LOCATION: &str = "s3://films/published";
 
@@ -47,7 +47,7 @@ pub(crate) fn tests() -> Vec<Trial> {
         what_is_on_disk_outlives_the_server,
         the_next_segment_is_fetched_ahead
     ];
-    // It takes a while, and says nothing of what is right.
+    // It takes a while and checks nothing.
     let measure = tests![
         &missing,
         measure::warm_objects_beside_files_and_cold_ones_beside_the_store
@@ -56,7 +56,7 @@ pub(crate) fn tests() -> Vec<Trial> {
     tests
 }
 
-/// A server of the objects of a store, with a fault in between.
+/// A server of a store's objects, with a fault in between.
 struct Site {
     store: Store,
     proxy: Proxy,
@@ -74,7 +74,7 @@ struct Answer {
 }
 
 impl Site {
-    /// A server of what `fill` puts into the store, with these further arguments.
+    /// A server of the objects that `fill` puts into the store, with these further arguments.
     fn start(fill: impl FnOnce(&Store), arguments: &[&str]) -> Self {
         let store = Store::start();
         fill(&store);
@@ -158,7 +158,7 @@ async fn get(connection: &Connection, path: &str, fields: &[(&'static str, &'sta
     }
 }
 
-/// Bytes that differ everywhere, and between seeds.
+/// Bytes without repetition that differ between seeds.
 fn noise(length: usize, seed: u32) -> Vec<u8> {
     let words = (0..).map(|word: u32| word.wrapping_add(seed << 24).wrapping_mul(0x9e37_79b9));
     words.flat_map(u32::to_le_bytes).take(length).collect()
@@ -264,7 +264,7 @@ fn a_thousand_viewers_of_a_segment_cause_one_request() {
         |store| store.put("published/seg.m4s", segment.to_vec()),
         &["--max-connections-per-address", "1000"],
     );
-    // All of them have asked before the first byte comes.
+    // All of them have made their requests before the first byte arrives.
     site.proxy.set(Fault::Delay(Duration::from_secs(1)));
     let connections: Vec<_> = (0..20).map(|_| site.connect()).collect();
     let right = site.runtime.block_on(async {
@@ -323,7 +323,7 @@ fn a_replaced_object_never_mixes_with_the_new_one() {
     let again = site.get("/film.bin");
     assert!(again.is_whole && again.content == new);
     assert_ne!(again.fields["etag"], begun.fields["etag"]);
-    // A warm object that is replaced is noticed once what is known of it is not fresh any more.
+    // The replacement of a warm object is noticed once the knowledge about it is no longer fresh.
     site.store.put("published/film.bin", old.clone());
     until("the replaced object is noticed", || {
         site.get_with("/film.bin", &[("range", "bytes=0-99")]).content == old[..100]
@@ -369,7 +369,7 @@ fn what_is_on_disk_outlives_the_server() {
         "60s",
     ];
     let mut site = Site::start(|store| store.put("published/film.bin", film.clone()), &arguments);
-    // What the disk was too slow for is not written, and requested again.
+    // Chunks for which the disk was too slow are not written, and are requested again.
     until("all is written", || {
         assert!(site.get("/film.bin").content == film);
         site.metric("playrate_origin_disk_bytes") >= film.len() as u64
@@ -410,7 +410,7 @@ fn the_next_segment_is_fetched_ahead() {
         site.store.gets("published/film/1.m4s") == 1
     });
     assert_eq!(site.store.gets("published/film/2.m4s"), 0, "only the next one");
-    // The player says that it will skip one.
+    // The player announces that it will skip one.
     assert!(get("/film/1.m4s", &[("cmcd-request", "nor=\"3.m4s\"")]).content == segments[1]);
     until("the named segment is fetched", || {
         site.store.gets("published/film/3.m4s") == 1

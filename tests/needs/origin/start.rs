@@ -7,7 +7,7 @@ use super::store::{Fault, Proxy, SECRET, Store, environment};
 use super::{LOCATION, serve};
 use playrate_test_support::program;
 
-/// Exit code of a server that cannot serve `location`, and what it says.
+/// Exit code and message of a server that cannot serve `location`.
 fn end_of_server(location: &str, settings: &BTreeMap<&'static str, String>) -> (Option<i32>, String) {
     let output = Command::new(program("video-server"))
         .args(["serve", "--listen", "127.0.0.1:0", "--store-timeout", "2s"])
@@ -33,7 +33,7 @@ pub(super) fn wrong_settings_are_an_error_that_names_them() {
         (LOCATION, ("AWS_ACCESS_KEY_ID", "stranger"), 2, "access key ID"),
         (other, region, 2, "does not exist"),
         ("ftp://films", region, 2, "expected s3://BUCKET/PREFIX"),
-        // It may be there in a moment, so a service manager tries again.
+        // It may exist in a moment, so a service manager retries.
         (
             LOCATION,
             ("AWS_ENDPOINT", "http://127.0.0.1:9"),

@@ -27,7 +27,7 @@ pub(super) fn program() -> PathBuf {
     root().join("target/store/versitygw")
 }
 
-/// A running S3 server whose objects are in a directory of its own.
+/// A running S3 server with its objects in a separate directory.
 pub(super) struct Store {
     _process: Running,
     directory: tempfile::TempDir,
@@ -90,7 +90,7 @@ impl Store {
         self.address
     }
 
-    /// Puts an object in the place of another or of none.
+    /// Puts an object, replacing an existing one.
     pub(super) fn put(&self, name: &str, content: impl Into<Vec<u8>>) {
         let path = Path::from(name);
         let put = self.client.put(&path, content.into().into());
@@ -141,17 +141,17 @@ pub(super) fn environment(endpoint: SocketAddr) -> BTreeMap<&'static str, String
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fault {
     None,
-    /// The first byte of each answer comes that much later.
+    /// The first byte of each answer is delayed by this much.
     Delay(Duration),
-    /// Each request is answered with 503 in place of the store.
+    /// Each request is answered with 503 instead of reaching the store.
     Unavailable,
-    /// So is each for an object of this name.
+    /// Each request for an object of this name is answered with 503.
     UnavailableObject(&'static str),
     /// The signature of each request is wrong, so the store refuses it.
     WrongSignature,
     /// The store does not answer.
     Silence,
-    /// The connection ends after that many bytes of an answer, once; then there is no fault any more.
+    /// The connection ends once after this many bytes of an answer; then the fault is over.
     CutOnce(usize),
     /// Bytes of answers per second, in steps of 10 ms.
     Rate(usize),
@@ -177,7 +177,7 @@ impl Proxy {
                     return;
                 }
                 let fault = Arc::clone(&shared);
-                // A connection that breaks is what this is for.
+                // Connections are expected to break.
                 thread::spawn(move || drop(forward(client, store, &fault)));
             }
         });

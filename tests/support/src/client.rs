@@ -14,7 +14,7 @@ use rustls::pki_types::pem::PemObject as _;
 
 use crate::PATIENCE;
 
-/// A client that trusts the server of `pin`, with changed options.
+/// A client that trusts the server with `pin`, with `change` applied to its options.
 pub fn client(pin: Pin, change: impl FnOnce(&mut ClientOptions)) -> Client {
     let mut options = ClientOptions::new(Trust::Pin(pin));
     options.connect_timeout = PATIENCE;

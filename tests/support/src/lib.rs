@@ -1,4 +1,4 @@
-//! Helpers that the integration tests of several crates share: server processes, clients, files, waiting.
+//! Helpers shared by the integration tests of several crates: server processes, clients, files, waiting.
 //!
 //! A test waits for a condition with [`until`] or [`eventually`], not for a time: the machine may be busy.
 #![expect(
@@ -20,7 +20,7 @@ pub use client::{certificate, certify, client, fetch, h3_config, tls_config};
 pub use files::{SCENARIO, TITLE, asset, films, fixture, root, title};
 pub use process::{Running, ServerProcess, program};
 
-/// Time after which a test has failed that waits for something, on however busy a machine.
+/// Time after which a test that waits for something has failed, even on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits for this time on tokio's clock.
@@ -28,7 +28,7 @@ pub async fn sleep(duration: Duration) {
     time::sleep(&TokioRuntime, duration).await;
 }
 
-/// Looks again and again until there is a value, at most for [`PATIENCE`].
+/// Calls `look` repeatedly until it returns a value, for at most [`PATIENCE`].
 pub async fn eventually<T>(what: &str, look: impl AsyncFn() -> Option<T>) -> T {
     let looking = async {
         loop {

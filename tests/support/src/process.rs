@@ -1,4 +1,4 @@
-//! Programs of the workspace in processes of their own.
+//! The workspace's programs in separate processes.
 
 use std::env;
 use std::fs;
@@ -15,7 +15,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::{PATIENCE, client, root, until};
 
-/// One of the workspace's programs, built if it is not there yet.
+/// One of the workspace's programs, built if necessary.
 pub fn program(name: &str) -> PathBuf {
     let test = env::current_exe().unwrap();
     let profile = test.ancestors().nth(2).expect("target/<profile>/deps/<test>");
@@ -41,14 +41,14 @@ pub struct Running(pub Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may already have ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
 impl Running {
-    /// Waits for its end, at most for `limit`.
+    /// Waits at most `limit` for its end.
     pub fn wait(&mut self, limit: Duration) -> Option<ExitStatus> {
         let begun = Instant::now();
         loop {
@@ -78,7 +78,7 @@ pub struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Has `program` serve `media` on the address and port `listen`, and waits until it is ready.
+    /// Makes `program` serve `media` on the address and port `listen`, and waits until it is ready.
     pub fn start(mut program: Command, listen: &str, media: &Path, arguments: &[&str]) -> Self {
         let mut child = program
             .args(["serve", "--listen", listen, "--media"])
@@ -92,7 +92,7 @@ impl ServerProcess {
         let log = Log::read(child.stderr.take().unwrap());
         let process = Running(child);
         let mut announcement = String::new();
-        // It is written at once, and `Watch` is its last line if there is one.
+        // It is written in one piece, and `Watch` is its last line if present.
         while !announcement.contains("\nPin ") || !out.buffer().is_empty() {
             assert!(
                 out.read_line(&mut announcement).unwrap() > 0,
@@ -112,7 +112,7 @@ impl ServerProcess {
         &self.announcement
     }
 
-    /// The value of a line `NAME value` of the announcement.
+    /// The value on a line `NAME value` of the announcement.
     pub fn announced(&self, name: &str) -> &str {
         let found = self.announcement.lines().find_map(|line| line.strip_prefix(name));
         let value = found.unwrap_or_else(|| panic!("no {name} in {}", self.announcement));
@@ -166,7 +166,7 @@ impl ServerProcess {
         (head.to_owned(), body.to_owned())
     }
 
-    /// The value of the metric `name`, with its labels if it has some.
+    /// The value of the metric `name`, including labels if it has any.
     pub fn metric(&self, name: &str) -> u64 {
         let (_, metrics) = self.ask("GET /metrics", "Accept: */*");
         let find = |line: &str| line.strip_prefix(name)?.strip_prefix(' ').map(str::to_owned);
@@ -185,7 +185,7 @@ impl ServerProcess {
         self.process.signal(name);
     }
 
-    /// Waits until the log has `part` so many times.
+    /// Waits until the log contains `part` this many times.
     pub async fn logs(&self, part: &str, times: usize) {
         let is_there = async || self.log.text().matches(part).count() >= times;
         until(part, is_there).await;
@@ -196,7 +196,7 @@ impl ServerProcess {
         self.process.0.try_wait().unwrap().is_some()
     }
 
-    /// Stops it in good order and returns its log.
+    /// Stops it in order and returns its log.
     pub fn stop(self) -> String {
         self.signal("TERM");
         let (code, _, log) = self.end();
@@ -216,7 +216,7 @@ impl ServerProcess {
         (code, self.announcement, log)
     }
 
-    /// Stops it in good order, or kills it after `limit`. Returns its exit status, if it ended in time, and its log.
+    /// Stops it in order, or kills it after `limit`. Returns its exit status, if it ended in time, and its log.
     pub fn end_within(mut self, limit: Duration) -> (Option<ExitStatus>, String) {
         self.signal("TERM");
         let status = self.process.wait(limit);
@@ -255,13 +255,13 @@ impl ServerProcess {
         fs::read_dir(self.proc("fd")).unwrap().count()
     }
 
-    /// Waits until at most `most` descriptors are open. A file is open until the client has acknowledged its end.
+    /// Waits until at most `most` descriptors are open. A file stays open until the client has acknowledged its end.
     pub async fn settles_at(&self, most: usize) {
         until("few descriptors are open", async || self.descriptors() <= most).await;
     }
 }
 
-/// Log of a process, which is read as it comes.
+/// Log of a process, read as it is written.
 #[derive(Debug)]
 struct Log {
     text: Arc<Mutex<String>>,

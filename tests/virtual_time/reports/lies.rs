@@ -9,9 +9,9 @@ const TYPES: [&str; 9] = ["v", "a", "av", "c", "tt", "o", "m", "i", "k"];
 pub(crate) enum Requests {
     /// Ranges of the title, one after the other.
     OneTitle,
-    /// Ranges of two titles by turns.
+    /// Ranges of two titles alternately.
     TwoTitles,
-    /// A file of which the library knows no rate.
+    /// A file whose rate the library does not know.
     Unknown,
 }
 
@@ -27,10 +27,9 @@ pub(crate) struct Lie {
 enum Report {
     /// Neither header fields nor query parameter.
     None,
-    /// The same text with each request, but for the request's number modulo 16 in place of `#` and a type in place of
-    /// `?`.
+    /// The same text with each request, with `#` replaced by the request's number modulo 16 and `?` by a type.
     Text(&'static str),
-    /// One text with requests of even numbers, another with odd ones.
+    /// One text with even-numbered requests, another with odd-numbered ones.
     Turns(&'static str, &'static str),
     /// Something random with each request.
     Random(Seed),
@@ -50,33 +49,33 @@ impl Lie {
         Self::new(Requests::OneTitle, Report::None)
     }
 
-    /// The same requests with a report in which nothing is understood.
+    /// The same requests with a report that contains nothing known.
     pub(crate) fn silent(&self) -> Self {
         Self::new(self.requests, Report::Text("nothing"))
     }
 
-    /// A report that claims as much as one can.
+    /// A report that makes every claim to the maximum.
     pub(crate) fn everything() -> Self {
         let text = "sid=\"#\",ot=v,br=10000000,bl=86400000,dl=0,bs,su";
         Self::new(Requests::OneTitle, Report::Text(text))
     }
 
-    /// The lies that should pay best.
+    /// The lies that should be most profitable.
     pub(crate) fn worst() -> Vec<Self> {
         use Report::{Text, Turns};
         let one = [
-            // An overstated rate, in one session and in many, of one object and of many.
+            // An overstated rate, in one or many sessions, for one or many objects.
             Text("sid=\"a\",ot=v,br=10000000"),
             Text("sid=\"#\",ot=v,br=4000"),
-            // A buffer that has stopped growing, of a size to choose.
+            // A buffer that has stopped growing, at a chosen size.
             Text("sid=\"a\",ot=v,bl=1000"),
             Turns("sid=\"a\",ot=v,br=1", "sid=\"a\",ot=v,br=10000000"),
             Text("sid=\"a\",ot=?,br=8000"),
             Text("sid=\"a\",ot=v,br=10000000,bl=86400000"),
-            // Need without end.
+            // Endless urgency.
             Text("sid=\"a\",ot=v,bs,bl=0,dl=0"),
             Text("sid=\"#\",ot=v,su,bl=0"),
-            // A rate that is withheld: a controller that does not know it sets no ceiling.
+            // A withheld rate: a controller that does not know it sets no ceiling.
             Text("sid=\"a\",ot=m,br=0,bl=0"),
         ];
         let others = [Requests::TwoTitles, Requests::Unknown]
@@ -125,9 +124,9 @@ fn choose<'a, T>(seed: Seed, name: &str, from: &'a [T]) -> &'a T {
     &from[usize::try_from(index).unwrap()]
 }
 
-/// The report of request `number`. What is drawn once for all requests makes some clients steady liars.
+/// The report of request `number`. Values drawn once for all requests make some clients consistent liars.
 fn random(seed: Seed, number: u64) -> String {
-    // A client changes its mind never, once after ten requests, or with each request.
+    // A client changes its mind never, after every ten requests, or with each request.
     let mind = *choose(seed, "mind", &[0, number / 10, number]);
     let now = seed.child(&format!("mind {mind}"));
     let sessions = choose(seed, "sessions", &[1, 2, 30]);
@@ -144,7 +143,7 @@ fn random(seed: Seed, number: u64) -> String {
         ("rtp", &rates),
         ("mtp", &rates),
     ] {
-        // Half of the members are there.
+        // Half of the members are present.
         if draw(now, key).is_multiple_of(2) {
             members.push(format!("{key}={}", choose(now.child(key), "value", values)));
         }

@@ -1,8 +1,8 @@
-//! Clients that report false values by CMCD, beside clients that report none: the product's server and clients in
-//! virtual time.
+//! Clients that report false values by CMCD, together with clients that report none: the product's server and clients
+//! in virtual time.
 //!
-//! No report gets a client more than 1.1 times the throughput of one that makes the same requests and reports nothing.
-//! `PLAYRATE_REPORTS=100` tries so many random reports with each controller instead of a few.
+//! No report gets a client more than 1.1 times the throughput of one that makes the same requests without reports.
+//! `PLAYRATE_REPORTS=100` tries that many random reports with each controller instead of a few.
 
 mod lies;
 mod pair;
@@ -19,15 +19,15 @@ use playrate::cc::{ControllerSpec, Path, VideoKnowledge};
 use playrate_netsim::Seed;
 use playrate_units::Bitrate;
 
-/// Most throughput that a report may get, in multiples of that without one.
+/// Maximum throughput that a report may gain, as a multiple of that without one.
 const TOLERATED: f64 = 1.1;
-/// Random reports that are tried with each controller that knows the video.
+/// Number of random reports to try with each controller that knows the video.
 const RANDOM: u64 = 6;
-/// Rates of the title: on a link of 8 Mbit/s for two, a ceiling of three times the first one binds, and a floor at the
-/// second one takes half of the link.
+/// Rates of the title. On a link of 8 Mbit/s for two clients, a ceiling of three times the first rate binds, and a
+/// floor at the second rate takes half of the link.
 const RATES: [Bitrate; 2] = [Bitrate::from_mbps(1), Bitrate::from_mbps(4)];
 
-/// Every algorithm, alias and component, as the figures show them.
+/// Every algorithm, alias and component, as shown in the figures.
 fn controllers() -> Vec<ControllerSpec> {
     let mut specs = Vec::new();
     for example in examples().unwrap() {
@@ -75,8 +75,8 @@ fn pair(controller: &ControllerSpec, rate: Bitrate, round_trip_ms: u64) -> Pair<
     }
 }
 
-/// The client's throughput with a lie in multiples of that without, over other round-trip times than 60 ms. Where two
-/// flows fill a short queue, who loses a packet is chance; what a report gains is not.
+/// The client's throughput with a lie as a multiple of that without, over round-trip times other than 60 ms. If two
+/// flows fill a short queue, it is chance which one loses a packet; what a report gains is not.
 fn mean_gain(controller: &ControllerSpec, rate: Bitrate, lie: &Lie) -> f64 {
     let total = |lie: &Lie| -> f64 {
         let shares = (61..=66).map(|round_trip| pair(controller, rate, round_trip).run(lie).client);
@@ -85,8 +85,8 @@ fn mean_gain(controller: &ControllerSpec, rate: Bitrate, lie: &Lie) -> f64 {
     total(lie) / total(&lie.silent())
 }
 
-/// The client's throughput with each lie in multiples of that without, and the worst of them in words. Ends with the
-/// first one that gains too much.
+/// The client's throughput with each lie as a multiple of that without, and the worst lie in words. Stops at the first
+/// one that gains too much.
 fn gains(controller: &ControllerSpec, rate: Bitrate, lies: &[Lie]) -> (f64, String) {
     let pair = pair(controller, rate, 60);
     let mut without: Vec<(Requests, Share)> = Vec::new();
@@ -146,8 +146,8 @@ fn no_report_gets_a_client_more_than_a_tenth_above_its_throughput_without() {
     assert!(unfair.is_empty(), "{unfair:#?}");
 }
 
-/// The runs above compare with clients whose reports have no content, so that responses have the same lengths and
-/// equal knowledge gives equal runs. Over all controllers together such a client gets what one without CMCD gets.
+/// The runs above compare with clients whose reports have no content, so that responses have the same lengths and equal
+/// knowledge gives equal runs. Over all controllers together, such a client gets as much as one without CMCD.
 #[test]
 fn a_report_without_content_is_as_good_as_none() {
     let jobs = controllers();

@@ -17,14 +17,14 @@ use video_server::serve::{Settings, VideoServer};
 use super::lies::Lie;
 
 const LINK: Bitrate = Bitrate::from_mbps(8);
-/// Time for which both download.
+/// Duration of both downloads.
 const TIME: Duration = Duration::from_secs(12);
 /// Bytes of one request.
 const SEGMENT: u64 = 500_000;
-/// As much as one client can fetch in this time: `LINK · TIME`.
+/// Maximum that one client can fetch in this time: `LINK · TIME`.
 const LENGTH: u64 = 12_000_000;
 
-/// Two clients that download as fast as they can over one link, and the controller of both.
+/// Two clients that download as fast as they can over one link, and the controller for both.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pair<'a> {
     pub(crate) controller: &'a ControllerSpec,
@@ -41,7 +41,7 @@ pub(crate) struct Share {
 }
 
 impl Pair<'_> {
-    /// The throughput of a client with these requests and of one beside it that sends no CMCD.
+    /// The throughput of a client with these requests, and of a concurrent one that sends no CMCD.
     pub(crate) fn run(self, lie: &Lie) -> Share {
         let (rate, seed) = (self.rate, Seed::new(1));
         let sim = Simulation::new(seed);
@@ -105,7 +105,7 @@ fn title(rate: Bitrate) -> Arc<TraceSource> {
     Arc::new(TraceSource::new(&trace))
 }
 
-/// Downloads one segment after another, two at a time, for ever, and counts what arrives.
+/// Downloads segments endlessly, two at a time, and counts the bytes.
 async fn download(client: &Client, target: &Target, lie: &Lie, received: &AtomicU64) {
     let connection = client.connect(target).await.unwrap();
     let requests = AtomicU64::new(0);

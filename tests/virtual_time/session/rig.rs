@@ -1,4 +1,4 @@
-//! [`Rig`]: a server and a client on two simulated hosts, with a server that can vanish and be started again.
+//! [`Rig`]: a server and a client on two simulated hosts; the server can vanish and be restarted.
 
 use std::io::{self, IoSliceMut};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(crate) struct Rig {
     server: Arc<VirtualSocket>,
     client: Arc<VirtualSocket>,
     started: AtomicUsize,
-    /// Number of the server that has the socket.
+    /// Number of the server that owns the socket.
     present: Arc<AtomicUsize>,
 }
 
@@ -55,7 +55,8 @@ impl Rig {
         }
     }
 
-    /// Starts a server of `library` with `change`d options. The one before vanishes without sending anything.
+    /// Starts a server of `library` with `change` applied to its options. The previous server vanishes without sending
+    /// anything.
     pub(crate) fn start(
         &self,
         library: Library,
@@ -81,7 +82,7 @@ impl Rig {
         self.present.store(NOBODY, Relaxed);
     }
 
-    /// A client, and the address at which it reaches the server.
+    /// A client, and the address of the server for it.
     pub(crate) fn client(&self, change: impl FnOnce(&mut TransportOptions)) -> (Client, Target) {
         let mut options = ClientOptions::new(Trust::Pin(self.identity.pin()));
         options.transport.seed = Some(self.seed.derive("client"));
@@ -116,7 +117,7 @@ pub(crate) fn reconnecting(limit: Duration) -> SessionOptions {
     options
 }
 
-/// The socket of one of several servers, one after the other, on the same address.
+/// The socket of one of several consecutive servers on the same address.
 #[derive(Debug)]
 struct ServerSocket {
     inner: Arc<dyn AsyncUdpSocket>,
@@ -145,7 +146,7 @@ impl SocketLayer for ServerSocket {
         loop {
             match self.present.load(Relaxed) {
                 present if present == self.number => return self.inner.poll_recv(cx, buffers, metas),
-                // What arrives while there is no server is lost.
+                // Datagrams that arrive while there is no server are lost.
                 NOBODY if self.inner.poll_recv(cx, buffers, metas).is_ready() => {}
                 _ => return Poll::Pending,
             }

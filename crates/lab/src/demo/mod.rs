@@ -1,7 +1,7 @@
 //! `lab demo`: one title over one path under several controllers, side by side over real UDP.
 //!
-//! Every controller has a `video-server`, a relay as its path and a `video-client` of its own; all run in this
-//! process at once and talk over loopback sockets. The results are an ordinary directory of results with one trial
+//! Every controller has its own `video-server`, relay (as its path) and `video-client`. They all run in this process at
+//! the same time and communicate over loopback sockets. The results are an ordinary directory of results with one trial
 //! of the scenario `demo`: rows, time series, the scenario's text, the page of `lab report` and the explanation. The
 //! same sessions in virtual time show whether this machine was too busy for a valid result.
 
@@ -32,10 +32,10 @@ use explain::Explanation;
 use progress::SessionsDisplay;
 use scenario::DemoPath;
 
-/// Advice on a directory that holds results of other runs.
+/// Advice about a directory with results of other runs.
 const ADVICE: &str = "choose another directory with --out";
 
-/// Longest session. On a slow path the title might take forever.
+/// Maximum duration of a session. On a slow path the title might take for ever.
 const LONGEST: Duration = Duration::from_secs(120);
 
 /// Results of the demo.
@@ -43,9 +43,9 @@ const LONGEST: Duration = Duration::from_secs(120);
 pub struct DemoReport {
     scenario: Arc<Scenario>,
     path: DemoPath,
-    /// One run for each controller, in the order of the arguments.
+    /// One run per controller, in the order of the arguments.
     runs: Vec<DemoRun>,
-    /// Each run compared with its virtual runs; empty if these could not be made or the demo was stopped.
+    /// Each run compared with its virtual runs; empty if these failed or the demo was stopped.
     comparisons: Vec<ControllerComparison>,
 }
 
@@ -59,7 +59,7 @@ struct DemoRun {
 }
 
 impl DemoRun {
-    /// The end of the session in a word.
+    /// The outcome of the session in one word.
     fn outcome(&self) -> &'static str {
         match self.row.outcome {
             SessionOutcome::Complete => "complete",
@@ -78,16 +78,16 @@ impl DemoReport {
     }
 }
 
-/// Plays the embedded title as `args` say, shows progress on stderr, writes the results and prints them to `out` as a
-/// table or as JSON. Ctrl-C ends the sessions early; what they have measured so far is reported.
+/// Plays the embedded title according to `args`, shows progress on stderr, writes the results and prints them to `out`
+/// as a table or as JSON. Ctrl-C ends the sessions early; the results so far are still reported.
 ///
 /// # Errors
-/// If the path cannot be built, a component cannot be set up, or the results cannot be written. A session that breaks
-/// off is part of the results.
+/// If the path cannot be built, a component cannot be set up, or the results cannot be written. A failed session is
+/// part of the results.
 pub async fn run(args: &DemoArgs, out: &mut impl Write) -> Result<DemoReport, CommandError> {
     let path = DemoPath::of(args)?;
     let scenario = Arc::new(scenario::scenario(args)?);
-    // Before anything is run whose results would be lost.
+    // Checked before any run, so that no results are lost.
     let save_error = |error: io::Error| match error.kind() {
         io::ErrorKind::AlreadyExists => CommandError::store(&args.out, error, ADVICE),
         _ => CommandError::cannot_write(&args.out, &error),
@@ -98,7 +98,7 @@ pub async fn run(args: &DemoArgs, out: &mut impl Write) -> Result<DemoReport, Co
         reference::compare(&scenario, &runs)
             .await
             .unwrap_or_else(|error| {
-                // A closed stderr is no error.
+                // A closed stderr is not an error.
                 let _ = writeln!(io::stderr(), "no virtual reference run: {error}");
                 Vec::new()
             })
@@ -143,7 +143,7 @@ fn save(demo: &DemoReport, explanation: &Explanation, mut store: Store) -> io::R
     Ok(())
 }
 
-/// Plays the title under every controller at once; `quiet` shows no progress. The flag is false if Ctrl-C stopped it.
+/// Plays the title under all controllers at once; `quiet` hides progress. The flag is false if Ctrl-C stopped it.
 async fn play_all(
     scenario: &Arc<Scenario>,
     path: &DemoPath,

@@ -57,7 +57,7 @@ pub(super) fn announce(scenario: &Scenario, path: &DemoPath, specs: &[String]) {
         .time_for(title.file_size())
         .unwrap_or(LONGEST)
         .min(LONGEST);
-    // A closed stderr is no error.
+    // A closed stderr is not an error.
     let _ = writeln!(
         io::stderr(),
         "{} ({}, {} on average, {})\nover UDP through {}, {} RTT, a queue of {}, {loss}:\n{}, about {} to go\n",
@@ -124,7 +124,7 @@ fn table(runs: &[DemoRun]) -> Table {
     table
 }
 
-/// The values of a metric as text, the best ones marked where texts differ.
+/// The values of a metric as text, with the best ones marked if the texts differ.
 fn values(metric: &Metric, runs: &[DemoRun]) -> Vec<String> {
     let numbers: Vec<Option<f64>> = runs.iter().map(|run| metric.value(&run.row)).collect();
     let texts: Vec<String> = runs.iter().map(|run| text(&run.row, metric.name)).collect();
@@ -148,8 +148,8 @@ fn values(metric: &Metric, runs: &[DemoRun]) -> Vec<String> {
         .collect()
 }
 
-/// Prints the results as one JSON object, without time series. Times are seconds, sizes bytes, rates bit/s; the loss
-/// is in parts per billion.
+/// Prints the results as one JSON object, without time series. Times are in seconds, sizes in bytes, rates in bit/s;
+/// the loss is in parts per billion.
 pub(super) fn print_json(
     report: &DemoReport,
     explanation: &Explanation,
@@ -192,7 +192,8 @@ pub(super) fn print_json(
     writeln!(out, "{}", serde_json::to_string_pretty(&summary)?)
 }
 
-/// One run, under the names of the object's first version, with its row of `runs.jsonl` and what its virtual runs gave.
+/// One run, under the names of the object's first version, with its row of `runs.jsonl` and the results of its virtual
+/// runs.
 fn run_json(run: &DemoRun, compared: Option<&ControllerComparison>) -> io::Result<Value> {
     let row = &run.row;
     let viewer = run.run.viewers.first();

@@ -1,4 +1,4 @@
-//! [`SessionsDisplay`]: the sessions while they go on, as bars on a terminal, plain lines elsewhere. On stderr.
+//! [`SessionsDisplay`]: the running sessions on stderr, as bars on a terminal and plain lines elsewhere.
 
 use std::io::{IsTerminal as _, Write as _, stderr};
 use std::time::Duration;
@@ -10,13 +10,13 @@ use playrate_units::rounded::{rate, size};
 use crate::sim::{LiveStatus, StatusCell, ViewerState};
 use crate::words::count;
 
-/// Interval of plain lines where there is no terminal.
+/// Interval of plain lines if stderr is not a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
-/// Playing time ahead that fills a bar.
+/// Playing time ahead that fills the whole bar.
 const BAR: Duration = Duration::from_secs(8);
 
-/// Longest spec that is shown in full, so that a line fits a terminal.
+/// Maximum length of a spec shown in full, so that a line fits a terminal.
 const SPEC: usize = 11;
 
 /// Shows all sessions. The owner calls [`SessionsDisplay::refresh`] several times a second.
@@ -39,7 +39,7 @@ enum Style {
 }
 
 impl SessionsDisplay {
-    /// A display of sessions named by their specs; `quiet` shows nothing.
+    /// A display of sessions named by their specs; `quiet` hides everything.
     pub(super) fn new(sessions: Vec<(String, StatusCell)>, quiet: bool) -> Self {
         let style = if quiet {
             Style::Silent
@@ -86,7 +86,7 @@ impl SessionsDisplay {
                     }
                 }
                 Style::Lines { .. } if due => {
-                    // A closed stderr is no error.
+                    // A closed stderr is not an error.
                     let _ = writeln!(stderr(), "{:>3.0} s {}: {text}", now.at.as_secs_f64(), shown.spec);
                 }
                 Style::Lines { .. } | Style::Silent => {}
@@ -97,7 +97,7 @@ impl SessionsDisplay {
         }
     }
 
-    /// Shows the last status and leaves it on the screen.
+    /// Shows the last status and keeps it on the screen.
     pub(super) fn finish(mut self) {
         self.refresh();
         if let Style::Bars(bars) = &self.style {
@@ -131,7 +131,7 @@ fn bars(sessions: &[(String, StatusCell)]) -> Vec<ProgressBar> {
         .collect()
 }
 
-/// The status of a session in a line; `ahead` says how much is buffered, which a bar shows.
+/// The status of a session in one line; `ahead` includes the buffered time, which a bar shows by itself.
 fn describe(status: &LiveStatus, rate_now: Bitrate, ahead: bool) -> String {
     let state = format!("{:<7}", status.state.name());
     let seen = count(status.underflows, "underflow", "underflows");

@@ -1,4 +1,4 @@
-//! The demo's sessions again in virtual time, to judge the real ones by.
+//! Repeats the demo's sessions in virtual time, to check the real ones.
 
 use std::sync::Arc;
 
@@ -7,10 +7,12 @@ use crate::error::CommandError;
 use crate::live::{ControllerComparison, simulate_all};
 use crate::scenario::Scenario;
 
-/// Number of seeds. The first is the demo's: its run is the virtual reference run. All take a second or two.
+/// Number of seeds. The first is the demo's own: its run is the virtual reference run. All together take a second or
+/// two.
 pub(super) const SEEDS: u32 = 10;
 
-/// Runs `scenario` in virtual time with [`SEEDS`] seeds, and compares each of `runs` with the runs of its controller.
+/// Runs `scenario` in virtual time with [`SEEDS`] seeds, and compares each of `runs` with its controller's virtual
+/// runs.
 ///
 /// # Errors
 /// If a virtual run fails.

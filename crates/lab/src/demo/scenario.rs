@@ -1,4 +1,4 @@
-//! The scenario and the path of the demo's arguments.
+//! The scenario and the path described by the demo's arguments.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::sim::SimError;
 /// Name of the demo's scenario.
 const NAME: &str = "demo";
 
-/// The path in numbers. The bottleneck is in the direction that carries the video.
+/// The path in numbers. The bottleneck is in the direction of the video.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DemoPath {
     /// Rate of the bottleneck.
@@ -31,10 +31,10 @@ pub(super) struct DemoPath {
 }
 
 impl DemoPath {
-    /// The path that `args` describe.
+    /// The path described by `args`.
     ///
     /// # Errors
-    /// If its parameters do not fit together.
+    /// If its parameters are inconsistent.
     pub(super) fn of(args: &DemoArgs) -> Result<Self, CommandError> {
         let config = PathConfig::bottleneck(args.rate, args.rtt, args.queue, args.loss);
         let built = config.build(Seed::new(args.seed)).map_err(SimError::from)?;
@@ -51,7 +51,7 @@ impl DemoPath {
         })
     }
 
-    /// Bandwidth-delay product: the bytes in flight when the bottleneck is busy and its queue empty.
+    /// Bandwidth-delay product: the bytes in flight when the bottleneck is busy but its queue is empty.
     pub(super) fn bdp(&self) -> Bytes {
         self.rate * self.rtt
     }
@@ -62,10 +62,10 @@ impl DemoPath {
     }
 }
 
-/// The scenario of one viewer of the embedded title for each controller.
+/// The scenario with one viewer of the embedded title per controller.
 ///
 /// # Errors
-/// If the arguments do not make a scenario.
+/// If the arguments do not form a valid scenario.
 pub(super) fn scenario(args: &DemoArgs) -> Result<Scenario, CommandError> {
     let mut specs: Vec<String> = Vec::new();
     for spec in args.controllers.0.iter().map(ToString::to_string) {

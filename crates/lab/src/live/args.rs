@@ -11,9 +11,9 @@ use crate::controllers::Controllers;
 
 /// Watching time with `--quick`.
 const QUICK: Duration = Duration::from_secs(15);
-/// Shortest watching time: the start-up delay alone is about a second.
+/// Minimum watching time: the start-up delay alone is about a second.
 const SHORTEST: Duration = Duration::from_secs(2);
-/// Longest watching time. It passes in real time, once for each controller.
+/// Maximum watching time. It passes in real time, once per controller.
 const LONGEST: Duration = Duration::from_secs(3_600);
 
 /// Command line of `lab demo scenario`.
@@ -58,7 +58,7 @@ pub struct LiveArgs {
 }
 
 impl LiveArgs {
-    /// Longest time that viewers watch.
+    /// Maximum time that viewers watch.
     pub(super) fn watching(&self) -> Duration {
         if self.quick { QUICK } else { self.duration }
     }

@@ -1,4 +1,4 @@
-//! The scenario of a live run: one case, cut short, whose path a relay can model.
+//! The scenario of a live run: a single case, shortened, with a path that a relay can model.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use crate::error::CommandError;
 use crate::scenario::{self, Changes, Scenario, ScenarioError, Setting};
 use crate::sim;
 
-/// Highest rate with which servers, relay and clients in one process keep up on two cores.
+/// Maximum rate at which servers, relay and clients in one process keep up on two cores.
 const FASTEST: Bitrate = Bitrate::from_mbps(200);
-/// Largest number of viewers that do not disturb each other in one process.
+/// Maximum number of viewers that do not disturb each other in one process.
 const MOST_VIEWERS: u32 = 16;
 
-/// The scenario of `args`, with their trials, and viewers who leave in time.
+/// The scenario of `args`, with its number of trials and viewers who leave in time.
 ///
 /// # Errors
 /// If it is invalid, or cannot be run live.
@@ -35,7 +35,7 @@ pub(super) fn scenario(args: &LiveArgs) -> Result<Arc<Scenario>, CommandError> {
     if let Some(requested) = &args.controllers {
         scenario.controllers.clone_from(&requested.0);
     }
-    // The ideal sender exists in virtual time only.
+    // The ideal sender exists only in virtual time.
     scenario.ideal = false;
     match unfit(&scenario) {
         Some(reason) => Err(CommandError::BadInput(format!(
@@ -66,7 +66,7 @@ fn one(args: &LiveArgs, changes: &Changes) -> Result<Scenario, CommandError> {
     }
 }
 
-/// The reason why the scenario cannot be run in real time.
+/// The reason why the scenario cannot run in real time.
 fn unfit(scenario: &Scenario) -> Option<String> {
     if scenario.viewers.count > MOST_VIEWERS {
         return Some(format!(
@@ -90,7 +90,7 @@ fn unfit(scenario: &Scenario) -> Option<String> {
     sim::virtual_only(&scenario.setup(controller, scenario.seed)).map(str::to_owned)
 }
 
-/// Longest duration of one run.
+/// Maximum duration of one run.
 pub(super) fn length(scenario: &Scenario) -> Duration {
     let stays = scenario.viewers.leaves_after.unwrap_or(Duration::MAX);
     stays.saturating_add(scenario.viewers.last_joins())

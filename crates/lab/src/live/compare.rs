@@ -9,11 +9,11 @@ use crate::result::Row;
 use crate::rounding::ratio;
 use crate::statistics::Spread;
 
-/// Largest relative difference of throughput between a live run and its virtual reference run.
+/// Maximum relative difference in throughput between a live run and its virtual reference run.
 const TOLERANCE: f64 = 0.05;
 
-/// The metrics of the verdict about the reference run, with true for those whose difference is relative. The impaired
-/// share is relative already: to the playing time.
+/// The metrics of the verdict about the reference run, with true if the difference is relative. The impaired share is
+/// already relative to the playing time.
 const VERDICT: [(&str, bool); 2] = [("throughput_bps", true), ("impaired_share", false)];
 
 /// Condition under which a live run agrees with its virtual runs in a metric.
@@ -22,9 +22,9 @@ const VERDICT: [(&str, bool); 2] = [("throughput_bps", true), ("impaired_share",
 pub enum Rule {
     /// It differs from the virtual reference run, which has the same seed, by at most `TOLERANCE`.
     Tolerance,
-    /// It lies between the smallest and the largest of the virtual runs.
+    /// It is between the smallest and the largest value of the virtual runs.
     Range,
-    /// Always: the metric is only shown.
+    /// Always agrees: the metric is only shown.
     Shown,
 }
 
@@ -40,12 +40,13 @@ pub const COMPARED: &[(&str, Rule)] = &[
     ("impaired_share", Rule::Shown),
 ];
 
-/// One metric of the live run and of the virtual runs, in the units of `docs/runs.md`; of several viewers the mean.
+/// One metric of the live run and of the virtual runs, in the units of `docs/runs.md`; the mean if there are several
+/// viewers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MetricComparison {
     /// Name of the metric.
     pub name: String,
-    /// Value in the live run; `None` if it has none, such as the delay of a playback that never started.
+    /// Value in the live run; `None` if it has none, such as the start-up delay of a playback that never started.
     pub live: Option<f64>,
     /// Value in the virtual reference run, whose path makes the same random choices.
     #[serde(rename = "twin")]
@@ -63,8 +64,8 @@ pub struct MetricComparison {
 }
 
 impl MetricComparison {
-    /// Compares the metric called `name`; `None` if no run has a value. `live` has the rows of one run,
-    /// `virtual_runs` those of each virtual run, the reference run first.
+    /// Compares the metric called `name`; `None` if no run has a value. `live` contains the rows of one run,
+    /// `virtual_runs` those of each virtual run, with the reference run first.
     fn of(name: &str, rule: Rule, live: &[Row], virtual_runs: &[Vec<Row>]) -> Option<Self> {
         let metric = Metric::find(name)?;
         let live = metric.pooled(live);
@@ -93,8 +94,8 @@ impl MetricComparison {
         })
     }
 
-    /// Difference between the live and the reference run, `relative` to the reference run's value or absolute;
-    /// infinite if one of them has no value.
+    /// Difference between the live and the reference run, absolute or `relative` to the reference run's value; infinite
+    /// if one of them has no value.
     fn difference(&self, relative: bool) -> f64 {
         let values = self.live.zip(self.reference);
         values.map_or(f64::INFINITY, |(live, reference)| {
@@ -187,11 +188,11 @@ pub struct ControllerComparison {
     pub agrees: Option<bool>,
     /// Metrics that are compared.
     pub measures: Vec<MetricComparison>,
-    /// The live attempts, the last being the one that is compared.
+    /// The live attempts; the last one is compared.
     pub attempts: Vec<Attempt>,
-    /// Rows of the last live run, which have no wire hash.
+    /// Rows of the last live run, without a wire hash.
     pub live: Vec<Row>,
-    /// Rows of the virtual runs, run by run, the reference run first.
+    /// Rows of the virtual runs, run by run, with the reference run first.
     #[serde(rename = "virtual")]
     pub virtual_runs: Vec<Row>,
 }
@@ -233,7 +234,7 @@ impl ControllerComparison {
         })
     }
 
-    /// Label and cells of each line of the table; without verdicts if the live run is invalid.
+    /// Label and cells of each line of the table; no verdicts if the live run is invalid.
     pub(super) fn lines(&self) -> impl Iterator<Item = (&'static str, [String; 5])> {
         self.measures.iter().map(|measured| {
             let mut cells = measured.cells();
@@ -250,7 +251,7 @@ impl ControllerComparison {
 pub(crate) struct ReferenceVerdict {
     /// True if throughput and impaired share of all live runs are within `TOLERANCE` of the reference runs'.
     pub(crate) agrees: bool,
-    /// One sentence: the largest difference, or what differs.
+    /// One sentence: the largest difference, or the metrics that differ.
     pub(crate) sentence: String,
 }
 

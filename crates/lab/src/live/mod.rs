@@ -1,11 +1,11 @@
 //! `lab demo scenario`: runs a scenario over real UDP through the relay and compares it with virtual time.
 //!
-//! Both are made by the same code ([`crate::sim`]); they differ in the clock, the sockets and the program that
-//! applies the path's model. A live run agrees if its throughput is within 5 % of the virtual reference run, which
-//! has the same seed, and its discarded frames and underflows are in the range of virtual runs with many seeds.
-//! Throughput is compared with the reference run and not with the mean, because both paths lose the same packets at
-//! random, and other seeds may differ by more than 5 % among themselves. A live run whose result the relay's lateness
-//! can have changed is invalid and repeated; the last is shown without a verdict.
+//! The same code ([`crate::sim`]) makes both; they differ in the clock, the sockets and the program that applies the
+//! path's model. A live run agrees if its throughput is within 5 % of the virtual reference run, which has the same
+//! seed, and its discarded frames and underflows are in the range of virtual runs with many seeds. Throughput is
+//! compared with the reference run and not with the mean: both paths lose the same packets at random, and other seeds
+//! may differ by more than 5 % among themselves. If the relay's lateness may have changed the result of a live run, the
+//! run is invalid and is repeated; the last attempt is shown without a verdict.
 
 mod args;
 mod choice;
@@ -32,16 +32,16 @@ use crate::scenario::Scenario;
 use crate::sim::{self, LiveOptions, LiveRun, RunHandle, Setup, SimError};
 use crate::words::count;
 
-/// Largest number of attempts at a valid live run.
+/// Maximum number of attempts at a valid live run.
 const ATTEMPTS: usize = 4;
 /// Interval at which progress is shown.
 const REFRESH: Duration = Duration::from_millis(100);
 
 /// Makes the runs of `args`, shows progress on stderr, writes the report and prints it to `out`. When `stop` becomes
-/// true, the current run is given up, and the controllers that have finished are reported.
+/// true, the current run is abandoned and the finished controllers are reported.
 ///
 /// # Errors
-/// See [`CommandError`]. A disagreement of live and virtual runs is not an error but part of the report.
+/// See [`CommandError`]. A disagreement between live and virtual runs is not an error but part of the report.
 pub async fn run(
     args: &LiveArgs,
     stop: &Arc<AtomicBool>,
@@ -86,7 +86,7 @@ fn announce(scenario: &Scenario) {
     let one = choice::length(scenario);
     let number = u32::try_from(scenario.controllers.len()).unwrap_or(u32::MAX);
     let virtual_runs = u64::from(number) * u64::from(scenario.trials);
-    // A closed stderr is no error.
+    // A closed stderr is not an error.
     let _ = writeln!(
         io::stderr(),
         "{}: {} live over UDP, up to {} each, {} in all; before that, {} in virtual time. Ctrl-C stops.",
@@ -98,7 +98,7 @@ fn announce(scenario: &Scenario) {
     );
 }
 
-/// The virtual runs of each controller, in the scenario's order.
+/// The virtual runs of each controller, in scenario order.
 pub(crate) async fn simulate_all(
     scenario: &Arc<Scenario>,
     stop: &Arc<AtomicBool>,
@@ -132,7 +132,7 @@ fn simulate(jobs: &[Job], stop: &AtomicBool) -> Result<Vec<Vec<Row>>, CommandErr
     }
 }
 
-/// Runs every controller live, one after the other, so that none takes the processor from another.
+/// Runs the controllers live one after another, so that they do not compete for the processor.
 async fn compare_all(
     scenario: &Arc<Scenario>,
     simulated: Vec<Vec<Vec<Row>>>,
@@ -147,7 +147,7 @@ async fn compare_all(
         stop,
     };
     let mut comparisons = Vec::new();
-    // The live run is that of the first trial.
+    // The live run corresponds to the first trial.
     let firsts = jobs.iter().step_by(scenario.trials.max(1) as usize);
     for ((controller, virtual_runs), job) in scenario.controllers.iter().zip(simulated).zip(firsts) {
         let Some((attempts, last)) = runner.attempt(controller, job.key.seed).await? else {
@@ -166,7 +166,7 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Makes live runs one after the other.
+/// Makes live runs one after another.
 struct LiveRunner<'a> {
     scenario: &'a Arc<Scenario>,
     display: ProgressDisplay,
@@ -176,7 +176,7 @@ struct LiveRunner<'a> {
 
 impl LiveRunner<'_> {
     /// Runs `controller` live until a run is valid, at most [`ATTEMPTS`] times. Returns all attempts and the last run;
-    /// `None` if it was stopped.
+    /// `None` if stopped.
     async fn attempt(
         &mut self,
         controller: &ControllerChoice,
@@ -208,7 +208,7 @@ impl LiveRunner<'_> {
         }
     }
 
-    /// One live run; `None` if it was stopped.
+    /// One live run; `None` if stopped.
     async fn once(&mut self, setup: &Setup) -> Result<Option<LiveRun>, CommandError> {
         let handle = Arc::new(RunHandle::default());
         let began = Instant::now();

@@ -32,7 +32,7 @@ pub struct LiveReport {
     pub scenario: String,
     /// Name of the scenario's case; empty if it has none.
     pub case: String,
-    /// Hash of everything in the scenario that a run depends on.
+    /// Hash of everything in the scenario that affects a run.
     pub scenario_hash: String,
     /// Longest time that a viewer watches, in seconds.
     pub watching_s: f64,
@@ -40,11 +40,11 @@ pub struct LiveReport {
     pub seed: u64,
     /// Number of virtual runs of each controller.
     pub trials: u32,
-    /// True if every controller was run and agrees with its virtual runs.
+    /// True if every controller ran and agrees with its virtual runs.
     pub agrees: bool,
-    /// One comparison for each controller, in the order of the arguments.
+    /// One comparison per controller, in the order of the arguments.
     pub comparisons: Vec<ControllerComparison>,
-    /// Controllers that had not been run when the user stopped it.
+    /// Controllers that had not run yet when the user stopped.
     pub not_run: Vec<String>,
 }
 
@@ -136,7 +136,7 @@ fn validity(compared: &ControllerComparison) -> String {
     }
 }
 
-/// Creates the output directory, before anything is run whose results would be lost.
+/// Creates the output directory before any run, so that no results are lost.
 pub(super) fn prepare(directory: &Path) -> Result<(), CommandError> {
     std::fs::create_dir_all(directory).map_err(|error| CommandError::cannot_write(directory, &error))
 }

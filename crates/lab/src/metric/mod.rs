@@ -1,6 +1,6 @@
-//! [`Metric`]: every number of a result that summaries and reports use, under one name.
+//! [`Metric`]: every number of a result that summaries and reports use, under a single name.
 //!
-//! A metric has the name of its field in `runs.jsonl`, or one of its own if it is computed from several fields.
+//! A metric is named after its field in `runs.jsonl`, or has its own name if it is computed from several fields.
 
 mod unit;
 
@@ -17,7 +17,7 @@ use crate::sim::ControlStatistics;
 pub(crate) enum Better {
     Lower,
     Higher,
-    /// The metric says nothing about quality.
+    /// The metric is not a measure of quality.
     Neither,
 }
 
@@ -26,12 +26,12 @@ pub(crate) enum Better {
 enum Value {
     /// A number; several rows are averaged.
     Number(fn(&Row) -> Option<f64>),
-    /// Numerator and denominator; of several rows each is added up.
+    /// Numerator and denominator; each is summed over several rows.
     Ratio(fn(&Row) -> Option<(f64, f64)>),
 }
 
 impl Value {
-    /// The value of several rows together; `None` if there is no row, or one row has no value.
+    /// The combined value of several rows; `None` if there is no row, or if one row has no value.
     fn pooled<'a>(&self, rows: impl IntoIterator<Item = &'a Row>) -> Option<f64> {
         let (mut numerator, mut denominator) = (0.0, 0.0);
         for row in rows {
@@ -69,8 +69,8 @@ impl Metric {
         self.pooled([row])
     }
 
-    /// The value of several flows of one run together: the mean of numbers; the ratio of the sums. `None` if there
-    /// is no row, or one row has no value.
+    /// The combined value of several flows of one run: the mean of numbers, or the ratio of the sums. `None` if there
+    /// is no row, or if one row has no value.
     pub(crate) fn pooled<'a>(&self, rows: impl IntoIterator<Item = &'a Row>) -> Option<f64> {
         self.value.pooled(rows)
     }
@@ -125,7 +125,7 @@ macro_rules! metric {
     };
 }
 
-/// A metric that is a field of the same name, of the row itself or of one of its groups.
+/// A metric that is a field with the same name, of the row itself or of one of its groups.
 macro_rules! field {
     (row.$name:ident, $($about:tt),+) => {
         metric!(stringify!($name), $($about),+, Value::Number(|row| row.$name.number()))
@@ -149,7 +149,7 @@ macro_rules! playback {
     };
 }
 
-/// Mean factor by which the window grew per round trip, from the second to the fourth: the first is the handshake's.
+/// Mean growth factor of the window per round trip, from the second to the fourth: the first is the handshake.
 fn growth(control: &ControlStatistics) -> Option<f64> {
     let after = |rtts: usize| control.window_first_rtts_bytes.get(rtts - 1)?.number();
     let (second, fourth) = (after(2)?, after(4)?);

@@ -1,4 +1,4 @@
-//! Names and values of metrics, of one flow and of several.
+//! Names and values of metrics, for one flow and for several.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The time series of runs as curves of the page.
+//! The time series of runs as curves on the page.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,9 +12,9 @@ use crate::controllers::short_name;
 use crate::metric::Unit;
 use crate::result::{BULK, ResultKey, Row, bulk_series_file, series_file};
 
-/// Points of all curves of a page together, about 20 bytes each.
+/// Maximum number of points of all curves on a page, about 20 bytes each.
 const BUDGET: usize = 400_000;
-/// Fewest and most points of a curve.
+/// Minimum and maximum number of points per curve.
 const POINTS: (usize, usize) = (200, 2_000);
 
 /// A quantity over time: name, heading, unit, series, and its column after the time.
@@ -51,7 +51,7 @@ const QUANTITIES: [(&str, &str, Unit, &str, &str); 6] = [
     ("queue", "Largest queue", Unit::Bytes, "queue", "max_queue_bytes"),
 ];
 
-/// One quantity of all runs that have its series.
+/// One quantity of all runs with its series.
 #[derive(Debug, Serialize)]
 pub(super) struct Curve {
     quantity: &'static str,
@@ -64,16 +64,16 @@ pub(super) struct Curve {
 #[derive(Debug, PartialEq, Serialize)]
 struct Line {
     controller: String,
-    /// Scenario, where a group has several, and number of the flow.
+    /// Scenario, if a group has several, and number of the flow.
     flow: String,
     trial: u32,
     t: Vec<f64>,
     v: Vec<f64>,
-    /// Sum of value × time up to each point, over all samples: the page's means do not depend on the thinning.
+    /// Sum of value × time up to each point, over all samples, so that thinning does not affect the page's means.
     sum: Vec<f64>,
 }
 
-/// Most points of a line, so that the page stays small however many lines it has.
+/// Maximum number of points per line, so that the page stays small however many lines it has.
 pub(super) fn points_per_line(args: &ReportArgs, rows: &[Row]) -> usize {
     let flows = Flows::of(rows);
     let has = |row: &&Row| flows.file(&args.directories, row, "transport").is_some();
@@ -81,7 +81,7 @@ pub(super) fn points_per_line(args: &ReportArgs, rows: &[Row]) -> usize {
     (BUDGET / lines.max(1)).clamp(POINTS.0, POINTS.1)
 }
 
-/// The curves of `rows` whose time series are in one of `directories`, each line with about `points` points at most.
+/// The curves of `rows` whose time series are in one of `directories`, with at most about `points` points per line.
 pub(super) fn read(directories: &[PathBuf], rows: &[&Row], points: usize) -> Vec<Curve> {
     let flows = Flows::of(rows.iter().copied());
     let mut curves: BTreeMap<usize, Vec<Line>> = BTreeMap::new();
@@ -126,7 +126,7 @@ pub(super) fn read(directories: &[PathBuf], rows: &[&Row], points: usize) -> Vec
     curves.into_iter().map(curve).collect()
 }
 
-/// Number of each run's first bulk flow, if any: bulk flows' series are numbered separately from those of viewers.
+/// Number of each run's first bulk flow, if any: series of bulk flows and of viewers are numbered separately.
 struct Flows<'a>(BTreeMap<&'a ResultKey, u32>);
 
 impl<'a> Flows<'a> {
@@ -157,7 +157,7 @@ impl<'a> Flows<'a> {
     }
 }
 
-/// Time and value of each line that has a value in `column`.
+/// Time and value of each line with a value in `column`.
 fn values(text: &str, column: &str) -> Vec<(f64, f64)> {
     let mut lines = text.lines();
     let head = lines.next().unwrap_or_default();
@@ -171,7 +171,7 @@ fn values(text: &str, column: &str) -> Vec<(f64, f64)> {
     lines.filter_map(point).collect()
 }
 
-/// Sum of value × time of `samples` up to each of `times`, where a value holds until the next sample.
+/// Sum of value × time of `samples` up to each of `times`; a value holds until the next sample.
 fn sums(samples: &[(f64, f64)], times: &[f64]) -> Vec<f64> {
     let mut sum = 0.0;
     let mut sums = BTreeMap::new();

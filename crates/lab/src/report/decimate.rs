@@ -1,7 +1,7 @@
-//! Fewer points for a line that looks the same.
+//! Draws a line that looks the same with fewer points.
 
-/// At most about `4 × buckets` of `points` that draw the same line: the first, lowest, highest and last point of every
-/// bucket of equal width in x, so that no spike is lost. `points` are in order of x.
+/// At most about `4 × buckets` of `points`, which draw the same line: the first, lowest, highest and last point of
+/// every bucket of equal width in x, so that no spike is lost. `points` are sorted by x.
 pub(super) fn decimate(points: &[(f64, f64)], buckets: usize) -> Vec<(f64, f64)> {
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! `lab report`: one self-contained page of the results in some directories, drawn in the browser from their rows and
+//! `lab report`: one self-contained page with the results in some directories. The browser draws it from their rows and
 //! time series.
 
 mod curves;
@@ -38,7 +38,7 @@ pub(crate) struct ReportArgs {
     pub(crate) out: Option<PathBuf>,
 }
 
-/// File of a directory of results with a headline and, in the lines below, its reasons. `lab demo` writes it.
+/// File in a directory of results with a headline and its reasons on the following lines. `lab demo` writes it.
 pub(crate) const EXPLANATION: &str = "explanation.txt";
 
 const PAGE: &str = include_str!("assets/report.html");
@@ -70,10 +70,10 @@ struct Case {
     curves: Vec<Curve>,
 }
 
-/// Writes the page that `args` ask for and returns its path. The same results give the same bytes.
+/// Writes the page requested by `args` and returns its path. The same results give the same bytes.
 ///
 /// # Errors
-/// If a directory has no results, two have different results of the same run, the baseline was not run, or the
+/// If a directory has no results, or two have different results of the same run, or the baseline was not run, or the
 /// page cannot be written.
 pub(crate) fn write(args: &ReportArgs) -> Result<PathBuf, CommandError> {
     let rows = read_directories(&args.directories)?;
@@ -104,7 +104,7 @@ pub(crate) fn write(args: &ReportArgs) -> Result<PathBuf, CommandError> {
     Ok(file)
 }
 
-/// Checks that all rows of a scenario or case are of the same settings.
+/// Checks that all rows of a scenario or case have the same settings.
 fn check_versions(rows: &[Row]) -> Result<(), CommandError> {
     let mut hashes: BTreeMap<String, &str> = BTreeMap::new();
     for row in rows {
@@ -123,7 +123,7 @@ fn check_versions(rows: &[Row]) -> Result<(), CommandError> {
 }
 
 fn results(args: &ReportArgs, rows: &[Row], groups: &[Group<'_>]) -> Results {
-    // An explanation is about one experiment, so it is no headline over results that were added later.
+    // An explanation is about one experiment, so it must not head results that were added later.
     let explanation = match (args.directories.as_slice(), groups) {
         ([directory], [_]) => fs::read_to_string(directory.join(EXPLANATION)).unwrap_or_default(),
         _ => String::new(),
@@ -193,7 +193,7 @@ fn row(row: &Row) -> Value {
     })
 }
 
-/// The scenario's description of itself, from its text stored next to the rows.
+/// The scenario's own description, from its text stored next to the rows.
 fn about(args: &ReportArgs, row: &Row) -> String {
     let file = format!("scenarios/{}.toml", row.key.scenario);
     let text = args
@@ -217,14 +217,14 @@ fn about(args: &ReportArgs, row: &Row) -> String {
     })
 }
 
-/// The page with everything in it.
+/// The page, including everything that it needs.
 fn page(results: &Results, groups: &[Group<'_>]) -> serde_json::Result<String> {
-    // A `<` could end the element that holds the data.
+    // A `<` could close the element that holds the data.
     let data = serde_json::to_string(results)?.replace('<', "\\u003c");
     let table = escaped(&summary::text(groups));
     Ok(PAGE
         .replace("/*STYLE*/", STYLE)
-        // The library ends with a comment that names another file; leave it out.
+        // The library ends with a comment that names another file; remove it.
         .replace(
             "/*CHART-LIBRARY*/",
             CHART_LIBRARY

@@ -1,4 +1,4 @@
-//! The page of results, and its files, which fit together.
+//! The page of results and its files, which must match.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use super::*;
 use crate::result::Store;
 use crate::samples;
 
-/// A directory with the rows of these controllers and trials.
+/// A directory with rows of these controllers and trials.
 fn results(controllers: &[&str], trials: std::ops::Range<u32>) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let mut store = Store::open(directory.path(), false).unwrap();
@@ -67,7 +67,7 @@ fn shards_in_several_directories_make_one_page() {
         data(&fs::read_to_string(file).unwrap())["cases"][0]["summaries"].clone()
     };
     assert_eq!(page(&[&first, &second]), page(&[&whole]));
-    // The same directory twice counts once.
+    // A directory given twice counts once.
     assert_eq!(page(&[&whole, &whole]), page(&[&whole]));
 }
 

@@ -1,4 +1,4 @@
-//! [`group`]: fields that a row has all together or not at all.
+//! [`group`]: fields that a row has either all together or not at all.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
 
 /// Reads a flattened group of fields for `#[serde(flatten, deserialize_with = "group")]`: `None` if the row has none of
-/// them. A plain `#[serde(flatten)]` of an `Option` also gives `None` when the group is there and one field is
-/// missing, which loses all its numbers without a word.
+/// them. A plain `#[serde(flatten)]` of an `Option` also gives `None` if the group exists but one field is missing,
+/// which silently loses all its numbers.
 ///
 /// # Errors
 /// Names the field if the row has some fields of the group but lacks a required one, or one has the wrong type.
@@ -28,7 +28,7 @@ where
     }
 }
 
-/// A deserializer, a visitor or a map that notes whether it had any field.
+/// A deserializer, a visitor or a map that records whether it had any field.
 struct Watched<'a, T> {
     inner: T,
     found: &'a mut bool,

@@ -30,7 +30,7 @@ pub(crate) const VIEWER: &str = "viewer";
 /// Role of a bulk flow.
 pub(crate) const BULK: &str = "bulk";
 
-/// The result of one flow. Times are seconds since its request, unless said otherwise.
+/// The result of one flow. Times are in seconds since its request, unless stated otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     pub(crate) format: String,
@@ -42,11 +42,11 @@ pub struct Row {
     /// Number of the flow in its run, from 0: viewers first, then bulk flows.
     pub(crate) viewer: u32,
     pub(crate) role: String,
-    /// Spec of this flow's controller; in a bulk flow's row it may differ from the run's.
+    /// Spec of this flow's controller; for a bulk flow it may differ from the run's.
     pub(crate) flow_controller: String,
     /// Time of the request, since the run began.
     pub(crate) joined_s: f64,
-    /// True if the trial drew the title's beginning, RTT, queue and start times from its seed.
+    /// True if the trial's seed determined the title's beginning, RTT, queue and start times.
     pub(crate) varied: bool,
     pub(crate) outcome: SessionOutcome,
     /// Reason of the outcome `failed`.
@@ -65,18 +65,18 @@ pub struct Row {
     pub(crate) title_rate_bps: u64,
     /// Playing time of the title at the viewer's speed; absent in a bulk flow's row.
     pub(crate) title_duration_s: Option<f64>,
-    /// True if an ideal sender's throughput is enough for the title; absent where the title's duration is.
+    /// True if an ideal sender's throughput is enough for the title; absent if the title's duration is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) fits: Option<bool>,
-    /// Propagation RTT of the trial; absent where the title's duration is.
+    /// Propagation RTT of the trial; absent if the title's duration is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) path_rtt_s: Option<f64>,
-    /// Bytes and time that compare a bulk flow with others; absent in a viewer's row.
+    /// Bytes and time to compare a bulk flow with others; absent in a viewer's row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) compared_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) compared_s: Option<f64>,
-    /// Mean rate of the bottleneck, headers included.
+    /// Mean rate of the bottleneck, including headers.
     pub(crate) link_rate_bps: Option<u64>,
     /// Absent in ideal rows.
     #[serde(flatten, deserialize_with = "group")]
@@ -162,7 +162,7 @@ pub(crate) struct Adaptive {
     pub(crate) smoothed_variation: f64,
 }
 
-/// Reads a map whose keys are numbers, which JSON has as texts: in a flattened group serde does not convert them.
+/// Reads a map with numeric keys, which are strings in JSON: serde does not convert them in a flattened group.
 fn sizes<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<i64, u64>, D::Error> {
     let read = BTreeMap::<String, u64>::deserialize(from)?;
     let number = |text: String| {
@@ -205,7 +205,7 @@ impl Adaptive {
     }
 }
 
-/// Totals of the bottleneck towards the viewers, of all flows together.
+/// Totals of the bottleneck towards the viewers, over all flows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LinkTotals {
     pub(crate) link_packets: u64,
@@ -214,7 +214,7 @@ pub(crate) struct LinkTotals {
     pub(crate) random_losses: u64,
     /// Drops of queue management.
     pub(crate) aqm_drops: u64,
-    /// Packets that a Wi-Fi hop failed to send in all its attempts.
+    /// Packets that a Wi-Fi hop failed to send in all attempts.
     pub(crate) retry_losses: u64,
     /// Packets that a policer dropped.
     pub(crate) policer_drops: u64,
@@ -240,14 +240,14 @@ impl From<LinkStats> for LinkTotals {
     }
 }
 
-/// Identity of a run: equal keys, equal runs.
+/// Identity of a run: equal keys mean equal runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct ResultKey {
     /// Name of the scenario.
     pub(crate) scenario: String,
     /// Name of the scenario's case; empty if it has none.
     pub(crate) case: String,
-    /// Hash of everything in the scenario that a run depends on.
+    /// Hash of everything in the scenario that affects a run.
     pub(crate) scenario_hash: String,
     /// Canonical spec of the controller, or [`IDEAL`].
     pub(crate) controller: String,
@@ -274,8 +274,8 @@ fn bps(rate: Option<Bitrate>) -> Option<u64> {
     rate.map(Bitrate::as_bits_per_second)
 }
 
-/// Bytes and seconds that compare downloads: those of `bulk.stays`, to the end of the download's stay even if it failed
-/// earlier. Without that key they are those of the whole download.
+/// Bytes and seconds to compare downloads: those of `bulk.stays`, up to the end of the download's stay even if it
+/// failed earlier. Without that key, those of the whole download.
 fn compared(scenario: &Scenario, bulk: &SimulatedBulk) -> (u64, f64) {
     let flows = scenario.bulk.as_ref();
     let window = flows.and_then(BulkFlows::window).map(|window| window.to_string());
@@ -293,7 +293,7 @@ fn compared(scenario: &Scenario, bulk: &SimulatedBulk) -> (u64, f64) {
 }
 
 impl Row {
-    /// The rows of a run, one for each flow, viewers first.
+    /// The rows of a run, one per flow, viewers first.
     pub(crate) fn of_run(scenario: &Scenario, key: &ResultKey, run: &Simulated) -> Vec<Self> {
         let viewers = run.viewers.iter();
         let viewers = viewers.map(|viewer| Self::of_viewer(scenario, key, viewer));
@@ -401,7 +401,7 @@ impl Row {
     }
 
     /// The viewer's [impaired share](PlaybackReport::impaired_share), the lab's headline number: 1 for a session that
-    /// failed or showed nothing; `None` for a bulk flow, and for a row that lacks the title's duration.
+    /// failed or displayed nothing; `None` for a bulk flow, and for a row without the title's duration.
     pub(crate) fn impaired_share(&self) -> Option<f64> {
         if self.role != VIEWER {
             return None;
@@ -413,8 +413,8 @@ impl Row {
         Some(self.playback.impaired_share(title))
     }
 
-    /// The viewer's score, by which controllers are ranked: the mean of both shares of the delivery; the impaired share
-    /// where those are not there; 1 for a session that failed.
+    /// The viewer's score, used to rank controllers: the mean of both shares of the delivery; the impaired share if
+    /// they are missing; 1 for a session that failed.
     pub(crate) fn score(&self) -> Option<f64> {
         let impaired = self.impaired_share()?;
         match self.delivery {

@@ -22,19 +22,19 @@ pub(crate) fn series_file(directory: &Path, key: &ResultKey, viewer: u32, kind: 
         .join(format!("{}-{kind}.csv", series_stem(key, viewer)))
 }
 
-/// File of the series `kind` of a bulk flow, whose number is from 0.
+/// File of the series `kind` of a bulk flow, which is numbered from 0.
 pub(crate) fn bulk_series_file(directory: &Path, key: &ResultKey, number: u32, kind: &str) -> PathBuf {
     directory
         .join(SERIES)
         .join(format!("{}-bulk{number}-{kind}.csv", run_stem(key)))
 }
 
-/// Beginning of the names of a viewer's files, below the `series` directory.
+/// Start of a viewer's file names below the `series` directory.
 fn series_stem(key: &ResultKey, viewer: u32) -> String {
     format!("{}-viewer{viewer}", run_stem(key))
 }
 
-/// Beginning of the names of a run's files, below the `series` directory.
+/// Start of a run's file names below the `series` directory.
 fn run_stem(key: &ResultKey) -> String {
     let (scenario, controller) = (slug(&key.scenario), slug(&key.controller));
     let case = if key.case.is_empty() {
@@ -72,7 +72,7 @@ pub(crate) fn files(key: &ResultKey, run: &Simulated) -> Vec<(String, String)> {
     files
 }
 
-/// A text as part of a file name: everything but letters, digits, `-` and `.` becomes `_`.
+/// A text as part of a file name: replaces everything but letters, digits, `-` and `.` with `_`.
 pub(crate) fn slug(text: &str) -> String {
     let kept = |c: char| c.is_ascii_alphanumeric() || "-.".contains(c);
     text.chars().map(|c| if kept(c) { c } else { '_' }).collect()
@@ -83,7 +83,7 @@ fn cell(value: Option<impl Display>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-/// A table with a line for each item.
+/// A table with one line per item.
 fn csv<T>(head: &str, items: impl IntoIterator<Item = T>, line: impl Fn(T) -> String) -> String {
     let mut text = format!("{head}\n");
     for item in items {
@@ -111,9 +111,9 @@ fn transport(samples: &[Sample]) -> String {
 /// Sampling interval of the series of downloads.
 const DOWNLOADS: Duration = Duration::from_millis(250);
 
-/// Bytes that have been acknowledged to all downloads of a run together, at regular times.
+/// Bytes acknowledged to all downloads of a run together, at regular times.
 ///
-/// `flows` has the samples of each download.
+/// `flows` contains the samples of each download.
 fn downloads(flows: &[&[Sample]]) -> String {
     let last = flows
         .iter()
@@ -145,7 +145,7 @@ fn queue(samples: &[QueueSample]) -> String {
     })
 }
 
-/// The times of a session without a new frame, in the order of their beginning: start-up, stalls, discarded frames.
+/// The times of a session without a new frame, in chronological order: start-up, stalls, discarded frames.
 fn events(viewer: &SimulatedViewer) -> String {
     let playback = &viewer.report.playback;
     let end = playback.ended.unwrap_or(viewer.report.network.ended);
@@ -163,7 +163,7 @@ fn events(viewer: &SimulatedViewer) -> String {
     })
 }
 
-/// The segments of an adaptive player, in the order of playing.
+/// The segments of an adaptive player, in playing order.
 fn segments(report: &DashReport) -> String {
     let head = "at_s,requested_s,first_byte_s,representation,bytes,held_s,instant_bps,counted,smoothed_bps";
     csv(head, &report.segments, |segment| {

@@ -1,7 +1,7 @@
 //! [`Store`]: a directory of results.
 //!
-//! During a run, finished jobs are appended to `runs.part.jsonl`, so that no result is lost; at the end all rows are
-//! written to `runs.jsonl` in the order of the plan, in one step, and the other file is removed.
+//! During a run, finished jobs are appended to `runs.part.jsonl`, so that no result is lost. At the end, all rows are
+//! written atomically to `runs.jsonl` in the order of the plan, and the other file is removed.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,10 +30,10 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Opens `directory` for results, and creates it if need be.
+    /// Opens `directory` for results, creating it if necessary.
     ///
     /// # Errors
-    /// If it cannot be written, or holds results that are not to be resumed ([`io::ErrorKind::AlreadyExists`]).
+    /// If it cannot be written, or contains results and `resume` is false ([`io::ErrorKind::AlreadyExists`]).
     pub(crate) fn open(directory: &Path, resume: bool) -> io::Result<Self> {
         fs::create_dir_all(directory)?;
         if !resume {
@@ -47,12 +47,12 @@ impl Store {
             part,
             kept,
         };
-        // A line that a crash left half written must not swallow the next one.
+        // A half-written line after a crash must not swallow the next one.
         store.part.write_all(b"\n")?;
         Ok(store)
     }
 
-    /// Checks that `directory` holds no results.
+    /// Checks that `directory` contains no results.
     ///
     /// # Errors
     /// If it does ([`io::ErrorKind::AlreadyExists`]).
@@ -63,10 +63,10 @@ impl Store {
         }
     }
 
-    /// Makes `directory` if there is none, and checks that it holds no results of other scenarios than `name`.
+    /// Creates `directory` if it is missing, and checks that it contains no results of scenarios other than `name`.
     ///
     /// # Errors
-    /// If it cannot be made or read, or holds such results ([`io::ErrorKind::AlreadyExists`]).
+    /// If it cannot be created or read, or contains such results ([`io::ErrorKind::AlreadyExists`]).
     pub(crate) fn check_replaceable(directory: &Path, name: &str) -> io::Result<()> {
         fs::create_dir_all(directory)?;
         let is_other = |row: &Row| row.key.scenario != name;
@@ -79,7 +79,7 @@ impl Store {
     /// Opens `directory` for the results of the scenario called `name`, and removes that scenario's older results.
     ///
     /// # Errors
-    /// If it cannot be written, or holds results of other scenarios ([`io::ErrorKind::AlreadyExists`]).
+    /// If it cannot be written, or contains results of other scenarios ([`io::ErrorKind::AlreadyExists`]).
     pub(crate) fn replace(directory: &Path, name: &str) -> io::Result<Self> {
         Self::check_replaceable(directory, name)?;
         for file in files(directory) {
@@ -92,7 +92,7 @@ impl Store {
         Self::open(directory, false)
     }
 
-    /// The rows of a run, if all `number` are there and made by this version of the program.
+    /// The rows of a run, if all `number` exist and come from this version of the program.
     pub(crate) fn rows(&self, key: &ResultKey, number: u32) -> Option<&[Row]> {
         let rows = self.kept.get(key)?;
         let whole = rows.len() == number as usize;
@@ -135,7 +135,7 @@ impl Store {
         series_file(&self.directory, key, 0, "events").exists()
     }
 
-    /// Adds the text of a scenario, so that the runs can be explained wherever the results are.
+    /// Adds the text of a scenario, so that the runs can be explained wherever the results are copied.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -155,8 +155,8 @@ impl Store {
         fs::write(path, text)
     }
 
-    /// Writes the rows of the runs of `plan`, in its order, and after them those of other scenarios that the directory
-    /// held before. Returns the file.
+    /// Writes the rows of the runs of `plan`, in its order, followed by those of other scenarios already in the
+    /// directory. Returns the file.
     ///
     /// # Errors
     /// If they cannot be written.
@@ -188,7 +188,8 @@ fn line(row: &Row) -> io::Result<String> {
     Ok(text)
 }
 
-/// Reads the rows of a directory, of finished and of interrupted runs. A flow that was run again has its last row only.
+/// Reads the rows of a directory, from finished and interrupted runs. If a flow was run again, only its last row is
+/// kept.
 ///
 /// # Errors
 /// If there are none ([`io::ErrorKind::NotFound`]), or they cannot be read ([`read`]).
@@ -230,14 +231,13 @@ pub(crate) fn read_runs(directory: &Path) -> io::Result<BTreeMap<ResultKey, Vec<
     Ok(runs)
 }
 
-/// The files of rows that a directory has.
+/// The files with rows in a directory.
 fn files(directory: &Path) -> impl Iterator<Item = PathBuf> {
     let files = [ROWS, PART].map(|name| directory.join(name));
     files.into_iter().filter(|file| file.exists())
 }
 
-/// Reads the rows of a file. Lines of another format or version are passed over with a warning, and so is a line that
-/// was torn by a crash.
+/// Reads the rows of a file. Skips lines of another format or version, or torn by a crash, with a warning.
 ///
 /// # Errors
 /// If the file cannot be read, or a row lacks a required field ([`io::ErrorKind::InvalidData`], naming line, run and
@@ -265,7 +265,7 @@ fn read(file: &Path) -> io::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// The fields at the beginning of a row of every version.
+/// The fields at the beginning of a row, common to all versions.
 #[derive(Deserialize)]
 struct Stamp {
     format: String,
@@ -279,7 +279,7 @@ struct Stamp {
 /// Reads a row; `None` if the line is torn or of another version.
 ///
 /// # Errors
-/// Names the run and the field if the row is of this version and cannot be read.
+/// Names the run and the field if the row has this version but cannot be read.
 fn parse(line: &str) -> Result<Option<Row>, String> {
     let error = match serde_json::from_str::<Row>(line) {
         Ok(row) if row.format == FORMAT && row.version == VERSION => return Ok(Some(row)),
@@ -298,7 +298,7 @@ fn parse(line: &str) -> Result<Option<Row>, String> {
 }
 
 /// Reads the rows of several directories as one set of results: a run found in two of them counts once. Runs are
-/// ordered by the first appearance of their scenario, case and controller, which need not be the order of the plan,
+/// ordered by the first appearance of their scenario, case and controller, which may differ from the order of the plan,
 /// then by trial. So the shards of `lab run --shard` together give the rows of one `lab run`.
 ///
 /// # Errors

@@ -1,5 +1,5 @@
-//! [`Job`]: one run to be made. Results are written in the order of the plan. All cores work on the jobs; each job is
-//! a simulation of its own, and jobs share only the queue.
+//! [`Job`]: one run to be made. Results are written in the order of the plan. All cores work on the jobs; each job is a
+//! separate simulation, and jobs share only the queue.
 
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,10 +24,10 @@ const TICK: Duration = Duration::from_millis(100);
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
     pub(crate) scenario: Arc<Scenario>,
-    /// Controller of the viewers; `None` is the ideal sender.
+    /// Controller of the viewers; `None` for the ideal sender.
     pub(crate) controller: Option<ControllerChoice>,
     pub(crate) key: ResultKey,
-    /// True if time series are kept of the run.
+    /// True if the run keeps time series.
     pub(crate) series: bool,
 }
 
@@ -67,7 +67,7 @@ impl Job {
         measured.saturating_add(rehearsal)
     }
 
-    /// Number of rows that the run has.
+    /// Number of rows of the run.
     pub(crate) fn rows(&self) -> u32 {
         if self.controller.is_none() {
             1
@@ -76,14 +76,14 @@ impl Job {
         }
     }
 
-    /// The run's rows in `store`, if all are there and made by this version of the program.
+    /// The run's rows in `store`, if all exist and come from this version of the program.
     pub(crate) fn stored<'a>(&self, store: &'a Store) -> Option<&'a [Row]> {
         store.rows(&self.key, self.rows())
     }
 }
 
-/// All runs of these scenarios, in order: by scenario, by case, by controller, by trial. Ideal rows come first. No run
-/// keeps time series.
+/// All runs of these scenarios, ordered by scenario, case, controller, and trial. Ideal rows come first. No run keeps
+/// time series.
 pub(crate) fn plan(scenarios: &[Arc<Scenario>]) -> Vec<Job> {
     let mut jobs = Vec::new();
     for scenario in scenarios {
@@ -107,7 +107,7 @@ pub(crate) fn plan(scenarios: &[Arc<Scenario>]) -> Vec<Job> {
             && scenario.titles_per_connection == 1
             && scenario.path.forward.cross_traffic.is_empty();
         if scenario.ideal && alone && scenario.path.forward.rate.mean().is_some() {
-            // Trials that do not vary are one and the same to it.
+            // For the ideal sender, trials that do not vary are identical.
             let trials = match scenario.vary {
                 Vary::Trials => scenario.trials,
                 Vary::None => 1,
@@ -129,11 +129,11 @@ pub(crate) fn plan(scenarios: &[Arc<Scenario>]) -> Vec<Job> {
 #[derive(Debug)]
 pub(crate) struct JobResults {
     pub(crate) rows: Vec<Row>,
-    /// Time series by file name, if they are kept.
+    /// Time series by file name, if kept.
     pub(crate) series: Vec<(String, String)>,
 }
 
-/// Runs whose time series are written.
+/// Runs whose time series to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SeriesOf {
     /// The first trial of each controller.
@@ -143,15 +143,15 @@ pub(crate) enum SeriesOf {
 }
 
 impl SeriesOf {
-    /// Returns true if those of trial `trial`, from 1, are written.
+    /// Returns true if it includes the time series of trial `trial`, counted from 1.
     pub(super) const fn takes(self, trial: u32) -> bool {
         matches!(self, Self::All) || trial == 1
     }
 }
 
-/// Runs `jobs`, `threads` at once (`None` is the number of cores), shows progress on stderr, and calls `done` with the
-/// index of each job that is over and its results or an error message. When `stop` becomes true, no more jobs are
-/// started and the running ones are stopped.
+/// Runs `jobs`, `threads` at a time (`None` means the number of cores), and shows progress on stderr. Calls `done` with
+/// the index of each finished job and its results or an error message. When `stop` becomes true, no more jobs start and
+/// the running ones are stopped.
 pub(crate) fn work(
     jobs: &[&Job],
     threads: Option<NonZeroUsize>,
@@ -177,7 +177,7 @@ pub(crate) fn work(
                     let Some(result) = perform(job, &fresh) else {
                         break;
                     };
-                    // The bytes of a finished job are counted by its weight.
+                    // A finished job's weight accounts for its bytes.
                     *lock(handle) = Arc::default();
                     if sender.send((index, result)).is_err() {
                         break;
@@ -213,7 +213,7 @@ fn lock(handle: &Mutex<Arc<RunHandle>>) -> MutexGuard<'_, Arc<RunHandle>> {
     handle.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs one job; `None` if it was stopped.
+/// Runs one job; `None` if stopped.
 fn perform(job: &Job, handle: &Arc<RunHandle>) -> Option<Result<JobResults, String>> {
     match catch_unwind(AssertUnwindSafe(|| make(job, handle))) {
         Ok(Err(SimError::Stopped)) => None,
@@ -227,7 +227,7 @@ fn make(job: &Job, handle: &Arc<RunHandle>) -> Result<JobResults, SimError> {
     let Some(controller) = &job.controller else {
         let TrialValues { title, path, .. } = scenario.trial_values(job.key.seed);
         let rate = match path.forward.policer {
-            // The ideal sender keeps to what a policer lets pass.
+            // The ideal sender keeps within the policer's rate.
             Some(policer) if path.forward.rate.mean().is_none_or(|mean| mean > policer.rate) => {
                 policer.rate.into()
             }

@@ -1,7 +1,7 @@
 //! `lab run`: scenarios × controllers × seeds, on all cores.
 //!
-//! Results are rows of JSON (`Row`), the same bytes for the same inputs with any number of
-//! threads and after any number of interruptions.
+//! Results are rows of JSON (`Row`). The same inputs give the same bytes with any number of threads and after any
+//! number of interruptions.
 
 mod job;
 mod over;
@@ -168,22 +168,22 @@ fn check_baseline(baseline: &ControllerChoice, jobs: &[Job]) -> Result<(), Comma
     }
 }
 
-/// Outcome of making the runs that a store lacked.
+/// Outcome of making the missing runs of a store.
 #[derive(Debug)]
 struct MissingRuns {
-    /// Number of runs that the store lacked.
+    /// Number of missing runs.
     missing: usize,
-    /// Number of them that were made.
+    /// Number of missing runs that were made.
     made: usize,
-    /// Name and error message of each that failed.
+    /// Name and error message of each failed run.
     failed: Vec<String>,
 }
 
-/// Makes those of `jobs` whose rows or time series `store` lacks, `threads` at once, shows progress on stderr and adds
-/// rows and time series to `store`. When `stop` becomes true, the finished runs are kept.
+/// Makes those of `jobs` whose rows or time series are missing in `store`, `threads` at a time, shows progress on
+/// stderr and adds rows and time series to `store`. When `stop` becomes true, the finished runs are kept.
 ///
 /// # Errors
-/// If the rows or series of a run cannot be stored; the other runs are made nevertheless.
+/// If the rows or series of a run cannot be stored; the other runs are still made.
 fn make_missing(
     jobs: &[Job],
     store: &mut Store,
@@ -199,7 +199,7 @@ fn make_missing(
     work(&missing, threads, stop, |index, result| match result {
         Ok(results) => {
             made += 1;
-            // The rows last: a run that is interrupted in between is made again, with whole files.
+            // The rows come last: a run interrupted in between is made again, with complete files.
             let mut series = results.series.iter();
             let kept = series
                 .try_for_each(|(name, text)| store.add_series(name, text))

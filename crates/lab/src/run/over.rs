@@ -1,4 +1,4 @@
-//! [`SweptKey`]: a key of a scenario and the values that `--over` gives it; [`Point`]: one combination of them.
+//! [`SweptKey`]: a key of a scenario with its values from `--over`; [`Point`]: one combination of them.
 
 use std::str::FromStr;
 
@@ -20,7 +20,7 @@ const SHORT: &[(&str, &str)] = &[
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SweptKey {
     pub(crate) name: String,
-    /// Each value as it was written, and as a setting.
+    /// Each value as written, and as a setting.
     pub(crate) values: Vec<(String, Setting)>,
 }
 
@@ -61,13 +61,13 @@ impl FromStr for SweptKey {
 /// One combination of values of all swept keys.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Point {
-    /// Keys and values as they were written.
+    /// Keys and values as written.
     pub(crate) names: Vec<(String, String)>,
     pub(crate) settings: Vec<Setting>,
 }
 
 impl Point {
-    /// All combinations; the last key runs fastest.
+    /// All combinations; the last key varies fastest.
     pub(crate) fn all(keys: &[SweptKey]) -> Vec<Self> {
         let mut points = vec![Self::default()];
         for key in keys {
@@ -86,7 +86,7 @@ impl Point {
         points
     }
 
-    /// Name of the scenario's case `own` (empty if it has none) with these values: `n10,queue=0.5bdp,late=50ms`.
+    /// Name of the scenario's own case `own` (empty if it has none) with these values: `n10,queue=0.5bdp,late=50ms`.
     pub(crate) fn case(&self, own: &str) -> String {
         let own = Some(own.to_owned()).filter(|own| !own.is_empty());
         let values = self.names.iter().map(|(key, value)| format!("{key}={value}"));

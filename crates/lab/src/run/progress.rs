@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use playrate_units::rounded::time;
 
-/// Interval of plain lines where there is no terminal.
+/// Interval of plain lines if stderr is not a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// Shows the progress of runs on stderr.
@@ -23,7 +23,7 @@ enum Style {
 }
 
 impl ProgressDisplay {
-    /// A display of `runs` runs with the weight `total` together.
+    /// A display of `runs` runs with the total weight `total`.
     pub(crate) fn new(runs: usize, total: u64) -> Self {
         let style = if stderr().is_terminal() {
             Style::Bar(bar(total))
@@ -55,7 +55,7 @@ impl ProgressDisplay {
             Style::Lines { next } => {
                 if elapsed >= *next {
                     *next = elapsed + LINE_EVERY;
-                    // A closed stderr is no error.
+                    // A closed stderr is not an error.
                     let _ = writeln!(stderr(), "{text}");
                 }
             }
@@ -67,7 +67,7 @@ impl ProgressDisplay {
         match &self.style {
             Style::Bar(bar) => bar.println(text),
             Style::Lines { .. } => {
-                // A closed stderr is no error.
+                // A closed stderr is not an error.
                 let _ = writeln!(stderr(), "{text}");
             }
         }

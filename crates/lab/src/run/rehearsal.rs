@@ -1,4 +1,4 @@
-//! [`rehearsed`]: the run before a run, whose slow start threshold its hosts remember.
+//! [`rehearsed`]: a run before the actual one, whose slow start threshold the hosts remember.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use playrate_transport::ControllerChoice;
 use crate::scenario::{Scenario, kept_ssthresh, with_ssthresh};
 use crate::sim::{self, RunHandle, SimError};
 
-/// Difference between the seeds of a run and of its rehearsal.
+/// Difference between the seeds of a run and its rehearsal.
 const SEEDS_APART: u64 = 1_000;
 
-/// The controller of the run of `scenario` with this seed. If its hosts remember ssthresh, one viewer plays alone
-/// first, in virtual time, and `controller` begins with the threshold that this connection leaves behind; it begins as
-/// it is if that connection never left its first slow start.
+/// The controller for the run of `scenario` with this seed. If its hosts remember ssthresh, one viewer first plays
+/// alone in virtual time, and `controller` begins with the threshold that this connection leaves behind. If that
+/// connection never left its first slow start, `controller` is unchanged.
 ///
 /// # Errors
 /// If the rehearsal cannot be made.
@@ -28,7 +28,7 @@ pub(crate) fn rehearsed(
     let mut setup = scenario.setup(controller, seed.wrapping_add(SEEDS_APART));
     setup.viewers.truncate(1);
     setup.bulk.clear();
-    // The last sample has the end of the connection.
+    // The last sample shows the end of the connection.
     setup.taps = true;
     let run = sim::run_with(&setup, handle)?;
     let last = run.viewers.first().and_then(|viewer| viewer.transport.last());

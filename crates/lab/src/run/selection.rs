@@ -1,4 +1,4 @@
-//! [`RunSelection`]: the options of `lab run` that select runs.
+//! [`RunSelection`]: the options of `lab run` to select runs.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -69,14 +69,14 @@ pub(crate) struct RunSelection {
 /// A case of a scenario with one combination of the values of `--over`.
 #[derive(Clone, Debug)]
 struct PointCase {
-    /// The scenario; its `case` names the values too.
+    /// The scenario; its `case` includes the values.
     scenario: Scenario,
     /// Name of the case without the values.
     own: String,
 }
 
 impl RunSelection {
-    /// Reads the scenarios, each case as a scenario of its own.
+    /// Reads the scenarios, with each case as a separate scenario.
     ///
     /// # Errors
     /// If one is invalid, or none has a selected case.

@@ -1,12 +1,12 @@
-//! [`Shard`]: one of several shares of a plan's runs, for a machine of its own.
+//! [`Shard`]: one of several shares of a plan's runs, each for its own machine.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::Job;
 
-/// One of several shares of all runs, from 1, written `2/3`. It has each N-th run in the order of the plan, so that all
-/// shares take about equally long.
+/// One of several shares of all runs, counted from 1 and written `2/3`. It takes every N-th run in the order of the
+/// plan, so that all shares take about equally long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shard {
     number: usize,
@@ -14,12 +14,12 @@ pub(crate) struct Shard {
 }
 
 impl Shard {
-    /// Returns true if the shard has the run at this place of the plan.
+    /// Returns true if the run at this position in the plan belongs to the shard.
     const fn has(self, index: usize) -> bool {
         index % self.of == self.number - 1
     }
 
-    /// The shard's own of all jobs.
+    /// The jobs of this shard.
     pub(super) fn select(self, jobs: Vec<Job>) -> Vec<Job> {
         let numbered = jobs.into_iter().enumerate();
         numbered

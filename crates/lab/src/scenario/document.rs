@@ -1,7 +1,7 @@
 //! [`Document`]: a scenario's file, parsed once and split into its cases.
 //!
-//! A case is the parsed table with [`Overlay`]s on it; later ones win: the case's `set`, `quick`, the settings of the
-//! command line. Only then is it read as a [`ScenarioFile`].
+//! A case is the parsed table with [`Overlay`]s on top; later ones win: the case's `set`, `quick`, the settings of the
+//! command line. Only the result is read as a [`ScenarioFile`].
 
 use serde::Deserialize;
 use toml::de::{DeTable, DeValue};
@@ -12,7 +12,7 @@ use super::file::{ScenarioFile, Text, Time};
 use super::setting::{Overlay, flatten};
 use super::{Changes, Scenario, ScenarioError, ScenarioSource, Setting};
 
-/// Keys of the file on which the packets of a run do not depend, and `vary`, which is hashed apart.
+/// Keys of the file that do not affect the packets of a run, and `vary`, which is hashed separately.
 const NOT_HASHED: [&str; 7] = [
     "about",
     "source",
@@ -53,27 +53,27 @@ struct CaseHead {
 struct QuickHead {
     trials: Option<u32>,
     duration: Option<Spanned<Text<Time>>>,
-    /// The only cases that `--quick` runs.
+    /// The only cases run by `--quick`.
     cases: Option<Vec<Spanned<String>>>,
 }
 
-/// One case of a document with everything that it changes; the default is that of a scenario without cases.
+/// One case of a document with everything that it changes; the default stands for a scenario without cases.
 #[derive(Default)]
 pub(super) struct Case<'a> {
     /// Empty if the scenario has no cases.
     pub(super) name: String,
     pub(super) about: Option<String>,
     pub(super) sets: Vec<Setting>,
-    /// Trials that `quick` asks for.
+    /// Number of trials set by `quick`.
     pub(super) quick_trials: Option<u32>,
     overlays: Vec<Overlay<'a>>,
 }
 
 impl ScenarioSource {
-    /// The scenarios of the file, one for each case in the order of the file; one without a case name if it has none.
+    /// The scenarios of the file, one per case in file order; one without a case name if it has no cases.
     ///
     /// # Errors
-    /// If something in it is wrong.
+    /// If the file is invalid.
     pub fn scenarios(&self, changes: &Changes) -> Result<Vec<Scenario>, ScenarioError> {
         let document = Document::parse(self)?;
         let cases = document.cases_with(changes)?;
@@ -88,7 +88,7 @@ impl<'a> Document<'a> {
     /// Parses the text of `source`.
     ///
     /// # Errors
-    /// If it is not TOML, or its cases have unknown keys or values of the wrong type.
+    /// If it is not TOML, or if its cases have unknown keys or values of the wrong type.
     fn parse(source: &'a ScenarioSource) -> Result<Self, ScenarioError> {
         let (parsed, errors) = DeTable::parse_recoverable(&source.text);
         let span = parsed.span();
@@ -113,7 +113,7 @@ impl<'a> Document<'a> {
         Ok(document)
     }
 
-    /// Maps places of the file for error messages.
+    /// Maps positions in the file for error messages.
     fn source_map(&self) -> SourceMap<'_> {
         SourceMap::new(&self.source.file, &self.source.text, &self.whole)
     }
@@ -127,7 +127,7 @@ impl<'a> Document<'a> {
         self.cases.iter().map(|case| case.head.name.get_ref().as_str())
     }
 
-    /// The problem of a case that the scenario does not have.
+    /// The error for a case that the scenario does not have.
     fn unknown_case(&self, name: &Spanned<String>) -> ScenarioError {
         let names: Vec<&str> = self.case_names().collect();
         let problem = if names.is_empty() {
@@ -206,7 +206,7 @@ impl<'a> Document<'a> {
         Ok(all)
     }
 
-    /// An overlay as the file writes it.
+    /// An overlay in the form of the file.
     fn setting(&self, overlay: &Overlay<'_>) -> Setting {
         Setting {
             key: overlay.key.clone(),
@@ -219,7 +219,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The typed file of a case, the part of its table that the packets of a run depend on, and the map for errors.
+    /// The typed file of a case, the part of its table that affects the packets of a run, and the map for errors.
     pub(super) fn read<'c>(
         &'c self,
         case: &'c Case<'_>,

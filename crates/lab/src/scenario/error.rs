@@ -1,4 +1,4 @@
-//! [`ScenarioError`]: what is wrong in a scenario file, with line, key and correction; [`SourceMap`] makes them.
+//! [`ScenarioError`]: a mistake in a scenario file, with line, key and correction; [`SourceMap`] makes them.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ pub enum ScenarioError {
     At {
         /// Path of the file as the user named it.
         file: String,
-        /// Line, from 1; `None` for a value that is not written in the file.
+        /// Line, counted from 1; `None` for a value that is not in the file.
         line: Option<usize>,
         /// Origin of the value: a case, `quick` or the command line; `None` for the scenario itself.
         origin: Option<String>,
@@ -59,22 +59,22 @@ pub enum ScenarioError {
 
 /// Maps byte ranges of a scenario file to lines and keys, for error messages.
 ///
-/// Values that a case or `quick` puts in place of others keep the range at which they are written. Settings of the
-/// command line have ranges behind the end of the text ([`Self::of_setting`]).
+/// Values of a case or `quick` that replace others keep the range where they are written. Settings of the command line
+/// have ranges beyond the end of the text ([`Self::of_setting`]).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SourceMap<'a> {
     pub(super) file: &'a str,
     pub(super) text: &'a str,
-    /// The whole file as parsed.
+    /// The whole file after parsing.
     pub(super) table: &'a DeTable<'a>,
     /// Settings of the command line.
     pub(super) settings: &'a [Setting],
-    /// Name of the case that is being read; empty outside of cases.
+    /// Name of the case being read; empty outside cases.
     pub(super) case: &'a str,
 }
 
 impl<'a> SourceMap<'a> {
-    /// A map of the text of `file` and its parsed form, without settings and outside of cases.
+    /// A map for the text of `file` and its parsed form, without settings and outside cases.
     pub(super) fn new(file: &'a str, text: &'a str, table: &'a DeTable<'a>) -> Self {
         Self {
             file,
@@ -85,7 +85,7 @@ impl<'a> SourceMap<'a> {
         }
     }
 
-    /// The range that stands for setting `index` of the command line, for a file of `length` bytes.
+    /// The range that represents setting `index` of the command line, for a file of `length` bytes.
     pub(super) fn of_setting(length: usize, index: usize) -> Range<usize> {
         let start = length.saturating_add(1).saturating_add(index);
         start..start.saturating_add(1)
@@ -116,7 +116,7 @@ impl<'a> SourceMap<'a> {
         }
     }
 
-    /// Splits the place of an overlay (`case.set.path.rtt`) into its origin and the key that it sets.
+    /// Splits the position of an overlay (`case.set.path.rtt`) into its origin and the key that it sets.
     fn origin(self, key: Option<String>) -> (Option<String>, Option<String>) {
         let case = || (!self.case.is_empty()).then(|| format!("case `{}`", self.case));
         let Some(key) = key else {
@@ -131,20 +131,20 @@ impl<'a> SourceMap<'a> {
         }
     }
 
-    /// The key at the beginning of the line of a byte, where the text could not be parsed.
+    /// The key at the beginning of a byte's line, if the text could not be parsed.
     fn key_on_line(self, offset: usize) -> Option<String> {
         let line = self.text.lines().nth(self.line(offset).checked_sub(1)?)?;
         let (key, _) = line.split_once('=')?;
         Some(key.trim().to_owned())
     }
 
-    /// The line of a byte, from 1.
+    /// The line of a byte, counted from 1.
     fn line(self, offset: usize) -> usize {
         let before = self.text.as_bytes().iter().take(offset);
         before.filter(|byte| **byte == b'\n').count() + 1
     }
 
-    /// The error that TOML or serde reports.
+    /// The error reported by TOML or serde.
     pub(crate) fn toml(self, error: &toml::de::Error) -> ScenarioError {
         self.at(
             error.span().unwrap_or(0..self.text.len()),

@@ -10,7 +10,7 @@ use super::file::TimeRange;
 use super::{Flows, Scenario, Vary, titles};
 use crate::words::count;
 
-/// Describes a scenario for people: first the lines that all cases share, then those of each case.
+/// Describes a scenario for people: first the lines common to all cases, then those of each case.
 pub(crate) fn explain(cases: &[Scenario]) -> String {
     let Some(first) = cases.first() else {
         return String::new();
@@ -151,7 +151,7 @@ impl Scenario {
         )
     }
 
-    /// Lines on what the diagram of the path does not show.
+    /// Lines about everything that the diagram of the path does not show.
     fn path_lines(&self) -> Vec<LabelledLine> {
         let mut lines = Vec::new();
         if self.access_delay != TimeRange::ZERO {

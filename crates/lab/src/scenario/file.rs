@@ -20,7 +20,7 @@ use video_client::playout::ClockKind;
 use super::link_rate::LinkRate;
 use crate::sim::{TransportProfile, Window};
 
-/// A scenario with the values of one case in place.
+/// A scenario with one case's values applied.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ScenarioFile {
@@ -49,7 +49,7 @@ pub(crate) enum Vary {
     /// `trials`: each trial draws its title's beginning, RTT, queue and start times from its seed.
     #[default]
     Trials,
-    /// `none`: trials differ only in what is random within a run, such as losses.
+    /// `none`: trials differ only in random events within a run, such as losses.
     None,
 }
 
@@ -88,23 +88,23 @@ pub(super) struct PathTable {
     pub(super) rate: Spanned<Text<LinkRate>>,
     pub(super) rtt: Spanned<Text<DelaySchedule>>,
     pub(super) queue: Option<Spanned<Text<QueueLimit>>>,
-    /// Smallest size of a queue that is given in multiples of the bandwidth-delay product.
+    /// Minimum size of a queue given in multiples of the bandwidth-delay product.
     pub(super) least_queue: Option<Text<Bytes>>,
     pub(super) loss: Option<Text<Loss>>,
     /// Factor by which `loss` is multiplied.
     pub(super) loss_scale: Option<Spanned<f64>>,
-    /// Random loss on the way back to the server.
+    /// Random loss in the direction back to the server.
     pub(super) ack_loss: Option<Text<Loss>>,
-    /// Rate of the way back to the server.
+    /// Rate of the direction back to the server.
     pub(super) uplink: Option<Spanned<Text<Rate>>>,
-    /// Limit of the queue before it.
+    /// Limit of the queue in that direction.
     pub(super) uplink_queue: Option<Spanned<Text<QueueLimit>>>,
-    /// Times, multiples of this, at which packets on the way back are sent on together.
+    /// Packets back to the server are sent on together at multiples of this time.
     pub(super) ack_batches: Option<Spanned<Text<Time>>>,
-    /// Parameters of a Wi-Fi hop in place of those of `rate`, by the names of its text form.
+    /// Parameters of a Wi-Fi hop that override those of `rate`, by the names of its text form.
     pub(super) wifi: Option<Spanned<BTreeMap<String, Spanned<Amount>>>>,
     pub(super) aqm: Option<Text<Aqm>>,
-    /// Limit of the rate in front of the queue, by drops.
+    /// Limit of the rate in front of the queue, enforced by drops.
     pub(super) policer: Option<Spanned<Text<Policer>>>,
     pub(super) jitter: Option<Text<Time>>,
     pub(super) reordering: Option<Text<Reordering>>,
@@ -114,7 +114,7 @@ pub(super) struct PathTable {
     pub(super) cross_traffic: Vec<Text<CrossTraffic>>,
 }
 
-/// Transport parameters of all endpoints, where they differ from the product's.
+/// Transport parameters of all endpoints that differ from the product's.
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct TransportTable {
@@ -170,11 +170,11 @@ pub(super) struct ViewerTable {
     pub(super) buffer: Option<Spanned<Text<Time>>>,
     /// Buffer target of an adaptive player at the top representation.
     pub(super) buffer_at_top: Option<Spanned<Text<Time>>>,
-    /// True if a switch up replaces what an adaptive player has buffered.
+    /// True if a switch up replaces an adaptive player's buffered segments.
     pub(super) fast_switch: Option<Spanned<bool>>,
-    /// True if a switch of an adaptive player fetches the last buffered segment again.
+    /// True if a switch makes an adaptive player fetch the last buffered segment again.
     pub(super) refetches_last: Option<Spanned<bool>>,
-    /// Segments with which an adaptive player starts.
+    /// Number of segments that an adaptive player needs to start.
     pub(super) start_segments: Option<Spanned<u32>>,
     pub(super) count: Option<Spanned<u32>>,
     pub(super) joins: Option<Text<TimeRange>>,
@@ -189,9 +189,9 @@ pub(super) struct ViewerTable {
     pub(super) titles_per_connection: Option<Spanned<u32>>,
     /// Jumps of the viewer, such as `20s->80s`.
     pub(super) seeks: Vec<Text<SeekText>>,
-    /// True if the requests have CMCD, with the playback speed unless that is normal.
+    /// True if the requests have CMCD, including the playback speed unless it is normal.
     pub(super) reports_speed: Option<bool>,
-    /// True if the servers' hosts keep ssthresh of the connection before.
+    /// True if the servers' hosts remember ssthresh of the previous connection.
     pub(super) remembers_ssthresh: Option<Spanned<bool>>,
 }
 
@@ -228,11 +228,11 @@ pub(super) struct BulkTable {
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct MeasureTable {
-    /// Time ranges with separate counts of every flow's traffic.
+    /// Time ranges of a run with separate counts of every flow's traffic.
     pub(crate) windows: Vec<Text<Window>>,
 }
 
-/// A value that a scenario writes as a string, read by the type's own [`FromStr`].
+/// A value that a scenario writes as a string, parsed by the type's own [`FromStr`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Text<T>(pub(crate) T);
 
@@ -261,7 +261,7 @@ where
     }
 }
 
-/// A quantity that is read later, written as a string with its unit or, without a unit, as a whole number.
+/// A quantity to be parsed later, written as a string with its unit or, without a unit, as a whole number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Amount(pub(crate) String);
 
@@ -299,7 +299,7 @@ impl FromStr for Time {
     }
 }
 
-/// A jump of the viewer. Text form: `20s->80s`, time since the request and position in the title.
+/// A jump of the viewer. Text form: `20s->80s`, the time since the request and the position in the title.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SeekText(pub(super) Seek);
 
@@ -316,7 +316,7 @@ impl FromStr for SeekText {
     }
 }
 
-/// A duration, or a range from which one is drawn, both ends included. Text form: `10ms`, `5ms..15ms`.
+/// A duration, or a range to draw one from, both ends included. Text form: `10ms`, `5ms..15ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TimeRange {
     pub(crate) from: Duration,
@@ -329,10 +329,10 @@ impl TimeRange {
         to: Duration::ZERO,
     };
 
-    /// A uniformly distributed duration of the range; the same for the same seed.
+    /// A uniformly distributed duration in the range; the same seed gives the same duration.
     pub(super) fn draw(self, seed: Seed) -> Duration {
         let span = self.to.saturating_sub(self.from).as_nanos();
-        // A child's number is evenly spread over 64 bits.
+        // A child's number is uniformly distributed over 64 bits.
         let drawn = (span * u128::from(seed.number())) >> 64;
         let drawn = Duration::from_nanos(u64::try_from(drawn).unwrap_or(u64::MAX));
         self.from.saturating_add(drawn)

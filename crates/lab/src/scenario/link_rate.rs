@@ -1,4 +1,4 @@
-//! [`LinkRate`]: the rate of a scenario's link as the file writes it.
+//! [`LinkRate`]: the rate of a scenario's link in the form of the file.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -57,10 +57,10 @@ impl FromStr for LinkRate {
 }
 
 impl LinkRate {
-    /// The rate in absolute terms, for a title of this average rate and files relative to `base`.
+    /// The absolute rate, for a title with this average rate and files relative to `base`.
     ///
     /// # Errors
-    /// If the file of a trace cannot be read; the text names it.
+    /// If a trace file cannot be read; the text names it.
     pub(super) fn resolve(&self, title: Bitrate, base: &Path) -> Result<Rate, String> {
         match self {
             Self::Absolute(rate) => Ok(rate.clone()),

@@ -1,4 +1,4 @@
-//! Hosts that remember the slow start threshold of the connection before.
+//! Hosts that remember the slow start threshold of the previous connection.
 
 use playrate_cc::Snapshot;
 use playrate_transport::ControllerChoice;
@@ -7,7 +7,7 @@ use toml::Spanned;
 
 use super::{ScenarioError, SourceMap};
 
-/// Checks that all `controllers` can begin with a given slow start threshold, if `remembers` asks for it.
+/// Checks, if `remembers` is set, that all `controllers` can begin with a given slow start threshold.
 pub(super) fn check(
     map: SourceMap<'_>,
     remembers: Option<&Spanned<bool>>,
@@ -28,10 +28,10 @@ pub(super) fn check(
     Ok(true)
 }
 
-/// The controller with this slow start threshold at its beginning.
+/// The controller with this initial slow start threshold.
 ///
 /// # Errors
-/// If it has no parameter for that; the text says so.
+/// If it has no such parameter; the text says so.
 pub(crate) fn with_ssthresh(
     controller: &ControllerChoice,
     ssthresh: Bytes,
@@ -45,8 +45,8 @@ pub(crate) fn with_ssthresh(
     }
 }
 
-/// The threshold that Linux keeps of a connection that ends so (`tcp_update_metrics`, outside of slow start): the
-/// larger of ssthresh and half the window; none of one that never left its first slow start.
+/// The threshold that Linux keeps when a connection ends like this (`tcp_update_metrics`, outside slow start): the
+/// larger of ssthresh and half the window. `None` if the connection never left its first slow start.
 pub(crate) fn kept_ssthresh(end: &Snapshot) -> Option<Bytes> {
     end.ssthresh.map(|ssthresh| ssthresh.max(end.window / 2))
 }

@@ -49,9 +49,9 @@ use document::{Case, Document};
 use error::SourceMap;
 use file::{BulkController, BulkTable, Text, Time, TimeRange, ViewerTable};
 
-/// Trials with `--quick`, for a scenario that has more and no `quick.trials`.
+/// Trials with `--quick`, if the scenario has more and no `quick.trials`.
 const QUICK_TRIALS: u32 = 2;
-/// Most flows of one kind in a run: each has a socket of its own.
+/// Maximum number of flows of one kind in a run: each has its own socket.
 const MOST_FLOWS: u32 = 1_000;
 
 /// An experiment, or one case of it.
@@ -63,24 +63,24 @@ pub struct Scenario {
     /// Name of the case; empty if the scenario has none.
     pub(crate) case: String,
     pub(crate) case_about: Option<String>,
-    /// Values that the case sets in place of the scenario's.
+    /// Values of the case that replace the scenario's.
     pub(crate) case_sets: Vec<Setting>,
     pub(crate) about: String,
-    /// Publication that the experiment is from, such as `P13, figure 9`.
+    /// Publication of the original experiment, such as `P13, figure 9`.
     pub(crate) source: Option<String>,
-    /// Controllers that are compared, with the same seeds.
+    /// Controllers to compare, with the same seeds.
     pub controllers: Vec<ControllerChoice>,
     pub(crate) trials: u32,
     /// Seed of the first trial; see [`Self::seed_of`].
     pub(crate) seed: u64,
     pub(crate) vary: Vary,
-    /// True if the results get a row for the best that any sender could do.
+    /// True if the results include a row for the best possible sender.
     pub(crate) ideal: bool,
     pub(crate) title: ServedTitle,
     /// Factor of the deviation of the title's rate from its mean, if the scenario has one.
     variability: Option<f64>,
     pub(crate) path: PathConfig,
-    /// Factor of the path's random loss, if the scenario has one; `path` has it already.
+    /// Factor of the path's random loss, if the scenario has one; already applied to `path`.
     loss_scale: Option<f64>,
     pub(crate) playout: PlayoutConfig,
     /// Settings of the adaptive player, for titles in several representations.
@@ -93,24 +93,25 @@ pub struct Scenario {
     pub(crate) windows: Vec<Window>,
     /// True if the client sends the size of its playout buffer to the server.
     pub(crate) server_knows_buffer: bool,
-    /// Packets that viewers acknowledge at once, in place of what the controller asks for.
+    /// Number of packets that viewers acknowledge together, overriding the controller's request.
     pub(crate) ack_packets: Option<NonZeroU32>,
-    /// True if the player reads no more than its playout buffer holds, and Linux sizes the receive window.
+    /// True if the player reads no more than its playout buffer can hold, and the receive window is sized as Linux
+    /// does.
     pub(crate) receive_autotuning: bool,
     pub(crate) transport: TransportProfile,
     /// Copies of the title that each viewer's connection carries at once.
     pub(crate) titles_per_connection: u32,
     /// Jumps of each viewer in the order of their times since its request.
     pub(crate) seeks: Vec<Seek>,
-    /// True if the requests have CMCD, with the playback speed.
+    /// True if the requests have CMCD, including the playback speed.
     pub(crate) reports_speed: bool,
     /// The server's library knows this multiple of the title's rate.
     pub(crate) declared_rate_factor: f64,
-    /// True if a run begins with the slow start threshold that a connection before it left behind.
+    /// True if a run begins with the slow start threshold left behind by an earlier connection.
     pub(crate) remembers_ssthresh: bool,
     /// The whole file, with all cases.
     pub(crate) text: Arc<str>,
-    /// Identifies everything that a run depends on besides controller and seed: 16 hexadecimal digits.
+    /// Identifies everything besides controller and seed that affects a run: 16 hexadecimal digits.
     pub(crate) hash: String,
 }
 
@@ -118,11 +119,11 @@ pub struct Scenario {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Flows {
     pub(crate) count: u32,
-    /// Time from the beginning of the run at which the first flow joins; a range is drawn from for each flow.
+    /// Time when the first flow joins, since the beginning of the run; each flow draws its own from a range.
     joins: TimeRange,
     /// Additional time between one flow and the next.
     join_every: Duration,
-    /// Longest stay of each flow, from its request.
+    /// Maximum stay of each flow, since its request.
     pub(crate) leaves_after: Option<Duration>,
 }
 
@@ -130,9 +131,9 @@ pub(crate) struct Flows {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct BulkFlows {
     pub(crate) flows: Flows,
-    /// Controller of these flows; `None` for that of the viewers.
+    /// Controller of these flows; `None` for the viewers' controller.
     controller: Option<ControllerChoice>,
-    /// Time for which the run lasts at least, and over which these flows are compared.
+    /// Minimum duration of the run, over which these flows are compared.
     pub(crate) stays: Option<Duration>,
 }
 
@@ -146,20 +147,20 @@ impl BulkFlows {
     }
 }
 
-/// Longest time for which a browser holds an acknowledgement back (RFC 9000 §18.2); on a path of less than four times
-/// that it is a quarter of the RTT.
+/// Maximum time for which a browser delays an acknowledgement (RFC 9000 §18.2); if the path's RTT is less than four
+/// times that, it is a quarter of the RTT.
 const LONGEST_ACK_DELAY: Duration = Duration::from_millis(25);
 
-/// Changes to a scenario that a command asks for.
+/// Changes to a scenario requested by a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Applies the scenario's `quick` table: fewer trials of a shorter title.
     pub quick: bool,
-    /// Number of trials in place of the scenario's and of `quick`'s.
+    /// Number of trials that overrides the scenario's and `quick`'s.
     pub trials: Option<u32>,
-    /// Seed of the first trial in place of the scenario's.
+    /// Seed of the first trial that overrides the scenario's.
     pub seed: Option<u64>,
-    /// Values for keys of the scenario, in place of its cases' and of `quick`'s.
+    /// Values for keys of the scenario that override its cases' and `quick`'s.
     pub settings: Vec<Setting>,
 }
 
@@ -172,7 +173,7 @@ pub fn open(name: &str, changes: &Changes) -> Result<Vec<Scenario>, ScenarioErro
 }
 
 impl Scenario {
-    /// The scenario that a case of a document makes.
+    /// The scenario for a case of a document.
     fn of_case(document: &Document<'_>, case: &Case<'_>, changes: &Changes) -> Result<Self, ScenarioError> {
         let (file, hashed, map) = document.read(case, &changes.settings)?;
         let mut trials = file.trials.as_ref().map_or(1, |trials| *trials.get_ref());
@@ -265,18 +266,18 @@ impl Scenario {
         full_name(&self.name, &self.case)
     }
 
-    /// The seed of trial `trial`, from 1: the same for all controllers.
+    /// The seed of trial `trial`, counted from 1: the same for all controllers.
     pub(crate) fn seed_of(&self, trial: u32) -> u64 {
         self.seed.wrapping_add(u64::from(trial)).wrapping_sub(1)
     }
 
-    /// Flows of a run: viewers and other downloads.
+    /// Number of flows of a run: viewers and other downloads.
     pub(crate) fn flows(&self) -> u32 {
         let bulk = self.bulk.as_ref().map_or(0, |bulk| bulk.flows.count);
         self.viewers.count.saturating_add(bulk)
     }
 
-    /// The values of the trial with this seed, which are the same for all controllers and for the ideal sender.
+    /// The values of the trial with this seed, the same for all controllers and for the ideal sender.
     pub(crate) fn trial_values(&self, seed: u64) -> TrialValues {
         TrialValues::new(self, Seed::new(seed))
     }
@@ -335,7 +336,7 @@ impl Scenario {
         self.playout.viewing_time(self.title.source().title().duration())
     }
 
-    /// First sentence of what the scenario and its case are about, with the publication in parentheses.
+    /// First sentence of the description of the scenario and its case, with the publication in parentheses.
     pub(crate) fn summary(&self) -> String {
         let about = self.about.replace('\n', " ");
         let first = about.split_inclusive(". ").next().unwrap_or_default();
@@ -390,9 +391,9 @@ fn playout(map: SourceMap<'_>, table: &Spanned<ViewerTable>) -> Result<PlayoutCo
     }
 }
 
-/// The first 16 hexadecimal digits of SHA-256 over everything that a run depends on. TOML tables are sorted by key.
-/// Trials that do not vary have the hash of programs whose trials never did. The papers' transport has the hash of
-/// programs without another.
+/// The first 16 hexadecimal digits of SHA-256 over everything that affects a run. TOML tables are sorted by key. For
+/// compatibility, trials that do not vary keep the hash from before variation existed, and the papers' transport keeps
+/// the hash from before there was another one.
 fn hash(
     mut table: Table,
     title: &ServedTitle,
@@ -411,7 +412,7 @@ fn hash(
     for (_, source) in title.resources() {
         hash.update(source.identity());
     }
-    // Bursts of earlier builds of this version did not end by time.
+    // Bursts of earlier builds of this version did not end after a time.
     let links = [&path.forward, &path.backward];
     if links
         .iter()
@@ -419,7 +420,7 @@ fn hash(
     {
         hash.update("bursts = \"time\"\n");
     }
-    // Of a recorded link the table has only the file's name.
+    // For a recorded link, the table contains only the file's name.
     if let Rate::Trace(trace) = &path.forward.rate {
         for at in trace.opportunities() {
             hash.update(at.to_le_bytes());
@@ -459,7 +460,7 @@ impl Flows {
         drawn.saturating_add(self.join_every.saturating_mul(number))
     }
 
-    /// Latest time at which the last flow may join.
+    /// Latest possible time for the last flow to join.
     pub(crate) fn last_joins(&self) -> Duration {
         let spread = self.join_every.saturating_mul(self.count.saturating_sub(1));
         self.joins.to.saturating_add(spread)

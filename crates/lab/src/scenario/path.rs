@@ -10,12 +10,11 @@ use toml::Spanned;
 use super::error::{ScenarioError, SourceMap};
 use super::file::PathTable;
 
-/// Queue of an uplink unless another is given, that of a Wi-Fi client too: two thirds of a second of acknowledgements
-/// at 50 kbit/s, less than modems have.
+/// Default queue of an uplink, including that of a Wi-Fi client: two thirds of a second of acknowledgements at 50
+/// kbit/s, less than modems have.
 pub(crate) const UPLINK_QUEUE: QueueLimit = QueueLimit::Packets(64);
 
-/// The path that a scenario's `path` table describes, for a title of this average rate. Files are looked for from
-/// `base`.
+/// The path described by a scenario's `path` table, for a title with this average rate. Files are relative to `base`.
 pub(super) fn path(
     map: SourceMap<'_>,
     table: &Spanned<PathTable>,
@@ -50,7 +49,7 @@ pub(super) fn path(
     Ok(config)
 }
 
-/// The rate with the hop's parameters that `path.wifi` sets.
+/// The rate with the hop's parameters from `path.wifi`.
 fn with_hop(map: SourceMap<'_>, table: &PathTable, rate: Rate) -> Result<Rate, ScenarioError> {
     let Some(parameters) = &table.wifi else {
         return Ok(rate);
@@ -84,7 +83,7 @@ fn queue(table: &PathTable, rate: &Rate) -> QueueLimit {
     queue
 }
 
-/// The direction towards the viewers with everything else that `table` says of it.
+/// The direction towards the viewers, with all other settings of `table`.
 fn forward(
     map: SourceMap<'_>,
     table: &PathTable,
@@ -111,7 +110,7 @@ fn forward(
     Ok(forward)
 }
 
-/// The direction back to the servers with everything else that `table` says of it.
+/// The direction back to the servers, with all other settings of `table`.
 fn backward(
     map: SourceMap<'_>,
     table: &PathTable,
@@ -142,7 +141,7 @@ fn backward(
     Ok(backward)
 }
 
-/// `path.loss`, as many times as frequent as `path.loss_scale` says.
+/// `path.loss`, with its frequency multiplied by `path.loss_scale`.
 fn loss(map: SourceMap<'_>, table: &PathTable) -> Result<Option<Loss>, ScenarioError> {
     let loss = table.loss.as_ref().map(|loss| loss.0);
     let Some(scale) = &table.loss_scale else {

@@ -1,4 +1,4 @@
-//! [`Setting`] and [`Overlay`]: a value in place of another, as commands ask for it and as it is applied.
+//! [`Setting`] and [`Overlay`]: a value that replaces another, as commands request it and as it is applied.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,12 +7,12 @@ use std::str::FromStr;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
-/// A value for a key of a scenario, given with a command in place of the one in the file: `path.queue=0.5bdp`.
+/// A value for a key of a scenario, given with a command to override the file: `path.queue=0.5bdp`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// Key with its tables, such as `path.queue`.
     pub key: String,
-    /// The new value as TOML writes it, such as `"0.5bdp"` or `3`.
+    /// The new value in TOML syntax, such as `"0.5bdp"` or `3`.
     pub value: String,
 }
 
@@ -27,7 +27,7 @@ impl Setting {
 }
 
 impl fmt::Display for Setting {
-    /// Writes `KEY=VALUE`, the value as TOML writes it.
+    /// Writes `KEY=VALUE`, with the value in TOML syntax.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}={}", self.key, self.value)
     }
@@ -36,7 +36,7 @@ impl fmt::Display for Setting {
 impl FromStr for Setting {
     type Err = String;
 
-    /// Reads `KEY=VALUE`. A value that TOML reads as a number, a Boolean, a list or a string is that; any other
+    /// Reads `KEY=VALUE`. If TOML reads the value as a number, a Boolean, a list or a string, it is that; otherwise it
     /// is a string, so that quantities need no quotes.
     fn from_str(text: &str) -> Result<Self, String> {
         let (key, value) = text.split_once('=').ok_or_else(|| wrong(text))?;
@@ -55,12 +55,12 @@ impl FromStr for Setting {
     }
 }
 
-/// The problem of a text that is not of the form KEY=VALUE.
+/// The error for a text that is not of the form KEY=VALUE.
 fn wrong(text: &str) -> String {
     format!("expected KEY=VALUE, such as path.queue=0.5bdp (got `{text}`)")
 }
 
-/// A setting as it is applied to a parsed file: the value carries its place, for error messages.
+/// A setting to apply to a parsed file: the value carries its position, for error messages.
 #[derive(Clone, Debug)]
 pub(super) struct Overlay<'a> {
     pub(super) key: String,
@@ -68,7 +68,7 @@ pub(super) struct Overlay<'a> {
 }
 
 impl<'a> Overlay<'a> {
-    /// The overlay of a setting; `span` stands for the setting in error messages.
+    /// The overlay of a setting; `span` represents the setting in error messages.
     pub(super) fn of_setting(setting: &'a Setting, span: Range<usize>) -> Result<Self, String> {
         let value = DeValue::parse(&setting.value)
             .map_err(|_| wrong(&format!("{}={}", setting.key, setting.value)))?;
@@ -78,7 +78,7 @@ impl<'a> Overlay<'a> {
         })
     }
 
-    /// Puts the value into `table` and makes the tables that are missing on the way.
+    /// Puts the value into `table`, creating missing tables on the way.
     pub(super) fn apply(&self, table: &mut DeTable<'a>) -> Result<(), String> {
         let parts: Vec<&str> = self.key.split('.').collect();
         let (last, tables) = match parts.split_last() {
@@ -106,14 +106,14 @@ impl<'a> Overlay<'a> {
             };
             place = inner;
         }
-        // An entry that is only overwritten keeps its key, and with it the key's old place.
+        // Overwriting an entry would keep its key, and with it the key's old position.
         place.remove(*last);
         place.insert(name(last), self.value.clone());
         Ok(())
     }
 }
 
-/// Adds the overlays that a `set` table writes down to `all`: keys with dots, or tables in the table.
+/// Adds the overlays in a `set` table to `all`: keys with dots, or nested tables.
 pub(super) fn flatten<'a>(prefix: &str, table: &DeTable<'a>, all: &mut Vec<Overlay<'a>>) {
     for (key, value) in table {
         let key = dotted(prefix, key.get_ref());
@@ -127,7 +127,7 @@ pub(super) fn flatten<'a>(prefix: &str, table: &DeTable<'a>, all: &mut Vec<Overl
     }
 }
 
-/// A key with its tables before it: `path.rate`.
+/// A key prefixed with its tables: `path.rate`.
 pub(super) fn dotted(tables: &str, key: &str) -> String {
     if tables.is_empty() {
         key.to_owned()
@@ -136,7 +136,7 @@ pub(super) fn dotted(tables: &str, key: &str) -> String {
     }
 }
 
-/// `value` with `span` as its place and that of everything in it.
+/// `value` with `span` as the position of itself and everything in it.
 fn moved_to<'a>(value: DeValue<'a>, span: &Range<usize>) -> Spanned<DeValue<'a>> {
     let value = match value {
         DeValue::Array(list) => {

@@ -1,4 +1,4 @@
-//! The throughput that an ideal sender would get on a scenario's path, and whether the title fits into it.
+//! The throughput of an ideal sender on a scenario's path, and whether the title fits into it.
 
 use playrate_netsim::PathConfig;
 use playrate_units::Bitrate;
@@ -7,14 +7,14 @@ use super::Scenario;
 use super::file::TimeRange;
 use crate::sim::WIRE_PER_MEDIA;
 
-/// Part of an ideal sender's throughput that a title may need on the wire and still fits: the rest is for start-up, and
-/// for a rate that varies.
+/// Maximum part of an ideal sender's throughput that a title may need on the wire to fit: the rest is for start-up and
+/// for a varying rate.
 pub(crate) const FITS: f64 = 0.9;
 
-/// Mean over time of one flow's equal share of a link. It is one of `always` permanent flows; each of the `others` is
-/// present for a part `presence` of the time, independently of each other.
+/// Mean over time of one flow's equal share of a link. There are `always` permanent flows, including this one; each of
+/// the `others` is present for a part `presence` of the time, independently of the rest.
 pub(super) fn equal_share(always: u32, others: u32, presence: f64) -> f64 {
-    // Probability of each number of others (binomial), from none on.
+    // Probability of each number of other flows (binomial), starting with none.
     let mut probabilities = vec![1.0];
     for _ in 0..others {
         let absent = probabilities.iter().map(|p| p * (1.0 - presence)).chain([0.0]);
@@ -33,7 +33,7 @@ impl Scenario {
         super::variation::trial_path(self, seed)
     }
 
-    /// Rate in bit/s of an ideal sender, headers included: the viewer's equal share of the mean rate among all flows,
+    /// Rate in bit/s of an ideal sender, including headers: the viewer's equal share of the mean rate among all flows,
     /// less the path's random loss. `None` if the rate is unlimited.
     pub(crate) fn ideal_rate(&self) -> Option<f64> {
         let link = &self.path.forward;
@@ -64,7 +64,7 @@ impl Scenario {
         Some(rate * equal_share(self.viewers.count, others, presence) * (1.0 - link.loss.mean()))
     }
 
-    /// Rate in bit/s that the title needs on the wire: the average of its lowest representation with headers.
+    /// Rate in bit/s that the title needs on the wire: the average of its lowest representation, including headers.
     pub(crate) fn needed_rate(&self) -> f64 {
         let lowest = self.title.representations().and_then(|presentation| {
             let rates = presentation.representations().iter().map(|one| one.rate);
@@ -90,7 +90,7 @@ mod tests {
             (1, 0, 0.0, 1.0),
             (2, 0, 0.0, 0.5),
             (1, 4, 1.0, 0.2),
-            // Alone for half of the time, with one more for the rest.
+            // Alone for half of the time, with one other for the rest.
             (1, 1, 0.5, 0.75),
         ] {
             assert!((equal_share(always, others, presence) - share).abs() < 1e-12);

@@ -12,7 +12,7 @@ macro_rules! built_in {
     };
 }
 
-/// Name and text of the built-in scenarios, in the order of listings. A test compares the list with the directory.
+/// Names and texts of the built-in scenarios, in listing order. A test compares the list with the directory.
 pub(crate) const BUILT_IN: &[(&str, &str)] = built_in![
     "first-look",
     "three-controllers",
@@ -39,10 +39,10 @@ pub(crate) const BUILT_IN: &[(&str, &str)] = built_in![
     "p21-dash",
 ];
 
-/// Name of the group of the scenarios of all papers.
+/// Name of the group with the scenarios of all papers.
 pub(crate) const PAPERS: &str = "papers";
 
-/// The paper that a scenario's name begins with: `p13` of `p13-4`.
+/// The paper at the beginning of a scenario's name: `p13` of `p13-4`.
 fn paper(name: &str) -> Option<&str> {
     let (paper, _) = name.split_once('-')?;
     let number = paper.strip_prefix('p')?;
@@ -64,7 +64,7 @@ pub(crate) fn groups() -> Vec<(&'static str, Vec<&'static str>)> {
     groups
 }
 
-/// The scenarios of the group or the set of generated paths called `name`, or `name` itself if it names neither.
+/// The scenarios of the group or set of generated paths called `name`, or `name` itself if it is neither.
 pub(crate) fn named(name: &str) -> Vec<String> {
     if let Some(set) = PathSet::parse(name) {
         return set.names(None);
@@ -74,19 +74,19 @@ pub(crate) fn named(name: &str) -> Vec<String> {
     names.into_iter().map(str::to_owned).collect()
 }
 
-/// The text of a scenario and where it is from.
+/// The text of a scenario and its origin.
 #[derive(Clone, Debug)]
 pub struct ScenarioSource {
     pub(super) name: String,
-    /// Path of the file as error messages name it.
+    /// Path of the file for error messages.
     pub(super) file: String,
     pub(super) text: Cow<'static, str>,
-    /// Directory of the files that the scenario names.
+    /// Directory for the files that the scenario names.
     pub(super) base: PathBuf,
 }
 
 impl ScenarioSource {
-    /// The scenario called `name`: a built-in one, a generated path, or a file if the name has a `/` in it or ends in
+    /// The scenario called `name`: a built-in one, a generated path, or a file if the name contains a `/` or ends in
     /// `.toml`.
     ///
     /// # Errors
@@ -123,8 +123,8 @@ impl ScenarioSource {
         Ok(Self::new(stem.unwrap_or("scenario"), name, text, base))
     }
 
-    /// A scenario called `name` with this text. `file` stands in error messages; files that the scenario names are
-    /// looked for from `base`.
+    /// A scenario called `name` with this text. Error messages use `file`; the scenario's own files are relative to
+    /// `base`.
     pub fn new(name: &str, file: &str, text: impl Into<Cow<'static, str>>, base: &Path) -> Self {
         Self {
             name: name.to_owned(),

@@ -15,7 +15,7 @@ use super::file::{Text, Time, TitleTable, ViewerTable};
 use crate::sim::ServedTitle;
 use crate::words::count;
 
-/// Name of the built-in frame trace, whose pattern of frame sizes the segments of a ladder get too.
+/// Name of the built-in frame trace. Segments of a ladder use its pattern of frame sizes too.
 const TRACE: &str = "film-1080p";
 const TRACE_TEXT: &str = include_str!(concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -29,7 +29,7 @@ const LADDER_TEXT: &str = include_str!(concat!(
     "/../../assets/ladders/bbb.csv"
 ));
 
-/// Most titles on one connection: the server adds up the rates of so many.
+/// Maximum number of titles on one connection: the server adds up the rates of this many.
 const MOST_TITLES: u32 = 16;
 
 /// Name of the embedded MP4.
@@ -40,7 +40,7 @@ fn stem(name: &str) -> &str {
     stem.unwrap_or("title")
 }
 
-/// The title that a scenario's `title` table describes; files are looked for from `base`.
+/// The title described by a scenario's `title` table; files are relative to `base`.
 pub(super) fn title(
     map: SourceMap<'_>,
     table: &Spanned<TitleTable>,
@@ -94,7 +94,7 @@ fn trace(name: &str, base: &Path) -> Result<FrameTrace, MediaError> {
     FrameTrace::open(base.join(name))
 }
 
-/// The trace with its variability scaled, or the place of the factor and the error.
+/// The trace with its variability scaled, or the position of the factor and the error.
 fn varied(
     trace: FrameTrace,
     factor: Option<&Spanned<f64>>,

@@ -1,8 +1,8 @@
-//! [`TrialValues`]: the values that differ between the trials of a scenario, drawn from their seeds.
+//! [`TrialValues`]: the values that vary between the trials of a scenario, drawn from their seeds.
 //!
-//! In a laboratory no two trials are alike: a film is not requested at the same instant of its pattern, a path is never
-//! exactly as long nor a queue as large as it is called, and flows do not begin at once. Every quantity is drawn from a
-//! seed of its own, so that one more moves no other, and all controllers have the same draws.
+//! In a laboratory no two trials are alike: a film is never requested at the same point of its pattern, a path's delay
+//! and a queue's size never match their nominal values exactly, and flows do not begin simultaneously. Every quantity
+//! is drawn from its own seed, so that adding one changes no other, and all controllers have the same draws.
 
 use std::time::Duration;
 
@@ -12,26 +12,26 @@ use super::Scenario;
 use super::file::{TimeRange, Vary};
 use crate::sim::ServedTitle;
 
-/// Largest difference of a trial's RTT from the scenario's, either way, in millionths: 2 %.
+/// Maximum deviation of a trial's RTT from the scenario's in either direction, in millionths: 2 %.
 const RTT_SPREAD: u64 = 20_000;
-/// Largest difference of a trial's queue from the scenario's, either way, in millionths: 5 %.
+/// Maximum deviation of a trial's queue from the scenario's in either direction, in millionths: 5 %.
 const QUEUE_SPREAD: u64 = 50_000;
-/// Longest time by which a flow begins later than the scenario says, where there are several.
+/// Maximum delay of a flow's beginning after the scenario's time, if there are several flows.
 const LATEST_START: Duration = Duration::from_millis(50);
 /// Denominator of the spreads.
 const MILLION: u64 = 1_000_000;
 
-/// The values of one trial that other trials have differently.
+/// The values of one trial that differ between trials.
 #[derive(Clone, Debug)]
 pub(crate) struct TrialValues {
     pub(crate) title: ServedTitle,
     pub(crate) path: PathConfig,
-    /// Range of the times by which flows begin later than the scenario says.
+    /// Range of the delays of flows after the scenario's times.
     late_starts: TimeRange,
 }
 
 impl TrialValues {
-    /// The values of the trial of `scenario` with this seed: the scenario's own if its trials do not vary.
+    /// The values of the trial of `scenario` with this seed; the scenario's own values if its trials do not vary.
     pub(super) fn new(scenario: &Scenario, seed: Seed) -> Self {
         let (title, path) = (&scenario.title, &scenario.path);
         if scenario.vary == Vary::None {
@@ -53,7 +53,7 @@ impl TrialValues {
         }
     }
 
-    /// Time by which the flow with this seed begins later than the scenario says.
+    /// Delay of the flow with this seed after the scenario's time.
     pub(super) fn late_start(&self, flow: Seed) -> Duration {
         self.late_starts.draw(flow.child("late start"))
     }
@@ -67,7 +67,7 @@ pub(super) fn trial_path(scenario: &Scenario, seed: u64) -> PathConfig {
     }
 }
 
-/// The path with another RTT and another queue towards the viewers, within the spreads.
+/// The path with its RTT and its queue towards the viewers varied within the spreads.
 fn varied(path: &PathConfig, seed: Seed) -> PathConfig {
     let rtt = part(RTT_SPREAD, seed.child("rtt"));
     let queue = part(QUEUE_SPREAD, seed.child("queue"));
@@ -79,19 +79,19 @@ fn varied(path: &PathConfig, seed: Seed) -> PathConfig {
         forward, backward, ..
     } = path.clone();
     let (there, back) = (forward.delay.map(delay), backward.delay.map(delay));
-    // A multiple of the bandwidth-delay product is one of the scenario's RTT, so that RTT and queue are independent.
+    // A multiple of the bandwidth-delay product refers to the scenario's RTT, so that RTT and queue are independent.
     let forward = forward.with_scaled_queue(path.round_trip(), (queue, MILLION));
     PathConfig::new(forward.with_delay(there), backward.with_delay(back))
 }
 
-/// Millionths between a million less and a million more `spread`, both included, uniformly distributed.
+/// Millionths between a million minus `spread` and a million plus `spread`, both included, uniformly distributed.
 fn part(spread: u64, seed: Seed) -> u64 {
     MILLION - spread + below(2 * spread + 1, seed)
 }
 
 /// A uniformly distributed number below `end`; 0 if that is 0.
 fn below(end: u64, seed: Seed) -> u64 {
-    // A child's number is evenly spread over 64 bits.
+    // A child's number is uniformly distributed over 64 bits.
     let drawn = (u128::from(end) * u128::from(seed.number())) >> 64;
     u64::try_from(drawn).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! Bulk flows: one endless response each, read at once; no title and no player.
+//! Bulk flows: one endless response each, read immediately; no title and no player.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub struct SimulatedBulk {
     pub controller: String,
     /// Time of the request, since the run began.
     pub joined: Duration,
-    /// Time from the request to the end of the download or of the run.
+    /// Time from the request to the end of the download or the run.
     pub lasted: Duration,
     /// Bytes that the client received.
     pub received: playrate_units::Bytes,
@@ -41,7 +41,7 @@ pub struct SimulatedBulk {
     pub windows: Vec<WindowCounts>,
 }
 
-/// A bulk flow that runs.
+/// A bulk flow during a run.
 #[derive(Debug)]
 pub(super) struct Download {
     runtime: Arc<dyn Runtime>,
@@ -58,12 +58,12 @@ struct DownloadState {
     received: u64,
     marks: Marks,
     error: Option<String>,
-    /// End of the download, since the run began.
+    /// End of the download, since the beginning of the run.
     ended: Option<Duration>,
 }
 
 impl Download {
-    /// Sets up server and client of `bulk`, the run's `index`th from 0.
+    /// Sets up server and client of `bulk`, the `index`th of the run, counted from 0.
     pub(super) fn new(
         setup: &Setup,
         index: usize,
@@ -157,7 +157,7 @@ impl Download {
         Ok(())
     }
 
-    /// The flow's results in a run that lasted `length` and is over.
+    /// The flow's results, after a run of `length`.
     pub(super) fn collect(&self, length: Duration) -> SimulatedBulk {
         self.state(|state| SimulatedBulk {
             controller: self.bulk.controller.to_string(),

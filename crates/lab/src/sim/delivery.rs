@@ -1,19 +1,18 @@
-//! [`Delivery`]: impairment computed from when the bytes of a title arrived, without a modelled player.
+//! [`Delivery`]: impairment computed from the arrival times of a title's bytes, without a modelled player.
 //!
-//! The players of the papers make good measurers and bad scores. A catch-up clock that falls behind discards almost
-//! every frame until it starts again, so that 15 % too little throughput impairs 77 % of the playback, and below the
-//! title's rate more throughput can look worse. Two simpler players, to which nothing but the time of arrival counts,
-//! do not have this:
+//! The players of the papers measure well but score badly. A catch-up clock that falls behind discards almost every
+//! frame until it restarts, so that 15 % too little throughput impairs 77 % of the playback. Below the title's rate,
+//! more throughput can even look worse. Two simpler players, for which only the arrival time counts, avoid this:
 //!
 //! - The *waiting* player waits for every frame, like a rebuffer clock that resumes at once. Its start-up delay and
 //!   stalls add up to `D`, the largest of arrival less presentation time over all frames.
 //! - The *skipping* player shows each frame at its presentation time plus a fixed latency, like a catch-up clock
-//!   without tolerance, and skips frames that are not there by then. Its share of frames skipped is averaged over
+//!   without tolerance, and skips frames that have not arrived by then. Its share of skipped frames is averaged over
 //!   [`LATENCIES`], from live to video on demand, which makes it smooth.
 //!
-//! If every byte arrives no later, neither share is larger: both are monotone in the arrival curve. They are exact as
-//! long as the run's own player did not hold the sender back; a player that pauses does so when it is far ahead, where
-//! neither share counts anything.
+//! If every byte arrives at the same time or earlier, neither share grows: both are monotone in the arrival curve. They
+//! are exact as long as the run's own player did not hold the sender back. A player pauses only when it is far ahead,
+//! where neither share counts anything.
 
 use std::time::Duration;
 
@@ -24,19 +23,19 @@ use video_client::playout::PlayoutConfig;
 
 use crate::rounding::ratio;
 
-/// Start-up delay that is not counted against the waiting player.
+/// Start-up delay not counted against the waiting player.
 const STARTUP: Duration = Duration::from_secs(2);
-/// Latencies of the skipping player in milliseconds, from the request on: 1 s to 32 s, each √2 times the one before.
+/// Latencies of the skipping player in milliseconds since the request: 1 s to 32 s, each √2 times the previous one.
 const LATENCIES: [u64; 11] = [
     1_000, 1_414, 2_000, 2_828, 4_000, 5_657, 8_000, 11_314, 16_000, 22_627, 32_000,
 ];
 
-/// Shares of a title's playback that are impaired by the time at which its bytes arrived, as they stand in a row.
+/// Shares of a title's playback impaired by late arrival of its bytes, as in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeliveryScore {
-    /// Waiting time beyond 2 s, over that and the playing time of what arrived.
+    /// Waiting time beyond 2 s, divided by the sum of that and the playing time of what arrived.
     pub waiting_share: f64,
-    /// Share of frames that came too late or never, mean over eleven latencies from 1 to 32 s.
+    /// Share of frames that came too late or never, averaged over eleven latencies from 1 to 32 s.
     pub skipping_share: f64,
 }
 
@@ -47,16 +46,16 @@ impl DeliveryScore {
     }
 }
 
-/// Computes a [`DeliveryScore`] while bytes arrive, in bounded memory.
+/// Computes a [`DeliveryScore`] as bytes arrive, in bounded memory.
 #[derive(Debug)]
 pub(super) struct Delivery {
     frames: Vec<Frame>,
     duration: Duration,
-    /// Number of frames up to the last that has arrived.
+    /// Number of frames up to the last one that arrived.
     arrived: usize,
-    /// Number of frames that had arrived at the last jump of the viewer.
+    /// Number of frames that had arrived before the viewer's last jump.
     before: u64,
-    /// Number of frames that arrive without being counted again, of those before the jump's target.
+    /// Number of frames before the jump's target that arrive without being counted again.
     skipped: usize,
     part: Part,
     /// Time and bytes of the last report.
@@ -67,10 +66,10 @@ pub(super) struct Delivery {
     late: [u64; LATENCIES.len()],
 }
 
-/// A part of the title that is played from one request on: all of it, or what follows a jump.
+/// A part of the title that is played from one request on: all of it, or everything after a jump.
 #[derive(Clone, Copy, Debug, Default)]
 struct Part {
-    /// Time of the request, and bytes that had been received by then.
+    /// Time of the request, and bytes received by then.
     at: Duration,
     received: u64,
     /// The part's first frame.
@@ -88,7 +87,7 @@ impl Delivery {
         Self::of_frames(frames.collect(), player.viewing_time(title.duration()))
     }
 
-    /// Frames that are to be shown within `duration`.
+    /// Frames to be shown within `duration`.
     fn of_frames(mut frames: Vec<Frame>, duration: Duration) -> Self {
         // In the order of their arrival.
         frames.sort_by_key(Frame::end);
@@ -105,7 +104,7 @@ impl Delivery {
         }
     }
 
-    /// By `now`, since the request, `received` bytes have arrived, evenly since the last call.
+    /// Records that, by `now` since the request, `received` bytes have arrived, evenly since the last call.
     pub(super) fn see(&mut self, now: Duration, received: Bytes) {
         let (before, from) = self.last;
         let received = received.as_u64();
@@ -127,7 +126,7 @@ impl Delivery {
         self.last = (now, received.max(from));
     }
 
-    /// Presentation time of a frame of this part, as if the viewer saw the part's first one when it was requested.
+    /// Presentation time of a frame in this part, as if the viewer saw the part's first frame when it was requested.
     fn due(&self, frame: &Frame) -> Duration {
         frame
             .pts
@@ -135,8 +134,8 @@ impl Delivery {
             .saturating_add(self.part.at)
     }
 
-    /// The viewer jumped at `at` to the frame with this `pts`. What has arrived by then was in the last call of
-    /// [`Self::see`]; what had not is not missing.
+    /// Records a jump of the viewer at `at` to the frame with this `pts`. Data that arrived by then was in the last
+    /// call of [`Self::see`]; the rest does not count as missing.
     pub(super) fn seek(&mut self, at: Duration, pts: Duration) {
         self.before += (self.arrived - self.skipped) as u64;
         let first = self
@@ -153,7 +152,7 @@ impl Delivery {
         };
     }
 
-    /// Counts `frames` frames that arrived, or did not, by `delay` after their presentation time.
+    /// Counts `frames` frames that arrived `delay` after their presentation time, or had not arrived by then.
     fn count(&mut self, delay: Duration, frames: u64) {
         self.longest = self.longest.max(delay);
         for (late, latency) in self.late.iter_mut().zip(LATENCIES) {
@@ -207,7 +206,7 @@ mod tests {
         (0..count).map(frame).collect()
     }
 
-    /// Score of a minute whose bytes arrive at `part` of the title's rate from `from_ms` on, for up to 90 s.
+    /// Score of one minute of media whose bytes arrive at `part` of the title's rate from `from_ms` on, for up to 90 s.
     fn at_rate(part: f64, from_ms: u64) -> DeliveryScore {
         let mut delivery = Delivery::of_frames(frames(1_500), Duration::from_secs(60));
         for tick in 0..1_800_u64 {
@@ -251,7 +250,7 @@ mod tests {
         let score = delivery.finish(Duration::from_secs(13)).unwrap();
         // A second more than allowed, over 30 s of playback.
         assert!((score.waiting_share - 1.0 / 31.0).abs() < 0.001, "{score:?}");
-        // Of the 250 frames behind the jump 50 miss a latency of 1 s, 40 of 1.4 s, 25 of 2 s and 5 of 2.8 s.
+        // Of the 250 frames after the jump, 50 miss a latency of 1 s, 40 miss 1.4 s, 25 miss 2 s and 5 miss 2.8 s.
         assert!(
             (score.skipping_share - 120.0 / 750.0 / 11.0).abs() < 1e-6,
             "{score:?}"
@@ -277,13 +276,13 @@ mod tests {
             .collect();
         for pair in scores.windows(2) {
             assert!(pair[1] <= pair[0] + 1e-9, "{scores:?}");
-            // 2 % more throughput is no leap.
+            // 2 % more throughput must not cause a leap.
             assert!(pair[0] - pair[1] < 0.07, "{scores:?}");
         }
         assert!(scores[0] > 0.9 && scores[59] < 1e-9, "{scores:?}");
     }
 
-    /// Score of `cubic` that plays 20 s of a title of 1 Mbit/s over a link of this many kbit/s.
+    /// Score of `cubic` playing 20 s of a 1 Mbit/s title over a link of this many kbit/s.
     fn of_a_session(kbps: u64) -> f64 {
         let lines: Vec<_> = (0..25)
             .map(|n| format!("{:.2},5000,K", f64::from(n) * 0.04))
@@ -333,7 +332,7 @@ mod tests {
                 let mut delivery = Delivery::of_frames(frames(1_500), Duration::from_secs(60));
                 for (second, at) in (1_u64..).zip(times) {
                     let at = Duration::from_millis(*at);
-                    // The bytes come at once, not evenly since the time before.
+                    // The bytes come at once, not evenly since the previous time.
                     delivery.see(at, Bytes::new((second - 1) * 25_000));
                     delivery.see(at, Bytes::new(second * 25_000));
                 }

@@ -7,13 +7,13 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SimError {
-    /// The path's parameters do not fit together.
+    /// The path's parameters are inconsistent.
     #[error(transparent)]
     Path(#[from] ConfigError),
-    /// The simulation has no room for the hosts or links.
+    /// The simulation has no room for these hosts or links.
     #[error(transparent)]
     Network(#[from] SetupError),
-    /// The simulation ended before the viewers did.
+    /// The simulation ended before its viewers finished.
     #[error("the simulation ended too early: {0}")]
     Run(#[from] RunError),
     /// A component could not be set up.

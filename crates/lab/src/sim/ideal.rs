@@ -1,4 +1,4 @@
-//! The ideal sender: a fluid link of the same rate, always busy, that loses nothing.
+//! The ideal sender: a fluid link with the same rate that is always busy and loses nothing.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const OVERHEAD: usize = 28;
 /// Bytes on the wire per byte of the title in full packets.
 pub(crate) const WIRE_PER_MEDIA: f64 = PACKET.as_u64() as f64 / CARRIED as f64;
 
-/// Results of a viewer whose link is never idle from the answer to its request on.
+/// Results of a viewer whose link is never idle after the response begins.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ideal {
     pub(crate) playback: PlaybackReport,
@@ -32,27 +32,27 @@ pub(crate) struct Ideal {
     pub(crate) delivery: Option<DeliveryScore>,
 }
 
-/// Watching of a title from one request on.
+/// Describes the watching of a title.
 #[derive(Clone, Debug)]
 pub(crate) struct Watching<'a> {
     pub(crate) title: &'a Title,
     pub(crate) playout: PlayoutConfig,
     pub(crate) leaves_after: Option<Duration>,
-    /// Jumps in the order of their times.
+    /// Jumps in order of their times.
     pub(crate) seeks: &'a [Seek],
 }
 
 /// Plays a title over a link of this rate that is never idle, never loses and never queues. The first packet arrives
-/// two round trips after the request: one for the connection, one for the request itself. Claims are about a
-/// controller's excess over this.
+/// two round trips after the request: one for the connection, one for the request itself. Controllers are compared by
+/// their excess over this.
 ///
-/// Flow control never stops this sender. While the player pauses because its receive buffer is full, packets go on
-/// arriving and wait to be read, as they do in the receive window of a real client.
+/// Flow control never stops this sender. While the player pauses because its receive buffer is full, packets keep
+/// arriving and wait to be read, as in the receive window of a real client.
 ///
-/// After a jump the first packet arrives one round trip later, for the new request.
+/// After a jump, the first packet arrives one round trip later because of the new request.
 ///
-/// A rate that changes on a schedule or by a trace is followed, outages included. One that varies at random, as that of
-/// a Wi-Fi hop, is its mean.
+/// A rate that follows a schedule or a trace is applied exactly, including outages. A rate that varies at random, such
+/// as a Wi-Fi hop's, is replaced by its mean.
 ///
 /// # Errors
 /// If the rate is zero or unlimited, or the player cannot be set up.
@@ -70,7 +70,7 @@ pub(crate) fn ideal(watching: Watching<'_>, rate: &Rate, rtt: Duration) -> Resul
     let leaves = leaves_after.unwrap_or(Duration::MAX);
     let mut now = rtt.saturating_mul(2);
     let mut wire = Wire::new(rate, now)?;
-    // Bytes received, and the position of the next one in the title.
+    // Bytes received, and the position of the next byte in the title.
     let (mut received, mut position) = (0, 0);
     player.add_frames(now, title.frames());
     delivery.see(now, Bytes::ZERO);
@@ -128,14 +128,14 @@ struct Wire {
 }
 
 enum Medium {
-    /// A packet after each of these times.
+    /// One packet per interval of this length.
     Even(Duration),
     /// The link itself, without delay.
     Link(Box<Link>),
 }
 
 impl Wire {
-    /// A link of this rate whose first packet is sent at `begins`; the path's delay is in that time.
+    /// A link of this rate that sends its first packet at `begins`, which includes the path's delay.
     fn new(rate: &Rate, begins: Duration) -> Result<Self, SimError> {
         let wrong = |error: &dyn ToString| SimError::setup("the ideal link", &error.to_string());
         let medium = if rate.is_steady() {
@@ -167,7 +167,7 @@ impl Wire {
         let arrival = match &mut self.medium {
             Medium::Even(spacing) => self.last.saturating_add(*spacing),
             Medium::Link(link) => {
-                // Offered while the last packet is under way: a queue that is empty wastes what a trace offers.
+                // Offered while the last packet is on its way: an empty queue would waste a trace's opportunities.
                 let payload = usize::try_from(PACKET.as_u64()).unwrap_or(usize::MAX);
                 let verdict = link.offer(Time::from(self.before_last), Packet::new(payload - OVERHEAD));
                 verdict.arrival().map_or(Duration::MAX, Time::elapsed)
@@ -189,7 +189,7 @@ mod tests {
 
     use crate::sim::{self, ServedTitle, Setup, Viewer};
 
-    /// 25 equal frames a second at 1 Mbit/s.
+    /// 25 equal frames per second at 1 Mbit/s.
     fn title(seconds: u64) -> TraceSource {
         let lines: Vec<_> = (0..25)
             .map(|n| format!("{:.2},5000,K", f64::from(n) * 0.04))
@@ -247,7 +247,7 @@ mod tests {
             "{:?} for {expected}",
             seen.ended
         );
-        // At first it is four times as fast as the title.
+        // At first the link is four times as fast as the title.
         assert_eq!(seen.playback.underflow_events, 0);
         let late: Rate = "0.2Mbit/s,3.8Mbit/s@15s,1Mbit/s@30s".parse().unwrap();
         assert!(play(late).playback.startup_delay > seen.playback.startup_delay);
@@ -301,7 +301,7 @@ mod tests {
             at: seconds(20),
             to: seconds(50),
         }]);
-        // 656 kB have to be there first, at 20 Mbit/s.
+        // 656 kB must arrive first, at 20 Mbit/s.
         let still = jumped.playback.stalled_time;
         assert!(
             still.abs_diff(Duration::from_millis(374)) < Duration::from_millis(20),
@@ -319,8 +319,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(12))]
 
-        /// Compares what earlier bytes can only improve: the score of the delivery, and the end of playback of a player
-        /// that waits for every frame.
+        /// Compares what earlier bytes can only improve: the score of the delivery, and the end of playback for a
+        /// player that waits for every frame.
         #[test]
         fn no_controller_is_better_by_more_than_a_frame(
             rates in prop::collection::vec(prop_oneof![Just(0_u64), 300_u64..4_000], 3),

@@ -14,36 +14,36 @@ use tokio::task::JoinSet;
 use super::session::{Endpoints, Session};
 use super::{Access, RunHandle, Setup, SimError, Simulated, StatusCell, in_order};
 
-/// Interval at which sessions that go on are looked at.
+/// Interval for checking on running sessions.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Time that a server has to see that its client has left.
+/// Maximum time for a server to notice that its client has left.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Options of a live run.
 #[derive(Clone, Debug, Default)]
 pub struct LiveOptions {
-    /// Cells for the status of the viewers, in their order; viewers without a cell report none.
+    /// Cells for the status of the viewers, in viewer order; viewers without a cell report none.
     pub statuses: Vec<StatusCell>,
 }
 
 /// Results of a live run.
 #[derive(Clone, Debug)]
 pub struct LiveRun {
-    /// The results that a run in virtual time has. There is no wire hash, since no two live runs are the same.
+    /// The same results as a run in virtual time, except for the wire hash, because no two live runs are equal.
     pub run: Simulated,
-    /// The relay's counters, lateness included.
+    /// The relay's counters, including lateness.
     pub relay: RelayReport,
 }
 
 impl LiveRun {
-    /// The reasons why the path was not as modelled, in words; empty if it was.
+    /// The reasons why the path differed from the model, in words; empty if it did not.
     pub(crate) fn flaws(&self) -> Vec<String> {
         self.relay.flaws().iter().map(RelayFlaw::to_string).collect()
     }
 }
 
-/// The reason why `setup` can be run in virtual time only; `None` if it can be run live.
+/// The reason why `setup` can only run in virtual time; `None` if it can run live.
 pub(crate) fn virtual_only(setup: &Setup) -> Option<&'static str> {
     let marks = |link: &LinkConfig| matches!(link.aqm, Aqm::Codel(codel) if codel.ecn);
     if marks(&setup.path.forward) || marks(&setup.path.backward) {
@@ -58,12 +58,12 @@ pub(crate) fn virtual_only(setup: &Setup) -> Option<&'static str> {
     None
 }
 
-/// Makes the run that `setup` describes on loopback sockets. When `handle` stops it, it ends early, and its viewers'
-/// outcome is `stopped`.
+/// Makes the run described by `setup` on loopback sockets. If `handle` stops it, it ends early, and the outcome of its
+/// viewers is `stopped`.
 ///
 /// # Errors
-/// If the path cannot be built, the setup is `virtual_only`, or a component cannot be set up. A session that breaks
-/// off is part of the results.
+/// If the path cannot be built, the setup is `virtual_only`, or a component cannot be set up. A failed session is part
+/// of the results.
 pub async fn run_live(
     setup: &Setup,
     options: LiveOptions,
@@ -133,7 +133,7 @@ fn socket(runtime: &Arc<dyn Runtime>) -> Result<Arc<dyn AsyncUdpSocket>, SimErro
         .map_err(|error| SimError::setup("a socket", &error))
 }
 
-/// The relay before these servers, with the random choices of the simulated path.
+/// The relay in front of these servers, with the same random choices as the simulated path.
 fn relay(setup: &Setup, servers: &[Arc<dyn AsyncUdpSocket>]) -> Result<RelayHandle, SimError> {
     let addresses = servers.iter().map(|server| server.local_addr());
     let addresses = addresses
@@ -153,7 +153,7 @@ fn relay(setup: &Setup, servers: &[Arc<dyn AsyncUdpSocket>]) -> Result<RelayHand
 /// Waits for all sessions and returns their results in the order of their numbers; calls `tick` ten times a second.
 ///
 /// # Errors
-/// That of the first session that has one, or that panicked.
+/// The error of the first session that fails or panics.
 pub(crate) async fn join_all<T: 'static>(
     sessions: &mut JoinSet<(usize, Result<T, SimError>)>,
     mut tick: impl FnMut(),

@@ -1,10 +1,9 @@
-//! One run: the product's server and client, TLS and HTTP/3 included, over a modelled path, in virtual time
-//! ([`run`]) or over real UDP ([`run_live`]).
+//! One run: the product's server and client, including TLS and HTTP/3, over a modelled path, in virtual time ([`run`])
+//! or over real UDP ([`run_live`]).
 //!
-//! A run has one or more viewers behind one bottleneck, and may have bulk flows as well. Each flow has a server
-//! and a connection of its own, so each may use another controller. There is no global state: runs on several
-//! threads are independent, and the same [`Setup`] gives the same packets at the same times on each
-//! ([`Simulated::wire_hash`]).
+//! A run has one or more viewers behind one bottleneck, and possibly bulk flows. Each flow has its own server and
+//! connection, and so possibly its own controller. There is no global state: runs on several threads are independent,
+//! and the same [`Setup`] gives the same packets at the same times on each ([`Simulated::wire_hash`]).
 //!
 //! ```
 //! use lab::sim::{self, ServedTitle, Setup, Viewer};
@@ -65,15 +64,15 @@ pub use windows::{Window, WindowCounts};
 use bulk::Download;
 use session::{Endpoints, Session};
 
-/// The MTU without discovery: what quinn finds on Ethernet.
+/// The MTU without discovery: the value that quinn finds on Ethernet.
 const MTU: u16 = 1_452;
 /// UDP port of simulated servers.
 const PORT: u16 = 4433;
-/// Bins of the link's series; it covers a run of any length.
+/// Bins of the link's series, enough for a run of any length.
 const LINK_BINS: usize = 2_048;
 /// Width of the link's bins in a short run.
 const LINK_BIN: Duration = Duration::from_millis(20);
-/// Time that a simulated server has to see that its client has left.
+/// Maximum time for a simulated server to notice that its client has left.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Results of one run.
@@ -83,15 +82,15 @@ pub struct Simulated {
     pub viewers: Vec<SimulatedViewer>,
     /// The bulk flows in the order of the setup.
     pub bulk: Vec<SimulatedBulk>,
-    /// Counters of the direction that carries the video.
+    /// Counters of the direction of the video.
     pub forward: LinkStats,
-    /// Counters of the direction that carries requests and acknowledgements.
+    /// Counters of the direction of requests and acknowledgements.
     pub backward: LinkStats,
-    /// Datagrams lost outside the links; zero over real UDP, where the relay's flaws say it.
+    /// Datagrams lost outside the links; zero over real UDP, where the relay's flaws report them.
     pub network: NetworkStats,
     /// A hash of every packet's time, size and fate; `None` over real UDP.
     pub wire_hash: Option<u64>,
-    /// Time from the beginning until every server and client had finished.
+    /// Time from the beginning until every server and client has finished.
     pub length: Duration,
 }
 
@@ -106,15 +105,15 @@ pub struct SimulatedViewer {
     pub report: QualityReport,
     /// Stalls and discarded frames.
     pub spans: ViewerSpans,
-    /// Impairment by the time at which bytes arrived; `None` for a title in several representations.
+    /// Impairment by late arrival of bytes; `None` for a title in several representations.
     pub delivery: Option<DeliveryScore>,
     /// Samples of the server's connection, since the request; empty if the setup keeps no series.
     pub transport: Vec<Sample>,
-    /// Queue of the bottleneck towards the viewers, of all flows together; empty if the setup keeps no series.
+    /// Queue of the bottleneck towards the viewers, over all flows; empty if the setup keeps no series.
     pub queue: Vec<QueueSample>,
     /// Totals of the server's transport; `None` if the handshake failed.
     pub totals: Option<Totals>,
-    /// Statistics of the server's window, RTT and estimates; `None` if nothing was ever acknowledged.
+    /// Statistics of the server's window, RTT and estimates; `None` without any acknowledgement.
     pub control: Option<ControlStatistics>,
     /// Statistics of restarts after pauses of the server, if there were any.
     pub restarts: Option<RestartStatistics>,
@@ -129,7 +128,7 @@ pub struct QueueSample {
     pub queued: Bytes,
 }
 
-/// Stops a run from another thread, and says how far it is.
+/// Stops a run from another thread, and reports its progress.
 #[derive(Debug, Default)]
 pub struct RunHandle {
     stop: AtomicBool,
@@ -138,13 +137,13 @@ pub struct RunHandle {
 }
 
 impl RunHandle {
-    /// Ends the run early: in virtual time it gives [`SimError::Stopped`], live the results so far.
+    /// Ends the run early: in virtual time it returns [`SimError::Stopped`], live it returns the results so far.
     pub fn stop(&self) {
         self.stop.store(true, Relaxed);
         self.stopped.notify_waiters();
     }
 
-    /// Bytes received so far by all flows together.
+    /// Bytes received so far, over all flows.
     pub(crate) fn received(&self) -> u64 {
         self.received.load(Relaxed)
     }
@@ -153,7 +152,7 @@ impl RunHandle {
         self.received.fetch_add(bytes, Relaxed);
     }
 
-    /// Returns true once [`stop`](Self::stop) was called.
+    /// Returns true after a call of [`stop`](Self::stop).
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.load(Relaxed)
     }
@@ -161,7 +160,7 @@ impl RunHandle {
     /// Resolves when the run is stopped.
     async fn stopped(&self) {
         let mut notified = std::pin::pin!(self.stopped.notified());
-        // From here on no stop is missed.
+        // From here on, a stop cannot be missed.
         notified.as_mut().enable();
         if !self.is_stopped() {
             notified.await;
@@ -169,13 +168,13 @@ impl RunHandle {
     }
 }
 
-/// Makes the run that `setup` describes, in virtual time. It blocks its thread to the end: from async code call it in
-/// `tokio::task::spawn_blocking`, since tokio ends the turn of a task that goes on for long, and the simulation takes
-/// that for spinning.
+/// Makes the run described by `setup` in virtual time. It blocks its thread to the end, so async code must call it in
+/// `tokio::task::spawn_blocking`: tokio ends the turn of a long-running task, which the simulation would mistake for
+/// spinning.
 ///
 /// # Errors
-/// If the path cannot be built, or the simulation ends before its viewers have. A session that breaks off is part of
-/// the results.
+/// If the path cannot be built, or the simulation ends before its viewers finish. A failed session is part of the
+/// results.
 pub fn run(setup: &Setup) -> Result<Simulated, SimError> {
     run_with(setup, &Arc::new(RunHandle::default()))
 }
@@ -202,7 +201,7 @@ pub(crate) fn run_with(setup: &Setup, handle: &Arc<RunHandle>) -> Result<Simulat
                 runtime.sleep(joins).await;
             }
             let played = Box::pin(session.play(&handle)).await;
-            // The run waits for all of them; if it is gone, nothing reads the result.
+            // The run waits for all of them; if it is gone, the result is not needed.
             let _ = sender.send((index, played));
         }));
     }
@@ -215,7 +214,7 @@ pub(crate) fn run_with(setup: &Setup, handle: &Arc<RunHandle>) -> Result<Simulat
         simulation.runtime().spawn(Box::pin(run));
         downloads.push(download);
     }
-    // Without it a run ends as it did before there was a least length, to the bit.
+    // Without it a run ends exactly as it did before least lengths existed.
     let least_length =
         (!setup.least_length.is_zero()).then(|| simulation.runtime().sleep(setup.least_length));
     let sessions = async {
@@ -255,7 +254,7 @@ fn in_order<T>(mut sessions: Vec<(usize, T)>) -> Vec<T> {
     sessions.into_iter().map(|(_, session)| session).collect()
 }
 
-/// Two hosts for the server and the client of one flow, both on `path`.
+/// Two hosts for the server and the client of one flow, connected by `path`.
 fn endpoints(
     simulation: &Simulation,
     access: Access,

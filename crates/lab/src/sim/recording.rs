@@ -1,4 +1,4 @@
-//! [`Recording`]: what the server's connection of one flow reports.
+//! [`Recording`]: the reports of the server's connection of one flow.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,10 +13,10 @@ use super::restarts::RestartStatistics;
 use super::windows::{Marks, SentCounter, Window, WindowCounts};
 use super::{Access, Setup};
 
-/// Samples kept of a connection: one every 20 ms for 80 s, thinned out beyond that.
+/// Samples kept per connection: one every 20 ms for 80 s, thinned out after that.
 const SAMPLES: usize = 4_096;
 
-/// Keeps what the server's connection of one flow reports. If the client connects again, the last connection counts.
+/// Keeps the reports of the server's connection of one flow. If the client reconnects, the last connection counts.
 #[derive(Debug)]
 pub(super) struct Recording {
     runtime: Arc<dyn Runtime>,
@@ -64,7 +64,7 @@ impl Recording {
         now.saturating_duration_since(self.start)
     }
 
-    /// The connection's samples, on a clock that began `joined` after the run; empty without series.
+    /// The connection's samples, on a clock that starts `joined` after the beginning of the run; empty without series.
     pub(super) fn samples(&self, joined: Duration) -> Vec<Sample> {
         let Some((connected, series)) = self.recorded().series.clone() else {
             return Vec::new();
@@ -95,7 +95,7 @@ impl Recording {
         counter.counts(&self.windows, length, received)
     }
 
-    /// Sinks for the telemetry of a connection that begins now.
+    /// Sinks for the telemetry of a new connection.
     pub(super) fn sinks(&self) -> Vec<Arc<dyn Sink>> {
         let now = self.runtime.now();
         let mut recorded = self.recorded();
@@ -116,7 +116,7 @@ impl Recording {
         sinks
     }
 
-    /// Totals of the server's transport, once the connection is over.
+    /// Totals of the server's transport, once the connection has ended.
     pub(super) fn totals(&self) -> Option<Totals> {
         self.recorded().totals
     }

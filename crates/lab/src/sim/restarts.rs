@@ -9,24 +9,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::rounding::{ratio, seconds};
 
-/// Shortest pause: a time without an acknowledgement, longer than the smallest RTO of idle policies (200 ms) and the
-/// round trip after it.
+/// Minimum pause: a time without an acknowledgement that exceeds the smallest RTO of idle policies (200 ms) plus the
+/// following round trip.
 pub(crate) const PAUSE: Duration = Duration::from_millis(300);
-/// Losses within this many propagation RTTs after a pause count as those of the restart.
+/// Losses within this many propagation RTTs after a pause count towards the restart.
 const ROUND_TRIPS: u32 = 10;
 
-/// Statistics of the restarts after a sender's pauses, as they stand in a row.
+/// Statistics of the restarts after a sender's pauses, as in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RestartStatistics {
     /// Number of restarts after pauses.
     pub restarts: u64,
     /// Share of restarts with packets lost within ten propagation RTTs.
     pub restart_loss_share: f64,
-    /// Mean bytes lost in that time, over all restarts.
+    /// Mean bytes lost during that time, over all restarts.
     pub restart_lost_mean_bytes: u64,
     /// Share of restarts that reached congestion avoidance before the next pause.
     pub restart_avoidance_share: f64,
-    /// Mean time until then from the first packet on, over those restarts; zero where slow start did not begin again.
+    /// Mean time from the first packet until then, over those restarts; zero if slow start did not begin again.
     pub restart_avoidance_mean_s: f64,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Restarts {
     avoidance: Duration,
 }
 
-/// A restart after a pause, until the next one.
+/// A restart after a pause, up to the next one.
 #[derive(Clone, Copy, Debug)]
 struct Restart {
     /// Departure of the first packet after the pause.
@@ -59,7 +59,7 @@ impl Restarts {
         if begins {
             self.count += 1;
             self.current = Some(Restart {
-                // The packet that is acknowledged first left an RTT before.
+                // The first acknowledged packet left one RTT earlier.
                 since: sample.at.saturating_sub(sample.latest_rtt.unwrap_or_default()),
                 before: last.lost,
                 lost: 0,
@@ -166,7 +166,7 @@ mod tests {
             statistics(&[sample(100, Phase::Startup, 0), sample(399, Phase::Startup, 0)]),
             None
         );
-        // A pause that lasts to the end is not followed by a restart.
+        // A pause at the very end is not followed by a restart.
         assert_eq!(statistics(&[sample(100, Phase::Startup, 0)]), None);
     }
 }

@@ -34,7 +34,7 @@ use super::{MTU, QueueSample, RunHandle, Setup, SimError, SimulatedViewer, Viewe
 /// Name in the certificate of a run's server.
 pub const SERVER_NAME: &str = "server";
 
-/// Receive window with which an autotuned connection begins: three quarters of Linux's 87,380 bytes (`tcp_rmem`).
+/// Initial receive window of an autotuned connection: three quarters of Linux's 87,380 bytes (`tcp_rmem`).
 const FIRST_AUTOTUNED_WINDOW: Bytes = Bytes::new(65_535);
 
 /// Runtime and sockets of one flow.
@@ -43,17 +43,17 @@ pub(super) struct Endpoints {
     pub(super) runtime: Arc<dyn Runtime>,
     pub(super) server: Arc<dyn AsyncUdpSocket>,
     pub(super) client: Arc<dyn AsyncUdpSocket>,
-    /// Address at which the client reaches the server.
+    /// Address of the server for the client.
     pub(super) address: SocketAddr,
     /// Beginning of the run, on the runtime's clock.
     pub(super) start: Instant,
-    /// Time that the server has to see that its client has left.
+    /// Maximum time for the server to notice that its client has left.
     pub(super) shutdown_timeout: Duration,
     /// Cryptography of a simulation's endpoints; `None` on a real network.
     pub(super) crypto_provider: Option<Arc<CryptoProvider>>,
 }
 
-/// Makes the two ends of one flow, with the lab's fixed transport parameters.
+/// Creates the two ends of one flow, with the lab's fixed transport parameters.
 pub(super) struct FlowEnds<'a> {
     pub(super) setup: &'a Setup,
     pub(super) endpoints: &'a Endpoints,
@@ -61,7 +61,7 @@ pub(super) struct FlowEnds<'a> {
 }
 
 impl<'a> FlowEnds<'a> {
-    /// The ends of the flow `name`, such as `viewer 3`, whose random choices are all drawn from the setup's seed.
+    /// The ends of the flow `name`, such as `viewer 3`, with all random choices drawn from the setup's seed.
     pub(super) fn new(setup: &'a Setup, endpoints: &'a Endpoints, name: &str) -> Self {
         let seed = setup.seed.child(name);
         Self {
@@ -71,12 +71,12 @@ impl<'a> FlowEnds<'a> {
         }
     }
 
-    /// The server's certificate and the pin by which the client knows it.
+    /// The server's certificate, and the pin that identifies it to the client.
     pub(super) fn identity(&self) -> Result<(Identity, Pin), SimError> {
         identity(self.seed)
     }
 
-    /// Starts the server's endpoint. Its client may go without reading for `pause`, or the product's default.
+    /// Starts the server's endpoint. Its client may stop reading for `pause`, or for the product's default.
     pub(super) fn server(&self, identity: Identity, pause: Option<Duration>) -> Result<Server, SimError> {
         let mut options = ServerOptions::new(identity);
         options.transport.send_window = self.setup.send_window();
@@ -92,7 +92,7 @@ impl<'a> FlowEnds<'a> {
             .map_err(|error| SimError::setup("the server", &error))
     }
 
-    /// Makes the client's endpoint, whose connections have `window`.
+    /// Creates the client's endpoint, whose connections have `window`.
     pub(super) fn client(&self, pin: Pin, window: ReceiveWindow) -> Result<Client, SimError> {
         let mut options = ClientOptions::new(Trust::Pin(pin));
         match window {
@@ -115,7 +115,7 @@ impl<'a> FlowEnds<'a> {
             .map_err(|error| SimError::setup("the client", &error))
     }
 
-    /// The address at which the client reaches the server.
+    /// The address of the server for the client.
     pub(super) fn target(&self) -> Target {
         Target::at(SERVER_NAME, self.endpoints.address)
     }
@@ -137,13 +137,13 @@ const PKCS8_ED25519: [u8; 16] = [
     0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
 ];
 
-/// The identity of a run's server, and its pin. Reproducible, therefore not secret: for runs of the lab only.
+/// The identity of a run's server, and its pin. It is reproducible and therefore not secret: only for runs of the lab.
 ///
-/// An Ed25519 key made from the seed gives the same bytes every time; a certificate with an ECDSA key, as a server
-/// makes for itself, has signatures of 70 to 72 bytes.
+/// An Ed25519 key derived from the seed gives the same bytes every time. A certificate with an ECDSA key, like those
+/// that a server generates, has signatures of 70 to 72 bytes.
 ///
 /// # Errors
-/// If the certificate cannot be made, which no seed should cause.
+/// If the certificate cannot be created, which no seed should cause.
 pub fn identity(seed: Seed) -> Result<(Identity, Pin), SimError> {
     let failed = |error: &dyn ToString| SimError::setup("the server's certificate", &error.to_string());
     let mut der = PKCS8_ED25519.to_vec();
@@ -159,7 +159,7 @@ pub fn identity(seed: Seed) -> Result<(Identity, Pin), SimError> {
     Ok((identity, pin))
 }
 
-/// Name at the server of title `number` of a viewer's connection.
+/// Name of title `number` of a viewer's connection at the server.
 fn title_name(viewer: &Viewer, number: u32) -> String {
     match number {
         0 => viewer.title.name().to_owned(),
@@ -167,7 +167,7 @@ fn title_name(viewer: &Viewer, number: u32) -> String {
     }
 }
 
-/// The player of title `number` of `viewer`, which keeps its time series if the setup of `ends` keeps any.
+/// The player of title `number` of `viewer`, which keeps its time series if the setup of `ends` does.
 fn player(ends: &FlowEnds<'_>, client: Client, viewer: &Viewer, number: u32) -> video_client::Session {
     let path = format!("/{}", title_name(viewer, number));
     let keeps_series = ends.setup.taps;
@@ -189,7 +189,7 @@ fn player(ends: &FlowEnds<'_>, client: Client, viewer: &Viewer, number: u32) -> 
     }
     options.frames = viewer.title.frames();
     if !viewer.seeks.is_empty() {
-        // A jump needs the index of a title in boxes, too.
+        // A jump also needs the index of a title with boxes.
         options.frames = FrameSource::Index(Arc::clone(viewer.title.source()));
         options.session.seeks.clone_from(&viewer.seeks);
     }
@@ -200,14 +200,14 @@ fn player(ends: &FlowEnds<'_>, client: Client, viewer: &Viewer, number: u32) -> 
     video_client::Session::new(client, ends.target(), &path, options)
 }
 
-/// One viewer's server and client, about to begin.
+/// One viewer's server and client, ready to begin.
 #[derive(Debug)]
 pub(super) struct Session {
     runtime: Arc<dyn Runtime>,
     server: VideoServer,
     client: Client,
     player: video_client::Session,
-    /// Players of the other titles on the connection.
+    /// Players of the connection's other titles.
     others: Vec<video_client::Session>,
     connection: SharedConnection,
     recording: Arc<Recording>,
@@ -216,7 +216,7 @@ pub(super) struct Session {
     shutdown_timeout: Duration,
 }
 
-/// A session that is over, before the run is.
+/// A session that has ended before the run.
 #[derive(Debug)]
 pub(super) struct FinishedSession {
     report: QualityReport,
@@ -229,7 +229,7 @@ pub(super) struct FinishedSession {
 }
 
 impl Session {
-    /// Sets up server and client of `viewer`, the run's `index`th from 0.
+    /// Sets up server and client of `viewer`, the `index`th of the run, counted from 0.
     ///
     /// # Errors
     /// If server, client or player cannot be set up.
@@ -244,7 +244,7 @@ impl Session {
         let recording = Arc::new(recording);
         let ends = FlowEnds::new(setup, endpoints, &format!("viewer {index}"));
         let (identity, pin) = ends.identity()?;
-        // A player of the papers may pause for as long as its receive buffer plays.
+        // A player of the papers may pause for the playing time of its receive buffer.
         let server = ends.server(identity, Some(Duration::from_secs(3_600)))?;
         let settings = settings(viewer, &recording);
         let server = VideoServer::start(server, Arc::clone(&runtime), library(viewer)?, settings);
@@ -297,7 +297,7 @@ impl Session {
         self.viewing.begin(joined, Arc::clone(handle));
         for other in std::mem::take(&mut self.others) {
             self.runtime.spawn(Box::pin(async move {
-                // Its results are not kept, and its player could be set up if that of the viewer can.
+                // Its results are discarded, and if the viewer's player can be set up, so can this one.
                 let _ = other.play(&mut Discard, &mut (), std::future::pending()).await;
             }));
         }
@@ -342,7 +342,7 @@ fn library(viewer: &Viewer) -> Result<Library, SimError> {
         .map_err(|error| SimError::setup("the server's library", &error))
 }
 
-/// A title whose index is wrong by a factor, with the bytes of `source`.
+/// A title with an index that is wrong by a factor, and the bytes of `source`.
 #[derive(Debug)]
 struct Misdeclared {
     source: Arc<dyn MediaSource>,
@@ -394,7 +394,7 @@ fn settings(viewer: &Viewer, recording: &Arc<Recording>) -> Settings {
     settings
 }
 
-/// Resolves when the viewer leaves `after` its beginning, or when the run is stopped.
+/// Resolves when the viewer leaves, `after` its beginning, or when the run is stopped.
 async fn leave(runtime: Arc<dyn Runtime>, after: Option<Duration>, handle: Arc<RunHandle>) {
     let enough = async {
         match after {
@@ -405,7 +405,7 @@ async fn leave(runtime: Arc<dyn Runtime>, after: Option<Duration>, handle: Arc<R
     let (mut enough, mut stopped) = (pin!(enough), pin!(handle.stopped()));
     let mut registered = false;
     poll_fn(|cx| {
-        // One registration is enough to be woken; after that reading the flag costs less than polling again.
+        // One registration is enough to be woken; after that, reading the flag is cheaper than polling again.
         if handle.is_stopped() || (!registered && stopped.as_mut().poll(cx).is_ready()) {
             return Poll::Ready(());
         }
@@ -416,7 +416,7 @@ async fn leave(runtime: Arc<dyn Runtime>, after: Option<Duration>, handle: Arc<R
 }
 
 impl FinishedSession {
-    /// The session's results in a run that lasted `length`, with the series of the bottleneck if it has one.
+    /// The session's results after a run of `length`, including the series of the bottleneck if it has one.
     pub(super) fn collect(self, length: Duration, link: Option<&LinkSeries>) -> SimulatedViewer {
         let (control, restarts) = self.recording.statistics().unzip();
         SimulatedViewer {

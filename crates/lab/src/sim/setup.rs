@@ -1,4 +1,4 @@
-//! [`Setup`]: everything that the results of one run depend on.
+//! [`Setup`]: everything that determines the results of one run.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use video_client::{FrameSource, Seek};
 
 use super::windows::Window;
 
-/// Smallest receive window of a client: as much as the product's server keeps ready to send.
+/// Minimum receive window of a client: as much as the product's server keeps ready to send.
 const LEAST_RECEIVE_WINDOW: Bytes = Bytes::from_mib(4);
 
-/// Everything that the results of one run depend on: the same setup gives the same packets at the same times.
+/// Everything that determines the results of one run: the same setup gives the same packets at the same times.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// The bottleneck that all viewers share.
@@ -26,7 +26,7 @@ pub struct Setup {
     pub viewers: Vec<Viewer>,
     /// Bulk flows that share the path with the viewers. The run does not wait for them.
     pub bulk: Vec<Bulk>,
-    /// Time for which the run lasts at least.
+    /// Minimum duration of the run.
     pub least_length: Duration,
     /// Measurement windows; every flow is counted in each.
     pub windows: Vec<Window>,
@@ -36,13 +36,13 @@ pub struct Setup {
     pub transport: TransportProfile,
     /// Keeps time series of the link, of each connection and of each player.
     pub taps: bool,
-    /// Encrypts packets in virtual time too. It changes no packet's time or size, and takes about a quarter more time;
-    /// over a real network packets are always encrypted.
+    /// Encrypts packets in virtual time too. This changes no packet's time or size, but takes about a quarter more
+    /// time. Over a real network packets are always encrypted.
     pub encrypts: bool,
 }
 
 impl Setup {
-    /// A setup without flows, which keeps time series.
+    /// A setup without flows that keeps time series.
     pub fn new(path: PathConfig, seed: Seed) -> Self {
         Self {
             path,
@@ -86,7 +86,7 @@ impl Setup {
         }
     }
 
-    /// Limit of the run's virtual time. A run that reaches it is a mistake in the setup or in the product.
+    /// Limit of the run's virtual time. Reaching it indicates a mistake in the setup or in the product.
     pub(super) fn deadline(&self) -> Duration {
         let longest = self
             .viewers
@@ -98,7 +98,7 @@ impl Setup {
         longest.saturating_add(Duration::from_secs(600))
     }
 
-    /// Most bytes that can be in flight: the bandwidth-delay product and the queue.
+    /// Maximum number of bytes in flight: the bandwidth-delay product and the queue.
     fn under_way(&self) -> Bytes {
         let link = &self.path.forward;
         let pipe = link
@@ -113,7 +113,7 @@ impl Setup {
         pipe + queue
     }
 
-    /// Send window of a server's connection: twice what can be in flight, and no less than the product's.
+    /// Send window of a server's connection: twice the maximum in flight, and at least the product's.
     pub(super) fn send_window(&self) -> Bytes {
         let twice = Bytes::new(self.under_way().as_u64().saturating_mul(2));
         twice
@@ -121,16 +121,17 @@ impl Setup {
             .min(TransportOptions::MAX_WINDOW)
     }
 
-    /// Receive window of a client that reads at once: so large that it never limits the sender.
+    /// Receive window of a client that reads immediately: large enough never to limit the sender.
     pub(super) fn wide_receive_window(&self) -> Bytes {
         Bytes::new(self.send_window().as_u64().saturating_mul(2))
             .max(TransportOptions::client().stream_receive_window)
             .min(TransportOptions::MAX_WINDOW)
     }
 
-    /// Receive window of `viewer`'s client. While a player pauses, the sender runs ahead by this much, and most of a
-    /// run's memory is what then waits to be read. So a player that will pause has eight times what can be in flight,
-    /// which still does not limit the sender while it reads: a packet may be lost several times in a row.
+    /// Receive window of `viewer`'s client. While a player pauses, the sender runs ahead by this much, and the bytes
+    /// waiting to be read take most of a run's memory. So a player that will pause gets eight times the maximum in
+    /// flight. This still does not limit the sender while the player reads, because a packet may be lost several times
+    /// in a row.
     pub(super) fn receive_window(&self, viewer: &Viewer) -> ReceiveWindow {
         let wide = self.wide_receive_window();
         if viewer.receive_autotuning {
@@ -141,32 +142,32 @@ impl Setup {
             let enough = Bytes::new(self.under_way().as_u64().saturating_mul(8));
             enough.max(LEAST_RECEIVE_WINDOW).min(wide)
         } else {
-            // Other links may at times be much faster than their mean rate.
+            // At times, other links may be much faster than their mean rate.
             wide
         })
     }
 }
 
-/// Bytes that a client's connection accepts ahead of what is read.
+/// Number of bytes that a client's connection accepts ahead of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReceiveWindow {
     /// Always the same number.
     Fixed(Bytes),
-    /// Twice what was read in a round trip, at most `largest`.
+    /// Twice the bytes read in a round trip, at most `largest`.
     Autotuned { largest: Bytes },
 }
 
-/// Transport parameters for which the papers' TCP had other values than the product has. The default is the product.
+/// Transport parameters that differ between the papers' TCP and the product. The default is the product's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TransportProfile {
-    /// Thresholds beyond which a packet that was overtaken counts as lost.
+    /// Thresholds beyond which an overtaken packet counts as lost.
     pub loss_detection: LossDetection,
-    /// Discovers the path's MTU with probes. Otherwise it is 1,452 bytes, what quinn finds on Ethernet.
+    /// Discovers the path's MTU with probes. Otherwise it is 1,452 bytes, the value that quinn finds on Ethernet.
     pub mtu_discovery: bool,
 }
 
 impl TransportProfile {
-    /// The values closest to the papers' TCP: RFC 9002's thresholds, and no probes among the traffic.
+    /// The values closest to the papers' TCP: RFC 9002's thresholds, and no probes in the traffic.
     pub const PAPERS: Self = Self {
         loss_detection: LossDetection::RFC_9002,
         mtu_discovery: false,
@@ -189,35 +190,35 @@ pub struct Viewer {
     pub controller: ControllerChoice,
     /// Title that the viewer watches.
     pub title: ServedTitle,
-    /// Modelled player of a title in one piece.
+    /// Modelled player for a title in one file.
     pub playout: PlayoutConfig,
-    /// Player of a title in several representations.
+    /// Player for a title in several representations.
     pub dash: DashOptions,
-    /// Informs the server of the size of the playout buffer.
+    /// True if the server is informed of the size of the playout buffer.
     pub server_knows_buffer: bool,
-    /// Habit of acknowledging of a client that is not asked for another.
+    /// Acknowledgement behaviour of a client that receives no request for another.
     pub ack_request: Option<AckRequest>,
-    /// Player that reads no more than its playout buffer holds. The rest waits in a receive window that is sized as
-    /// Linux sizes TCP's, up to the size of the receive buffer.
+    /// True if the player reads no more than its playout buffer can hold. The rest waits in a receive window sized like
+    /// Linux's TCP, up to the size of the receive buffer.
     pub receive_autotuning: bool,
-    /// Number of copies of the title, each with a player of its own, that the viewer's connection carries at once. The
-    /// results are those of the first. Only of titles in one piece.
+    /// Number of copies of the title, each with its own player, that the viewer's connection carries at once. The
+    /// results are those of the first. Only for titles in one file.
     pub titles_per_connection: u32,
-    /// Jumps of the viewer, in the order of their times since the request.
+    /// Jumps of the viewer, ordered by their times since the request.
     pub seeks: Vec<Seek>,
-    /// Sends CMCD, with the playback speed (`pr`) unless that is normal.
+    /// True if requests have CMCD, including the playback speed (`pr`) unless it is normal.
     pub reports_speed: bool,
     /// The server's library knows this multiple of the title's rate.
     pub declared_rate_factor: f64,
     /// Time of the viewer's request, since the run began.
     pub joins: Duration,
-    /// Longest time that the viewer watches; `None` is to the title's end.
+    /// Maximum time that the viewer watches; `None` means up to the title's end.
     pub leaves_after: Option<Duration>,
     /// Delays between both ends and the bottleneck.
     pub access: Access,
 }
 
-/// Propagation delays of a flow's own links, each way, in addition to the path's. Their rate is unlimited.
+/// Propagation delays of a flow's own links in each direction, in addition to the path's. Their rate is unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Access {
     /// Delay between the server and the path.
@@ -227,20 +228,20 @@ pub struct Access {
 }
 
 impl Access {
-    /// The delays' sum over a round trip.
+    /// The sum of these delays over a round trip.
     pub(crate) fn round_trip(self) -> Duration {
         self.server.saturating_add(self.client).saturating_mul(2)
     }
 }
 
-/// A bulk flow: one endless response, read at once.
+/// A bulk flow: one endless response, read immediately.
 #[derive(Clone, Debug)]
 pub struct Bulk {
     /// Controller of the flow's server.
     pub controller: ControllerChoice,
     /// Time of the flow's request, since the run began.
     pub joins: Duration,
-    /// Time that the flow lasts; `None` is to the end of the run.
+    /// Duration of the flow; `None` means up to the end of the run.
     pub leaves_after: Option<Duration>,
     /// Delays between both ends and the bottleneck.
     pub access: Access,
@@ -285,7 +286,7 @@ impl Viewer {
     }
 
     /// Returns true if the player will stop reading because its receive buffer is full. The papers' 256 MB are there
-    /// "so that flow control never binds"; a player with so much keeps its wide window as well. An adaptive player
+    /// "so that flow control never binds"; a player with that much also keeps its wide window. An adaptive player
     /// requests only what it has room for.
     fn pauses(&self) -> bool {
         let holds = self.playout.receive_buffer;
@@ -294,7 +295,7 @@ impl Viewer {
             && holds.as_u64() < self.title.source().len()
     }
 
-    /// Limit of the viewer's time: on a path so slow that the title takes a hundred times its length, something is
+    /// Limit of the viewer's time: if the path is so slow that the title takes a hundred times its length, something is
     /// wrong.
     fn patience(&self) -> Duration {
         let whole = self.title.source().title().duration().saturating_mul(100);
@@ -306,12 +307,12 @@ impl Viewer {
     }
 }
 
-/// A title, as servers have it and clients play it. Clones share its bytes.
+/// A title as served by servers and played by clients. Clones share its bytes.
 #[derive(Clone)]
 pub struct ServedTitle {
     name: String,
     source: Arc<dyn MediaSource>,
-    /// The frames of a title of generated payload in one piece.
+    /// The frames of a generated title in one file.
     trace: Option<Arc<FrameTrace>>,
     ladder: Option<ServedLadder>,
 }
@@ -323,7 +324,7 @@ struct ServedLadder {
 }
 
 impl ServedTitle {
-    /// A title that is an MP4; the client reads its boxes.
+    /// An MP4 title; the client reads its boxes.
     pub fn mp4(name: &str, source: Arc<dyn MediaSource>) -> Self {
         Self {
             name: name.to_owned(),
@@ -333,7 +334,7 @@ impl ServedTitle {
         }
     }
 
-    /// A title of generated payload. The client knows its frames beforehand.
+    /// A title of generated payload. The client knows its frames in advance.
     pub fn trace(name: &str, source: TraceSource) -> Self {
         Self {
             name: name.to_owned(),
@@ -346,7 +347,7 @@ impl ServedTitle {
     /// A title in several representations. Each is one resource, and clients fetch ranges of it.
     ///
     /// # Errors
-    /// If the ladder has no representation that can be played.
+    /// If the ladder has no playable representation.
     pub fn ladder(name: &str, ladder: Ladder) -> Result<Self, PresentationError> {
         let presentation = Arc::new(presentation(name, &ladder)?);
         let top = ladder.representations().last().ok_or(PresentationError::Empty)?;
@@ -361,8 +362,8 @@ impl ServedTitle {
         })
     }
 
-    /// Number of places with which the title can begin: the frames of a trace, the segments of a ladder. An MP4 has
-    /// one, since its bytes are what they are.
+    /// Number of positions where the title can begin: the frames of a trace, the segments of a ladder. An MP4 has only
+    /// one, because its bytes are fixed.
     pub(crate) fn beginnings(&self) -> u64 {
         match (&self.trace, &self.ladder) {
             (Some(trace), _) => trace.frame_count() as u64,
@@ -371,13 +372,13 @@ impl ServedTitle {
         }
     }
 
-    /// The title begun at another of its [`Self::beginnings`], counted from 0, with what is before it at the end. A
-    /// trace begins with the last key frame up to that one ([`FrameTrace::rotated_to`]).
+    /// The title started at another of its [`Self::beginnings`], counted from 0, with the preceding part moved to the
+    /// end. A trace begins with the last key frame up to that one ([`FrameTrace::rotated_to`]).
     pub(crate) fn rotated_to(&self, beginning: u64) -> Self {
         let beginning = usize::try_from(beginning).unwrap_or(usize::MAX);
         match (&self.trace, &self.ladder) {
             (Some(trace), _) => Self::trace(&self.name, TraceSource::new(&trace.rotated_to(beginning))),
-            // It has the representations of this one, so that it can be played as well.
+            // It has the same representations as this one, so it can also be played.
             (None, Some(ladder)) => {
                 Self::ladder(&self.name, ladder.ladder.rotated_to(beginning)).unwrap_or_else(|_| self.clone())
             }
@@ -401,17 +402,17 @@ impl ServedTitle {
             .collect()
     }
 
-    /// Path under which the title is served, without the leading slash.
+    /// Path of the title on the server, without the leading slash.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Bytes and index of the title; with several representations, those of the highest.
+    /// Bytes and index of the title; for several representations, those of the highest.
     pub fn source(&self) -> &Arc<dyn MediaSource> {
         &self.source
     }
 
-    /// Origin of the frame index of a title in one piece.
+    /// Origin of the frame index of a title in one file.
     pub fn frames(&self) -> FrameSource {
         if self.trace.is_some() || self.ladder.is_some() {
             FrameSource::Index(Arc::clone(&self.source))
@@ -421,13 +422,13 @@ impl ServedTitle {
     }
 }
 
-/// Name of a representation's resource at the server.
+/// Name of a representation's resource on the server.
 fn resource(title: &str, representation: &str) -> String {
     format!("{title}/{representation}")
 }
 
-/// The presentation of `ladder` as a manifest would give it: every representation is one resource, every segment a
-/// range of it (DASH's on-demand profile).
+/// The presentation of `ladder` as in a manifest: every representation is one resource, every segment a range of it
+/// (DASH's on-demand profile).
 fn presentation(title: &str, ladder: &Ladder) -> Result<Presentation, PresentationError> {
     let representations = ladder.representations().iter();
     let representations = representations.map(|it| Representation {

@@ -1,12 +1,12 @@
 //! Distributions in bounded memory: a histogram of magnitudes, and mean with standard deviation.
 
-/// Bins of an octave: neighbouring bins are 1.1 % apart.
+/// Number of bins per octave: neighbouring bins are 1.1 % apart.
 const OCTAVE_BINS: u64 = 64;
 const OCTAVE_BINS_LOG2: u32 = OCTAVE_BINS.ilog2();
-/// Bins: below [`OCTAVE_BINS`] one for each number, then [`OCTAVE_BINS`] for each octave of 64 bits.
+/// Number of bins: one for each number below [`OCTAVE_BINS`], then [`OCTAVE_BINS`] for each octave of 64 bits.
 const BINS: usize = (65 - OCTAVE_BINS_LOG2 as usize) << OCTAVE_BINS_LOG2;
 
-/// The weight of each number, to 1.1 % of the number. Mean and largest are exact.
+/// The weight of each number, accurate to 1.1 % of the number. Mean and maximum are exact.
 #[derive(Clone, Debug)]
 pub(super) struct Histogram {
     bins: Vec<u64>,
@@ -51,7 +51,7 @@ impl Histogram {
         self.max
     }
 
-    /// The number below which `percent` of the weight is; `None` if nothing was added.
+    /// The number below which `percent` of the weight lies; `None` if nothing was added.
     pub(super) fn percentile(&self, percent: u32) -> Option<u64> {
         if self.weight == 0 {
             return None;

@@ -1,4 +1,4 @@
-//! [`Viewing`]: what the client of one flow reports; [`LiveStatus`]: the same while the session goes on.
+//! [`Viewing`]: the reports of one flow's client; [`LiveStatus`]: the same during the session.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::delivery::{Delivery, DeliveryScore};
 use super::recording::Recording;
 use super::windows::Marks;
 
-/// Keeps stalls and discarded frames of a session, and passes its progress on.
+/// Keeps stalls and discarded frames of a session, and forwards its progress.
 #[derive(Debug)]
 pub(super) struct Viewing {
     /// Mean display time of a frame.
@@ -31,12 +31,12 @@ pub(super) struct Viewing {
     delivery: Option<Delivery>,
 }
 
-/// The times of a session that were not good for its viewer, in order.
+/// The impaired times of a session, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ViewerSpans {
     /// Stalls: a frame was shown for longer than its display time.
     pub stalls: Vec<Span>,
-    /// Times at which frames were discarded, consecutive ones joined, up to the display time of the last.
+    /// Times of discarded frames; consecutive ones are joined, up to the display time of the last.
     pub discards: Vec<Span>,
     /// Time of every discarded frame.
     pub discard_times: Vec<Duration>,
@@ -61,12 +61,12 @@ pub enum ViewerState {
     Playing,
     /// No new frame is shown, although playback has begun.
     Stalled,
-    /// Playback has come to its end.
+    /// Playback has reached its end.
     Ended,
 }
 
 impl ViewerState {
-    /// The state in one word, a stall in capitals.
+    /// The state in one word; a stall in capitals.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
@@ -84,7 +84,7 @@ pub struct LiveStatus {
     pub at: Duration,
     /// State of the viewer's playback.
     pub state: ViewerState,
-    /// Playing time that has arrived in full and has not been shown.
+    /// Playing time that has arrived completely but has not been shown.
     pub ahead: Duration,
     /// Bytes of the title received.
     pub received: Bytes,
@@ -112,7 +112,7 @@ impl StatusCell {
 }
 
 impl Viewing {
-    /// A viewer of a title whose frames are displayed for `frame_time` each.
+    /// A viewer of a title with a display time of `frame_time` per frame.
     pub(super) fn new(frame_time: Duration, recording: Arc<Recording>) -> Self {
         Self {
             frame_time,
@@ -129,13 +129,13 @@ impl Viewing {
         }
     }
 
-    /// Keeps the delivery of a title in one piece.
+    /// Records the delivery of a title in one file.
     #[must_use]
     pub(super) fn with_delivery(self, delivery: Option<Delivery>) -> Self {
         Self { delivery, ..self }
     }
 
-    /// The score of the delivery that ended `ended` after the request.
+    /// The score of a delivery that ended `ended` after the request.
     pub(super) fn delivery(&mut self, ended: Duration) -> Option<DeliveryScore> {
         self.delivery.take()?.finish(ended)
     }
@@ -145,7 +145,7 @@ impl Viewing {
         self.status = Some(status);
     }
 
-    /// The session begins `joined` after the run; `handle` counts the bytes it receives.
+    /// Begins the session, `joined` after the beginning of the run; `handle` counts the bytes received.
     pub(super) fn begin(&mut self, joined: Duration, handle: Arc<RunHandle>) {
         self.handle = Some(handle);
         self.joined = joined;
@@ -157,7 +157,7 @@ impl Viewing {
         &self.received
     }
 
-    /// The last of `received` bytes arrived at `at`.
+    /// Records that the last of `received` bytes arrived at `at`.
     pub(super) fn download_ended(&mut self, at: Duration, received: Bytes) {
         if let Some(delivery) = &mut self.delivery {
             delivery.see(at, received);
@@ -166,17 +166,17 @@ impl Viewing {
         self.received.see(at, received.as_u64());
     }
 
-    /// Ends the session at `end`, up to which a frame may have stood still, and returns stalls and discards.
+    /// Ends the session at `end`, up to which a frame may have been frozen, and returns stalls and discards.
     pub(super) fn finish(&mut self, end: Duration) -> ViewerSpans {
         self.shown(end);
         std::mem::take(&mut self.spans)
     }
 
-    /// A frame was shown at `at`: what exceeds the display time of the one before was a stall.
+    /// Records a frame shown at `at`: any excess over the previous frame's display time was a stall.
     fn shown(&mut self, at: Duration) {
         if let Some(last) = self.last_shown {
             let from = last.saturating_add(self.frame_time);
-            // Half a display time is rounding of presentation times.
+            // Up to half a display time is rounding of presentation times.
             if at > from.saturating_add(self.frame_time / 2) {
                 self.spans.stalls.push(Span { from, to: at });
             }
@@ -184,7 +184,7 @@ impl Viewing {
         self.last_shown = Some(at);
     }
 
-    /// A frame was discarded at `at`.
+    /// Records a frame discarded at `at`.
     fn discarded(&mut self, at: Duration) {
         self.spans.discard_times.push(at);
         let to = at.saturating_add(self.frame_time);

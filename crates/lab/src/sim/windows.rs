@@ -1,4 +1,4 @@
-//! [`Window`]: a part of a run, with counts of its own for every flow.
+//! [`Window`]: a part of a run with separate counts for every flow.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 use super::MTU;
 use crate::rounding::seconds;
 
-/// A measurement window, in time since the run began. Text form: `50s..150s`, or `50s..` to the end.
+/// A measurement window, in time since the run began. Text form: `50s..150s`, or `50s..` for up to the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// Beginning of the window.
     pub from: Duration,
-    /// End of the window; `None` is the end of the run.
+    /// End of the window; `None` means the end of the run.
     pub to: Option<Duration>,
 }
 
@@ -51,7 +51,7 @@ impl fmt::Display for Window {
     }
 }
 
-/// Counts of one flow in a [`Window`], as they stand in a row.
+/// Counts of one flow in a [`Window`], as in a row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WindowCounts {
     /// Text form of the window.
@@ -68,19 +68,19 @@ pub struct WindowCounts {
     pub sent_bytes: u64,
     /// Bytes of packets that the server declared lost.
     pub lost_bytes: u64,
-    /// Sent bytes as packets of full size.
+    /// Sent bytes in units of full-size packets.
     pub sent_packets: u64,
-    /// Lost bytes as packets of full size.
+    /// Lost bytes in units of full-size packets.
     pub lost_packets: u64,
 }
 
-/// A number of bytes as packets of full size, rounded.
+/// A number of bytes in units of full-size packets, rounded.
 const fn full_packets(bytes: u64) -> u64 {
     let packet = MTU as u64;
     bytes.saturating_add(packet / 2) / packet
 }
 
-/// A growing count, noted at given times.
+/// A growing count, recorded at given times.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Marks {
     edges: Vec<Duration>,
@@ -89,7 +89,7 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// A count from zero, noted at the edges of `windows`.
+    /// A count from zero, recorded at the edges of `windows`.
     pub(super) fn new(windows: &[Window]) -> Self {
         let mut edges: Vec<_> = windows
             .iter()
@@ -104,7 +104,7 @@ impl Marks {
         }
     }
 
-    /// The count is `value` at `now`, and has grown evenly since the last call.
+    /// Records that the count is `value` at `now`, having grown evenly since the last call.
     pub(super) fn see(&mut self, now: Duration, value: u64) {
         let (before, from) = self.last;
         while let Some(edge) = self.edges.get(self.values.len())
@@ -133,7 +133,7 @@ impl Marks {
     }
 }
 
-/// Counts bytes that a server's connection sent and lost, at the edges of windows.
+/// Counts bytes sent and lost by a server's connection, at the edges of windows.
 #[derive(Debug, Default)]
 pub(super) struct SentCounter {
     /// Beginning of the connection, since the run began.
@@ -162,7 +162,7 @@ impl SentCounter {
         }
     }
 
-    /// The counts of the flow in each of `windows`, in a run that lasted `length`.
+    /// The flow's counts in each of `windows`, after a run of `length`.
     pub(super) fn counts(&self, windows: &[Window], length: Duration, received: &Marks) -> Vec<WindowCounts> {
         let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
         let counts = windows.iter().map(|window| {

@@ -1,4 +1,5 @@
-//! `lab demo` from end to end: servers, relays and clients on loopback UDP, over a path so fast that it takes seconds.
+//! `lab demo` from end to end: servers, relays and clients on loopback UDP, over a path fast enough to finish in
+//! seconds.
 
 use std::fs;
 use std::path::Path;
@@ -75,7 +76,7 @@ async fn two_controllers_play_the_title_side_by_side_into_an_ordinary_directory_
         let series = |kind: &str| out.join(format!("series/demo/{spec}-seed1-viewer0-{kind}.csv"));
         let windows = column(&series("transport"), "window_bytes");
         assert!(!windows.is_empty() && windows.iter().all(|window| *window >= 2_400.0));
-        // quinn reads the clock before the socket: an ACK frame that arrives between seems to arrive earlier.
+        // quinn reads the clock before the socket: an ACK frame that arrives in between appears to arrive earlier.
         let rtts = column(&series("transport"), "srtt_s");
         assert!(rtts.iter().all(|rtt| *rtt >= 0.015), "{rtts:?}");
         let queue = column(&series("queue"), "max_queue_bytes")

@@ -1,6 +1,6 @@
 //! `lab demo scenario` from end to end: servers, relay and clients on loopback UDP, compared with virtual time.
 //!
-//! Nothing here depends on how busy the machine is. The test of the comparison itself is ignored;
+//! Nothing here depends on the load of the machine. The test of the comparison itself is ignored;
 //! `cargo test --release -p playrate-lab live -- --ignored` runs it.
 
 use std::path::{Path, PathBuf};
@@ -79,7 +79,7 @@ async fn a_scenario_is_run_live_and_virtually_and_compared() {
         printed.contains("few, cubic") && printed.contains("live.json"),
         "{printed}"
     );
-    // On a busy machine no attempt may be valid, and then the report must say so.
+    // On a busy machine all attempts may be invalid; the report must then say so.
     let valid = compared
         .attempts
         .iter()
@@ -98,7 +98,7 @@ async fn a_scenario_is_run_live_and_virtually_and_compared() {
     for field in ["received_bytes", "scenario_hash", "controller", "seed"] {
         assert_eq!(row[field], reference[field], "{field}");
     }
-    // Both have the RTT that the seed draws, within 2 % of 40 ms.
+    // Both have the RTT drawn from the seed, within 2 % of 40 ms.
     for row in [row, reference] {
         assert!(
             (0.0392..0.06).contains(&row["min_rtt_s"].as_f64().unwrap()),
@@ -214,7 +214,7 @@ async fn viewers_of_several_servers_share_the_relays_bottleneck() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stop_reaches_a_viewer_who_receives_nothing() {
-    // Nothing ever gets through, so nothing wakes the session but the stop.
+    // Nothing ever gets through, so only the stop wakes the session.
     let text = scenario_text().replace("queue", "loss = \"100%\"\nqueue");
     let scenario = only(&text, &Changes::default());
     let setup = scenario.setup(&scenario.controllers[0], 1);
@@ -229,7 +229,7 @@ async fn a_stop_reaches_a_viewer_who_receives_nothing() {
         .unwrap();
     let report = &live.run.viewers[0].report;
     assert_eq!(report.outcome, video_client::report::Outcome::Stopped);
-    // By itself the client gives up after five seconds, with another outcome.
+    // On its own, the client gives up after five seconds, with another outcome.
     assert!(report.network.ended < Duration::from_secs(5), "{report:?}");
 }
 

@@ -1,4 +1,4 @@
-//! Experiments from end to end: the program, runs in virtual time, and runs over real sockets.
+//! Experiments from end to end: the program, and runs in virtual time and over real sockets.
 #![expect(clippy::unwrap_used, reason = "what a test needs and cannot have fails it")]
 
 mod command_line;

@@ -1,10 +1,10 @@
-//! CMCD, Common Media Client Data: what a player tells a server about itself with a request
+//! CMCD, Common Media Client Data: what a player tells a server about itself in a request
 //! ([CTA-5004](https://cdn.cta.tech/cta/media/media/resources/standards/pdfs/cta-5004-final.pdf)), in four header
 //! fields or in the query parameter `CMCD`.
 //!
-//! [`Cmcd::read`] does not trust players: length and number of the members are bounded, a value out of range counts
-//! as absent, and a member that is not understood is skipped and counted. [`Cmcd::write_headers`] and
-//! [`Cmcd::append_to`] round as the specification asks.
+//! [`Cmcd::read`] does not trust players: it bounds the length and the number of members, treats a value out of range
+//! as absent, and skips and counts unknown members. [`Cmcd::write_headers`] and [`Cmcd::append_to`] round as the
+//! specification requires.
 //!
 //! ```
 //! use http::HeaderMap;
@@ -32,19 +32,19 @@ use core::time::Duration;
 use http::HeaderName;
 use playrate_units::Bitrate;
 
-/// Most bytes read of one field, or of the decoded query parameter.
+/// Maximum number of bytes read from one field, or from the decoded query parameter.
 pub const MAX_FIELD: usize = 4096;
-/// Most members read of one request.
+/// Maximum number of members read from one request.
 pub const MAX_MEMBERS: usize = 64;
-/// Most characters of a session or content identifier (CTA-5004 §3).
+/// Maximum number of characters of a session or content identifier (CTA-5004 §3).
 pub const MAX_IDENTIFIER: usize = 64;
 /// Highest rate accepted in a member.
 pub const MAX_RATE: Bitrate = Bitrate::from_mbps(10_000);
 /// Longest time accepted in a member.
 pub const MAX_TIME: Duration = Duration::from_secs(24 * 3600);
 
-/// The four header fields (§2.1). A player puts each key into the field that changes as often as the key does;
-/// some players err, so every field is read for every key.
+/// The four header fields (§2.1). A player puts each key into the field that changes as often as the key does. Some
+/// players get this wrong, so every key is read from every field.
 const OBJECT: HeaderName = HeaderName::from_static("cmcd-object");
 const REQUEST: HeaderName = HeaderName::from_static("cmcd-request");
 const SESSION: HeaderName = HeaderName::from_static("cmcd-session");
@@ -113,7 +113,7 @@ pub struct Cmcd {
     pub content: Option<String>,
     /// `d`: playing time of the requested object.
     pub object_duration: Option<Duration>,
-    /// `dl`: time until the first byte is needed to avoid an underflow.
+    /// `dl`: latest time for the first byte to avoid an underflow.
     pub deadline: Option<Duration>,
     /// `mtp`: throughput measured by the player.
     pub measured_throughput: Option<Bitrate>,
@@ -125,7 +125,7 @@ pub struct Cmcd {
     pub object_type: Option<ObjectType>,
     /// `pr`: playing speed; 1 is real time, 0 is paused.
     pub playback_rate: Option<f64>,
-    /// `rtp`: highest throughput that is of use to the player.
+    /// `rtp`: highest throughput that the player can use.
     pub requested_throughput: Option<Bitrate>,
     /// `sf`: `d` DASH, `h` HLS, `s` Smooth Streaming, `o` other.
     pub streaming_format: Option<char>,
@@ -137,7 +137,7 @@ pub struct Cmcd {
     pub startup: bool,
     /// `tb`: highest rate that the player may choose.
     pub top_bitrate: Option<Bitrate>,
-    /// Members that were not understood or exceeded a limit. Not written.
+    /// Members that were unknown or exceeded a limit. Not written.
     pub ignored: usize,
 }
 

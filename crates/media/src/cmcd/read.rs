@@ -11,8 +11,8 @@ use super::{Cmcd, FIELDS, MAX_FIELD, MAX_IDENTIFIER, MAX_MEMBERS, MAX_RATE, MAX_
 use crate::structured::{FieldValue, member, split};
 
 impl Cmcd {
-    /// Reads the CMCD of a request; `None` if there is none. Where a header field and the query both have a key, the
-    /// field wins.
+    /// Reads the CMCD of a request; `None` if there is none. If a header field and the query both have a key, the field
+    /// wins.
     pub fn read(headers: &HeaderMap, uri: &Uri) -> Option<Self> {
         let mut reader = CmcdReader::default();
         if let Some(value) = uri.query().and_then(parameter) {
@@ -35,7 +35,7 @@ fn parameter(query: &str) -> Option<&str> {
     pairs.find_map(|(name, value)| (name == "CMCD").then_some(value))
 }
 
-/// Reads the texts of one request one after the other.
+/// Reads all CMCD texts of one request.
 #[derive(Debug, Default)]
 struct CmcdReader {
     cmcd: Cmcd,

@@ -158,7 +158,7 @@ proptest! {
     }
 }
 
-/// Values on the grid to which CTA-5004 rounds.
+/// Values on the grid of CTA-5004's rounding.
 fn any_cmcd() -> impl Strategy<Value = Cmcd> {
     let rate = || prop::option::of((0..10_000_000_u64).prop_map(Bitrate::from_kbps));
     let coarse_rate = || prop::option::of((1..100_000_u64).prop_map(|rate| Bitrate::from_kbps(rate * 100)));

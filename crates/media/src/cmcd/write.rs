@@ -1,4 +1,4 @@
-//! Writing CMCD, rounded as CTA-5004 §3 asks.
+//! Writing CMCD, rounded as CTA-5004 §3 requires.
 
 use core::time::Duration;
 
@@ -42,12 +42,12 @@ impl Cmcd {
         format!("{path}{separator}CMCD={}", utf8_percent_encode(&text, ENCODED))
     }
 
-    /// The members that have a value, in alphabetical order of their keys (§2.3).
+    /// The members with a value, in alphabetical order of their keys (§2.3).
     fn members(&self) -> Vec<Member> {
         let number = |value: Option<u64>| value.and_then(write_integer);
         let token = |text: &str| TokenRef::from_str(text).ok().map(write);
         let letter = |letter: Option<char>| token(letter?.encode_utf8(&mut [0; 4]));
-        // A text without a character that can be written is left out: no identifier is empty.
+        // A text without any writable character is left out, because an identifier must not be empty.
         let string = |text: Option<&str>| text.map(write_text).filter(|written| written != "\"\"");
         let range = self.next_range.as_ref().map(|range| match range.end {
             u64::MAX => format!("{}-", range.start),
@@ -110,7 +110,7 @@ fn join<'a>(members: impl Iterator<Item = &'a Member>) -> String {
     texts.collect::<Vec<_>>().join(",")
 }
 
-/// The end of an identifier, at most [`MAX_IDENTIFIER`] characters that a string can contain.
+/// The end of an identifier, at most [`MAX_IDENTIFIER`] characters that are allowed in a string.
 fn last_characters(text: &str) -> &str {
     let mut fitting = text
         .char_indices()
@@ -134,7 +134,7 @@ fn kbps(rate: Bitrate) -> u64 {
     rate.as_bits_per_second().saturating_add(500) / 1_000
 }
 
-/// Rate in kbit/s, to the nearest 100; at least 100, as zero would mean that nothing gets through.
+/// Rate in kbit/s, to the nearest 100; at least 100, because zero would mean that nothing gets through.
 fn hundreds_of_kbps(rate: Bitrate) -> u64 {
     let bits = rate.as_bits_per_second();
     (bits.saturating_add(50_000) / 100_000 * 100).max(100)

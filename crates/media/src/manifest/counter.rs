@@ -1,20 +1,21 @@
-//! [`Counter`]: bounds on what a manifest makes of its bytes.
+//! [`Counter`]: bounds on the work and memory that a manifest can cause.
 //!
-//! A template or a base is written once and applies to thousands of segments, so a few megabytes of manifest can ask
-//! for terabytes of names. Everything that is done more than once for a byte of the manifest is counted here.
+//! A template or a base is written once and applies to thousands of segments, so a few megabytes of manifest can expand
+//! to terabytes of names. Everything done more than once per byte of the manifest is counted here.
 
 use super::location::Location;
 use super::xml;
 use crate::error::MediaError;
 
-/// Most segments of a manifest, over all representations.
+/// Maximum number of segments of a manifest, over all representations.
 pub const SEGMENT_LIMIT: usize = 500_000;
-/// Most representations of a manifest, over all periods.
+/// Maximum number of representations of a manifest, over all periods.
 const REPRESENTATIONS: usize = 100_000;
-/// Most bytes of attributes, and of references with their bases, counted each time that one is read or made. A manifest
-/// with the most segments allowed has 200 for each; one of ten representations of 7,200 segments has 1,300.
+/// Maximum number of bytes of attributes and of references with their bases, counted each time one is read or made. A
+/// manifest with the maximum number of segments can use 200 per segment; one of ten representations of 7,200 segments,
+/// 1,300.
 const TEXT: usize = 100_000_000;
-/// Most visits of nodes in the XML tree. A tag and the text behind it are a node each, visited once.
+/// Maximum number of node visits in the XML tree. A tag and the text after it are one node each, visited once.
 const VISITS: usize = 2 * xml::TAGS;
 
 /// Counts the segments, the representations, the text and the visited nodes of one manifest.

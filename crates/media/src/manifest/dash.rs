@@ -1,4 +1,4 @@
-//! DASH MPDs, read through an XML tree: of the hundreds of elements of an MPD a dozen attributes are needed, each
+//! DASH MPDs, read through an XML tree: out of an MPD's hundreds of elements only a dozen attributes are needed, each
 //! with its line.
 
 use std::ops::Range;
@@ -108,7 +108,7 @@ impl<'a> MpdReader<'a> {
         Ok(found)
     }
 
-    /// The base of references at this level: `around` it, or from there its `BaseURL`.
+    /// The base of references at this level: `around` it, or its `BaseURL` resolved against that.
     fn based(&mut self, around: Location, level: &Level<'a>) -> Result<Location, MediaError> {
         if let Some(reference) = level.base_url.and_then(|node| node.text()) {
             return self.counter.join(&around, reference);
@@ -168,7 +168,7 @@ impl<'a> MpdReader<'a> {
         )
     }
 
-    /// The initialisation segment, from the template, the list or the base of the representation.
+    /// The initialisation segment, from the representation's template, list or base.
     fn initialization(&mut self, scope: &Scope<'_, 'a>) -> Result<Option<Piece>, MediaError> {
         if let Some(template) = self.template(scope, "initialization")? {
             let place = self.filled(scope, &template, (0, 0))?;
@@ -196,7 +196,7 @@ impl<'a> MpdReader<'a> {
         template.map_err(|problem| self.wrong(node, format!("@{name}: {problem}")))
     }
 
-    /// The place of a segment of this number and start.
+    /// The location of the segment with this number and start.
     fn filled(
         &mut self,
         scope: &Scope<'_, 'a>,
@@ -257,8 +257,8 @@ impl<'a> MpdReader<'a> {
         Ok(pieces)
     }
 
-    /// Segments of equal length, as (start, duration) in ticks; the last is the rest of the period. `innermost` is
-    /// the template that an error names.
+    /// Segments of equal length, as (start, duration) in ticks; the last one fills the rest of the period. An error
+    /// names the template `innermost`.
     fn even(
         &mut self,
         scope: &Scope<'_, 'a>,
@@ -288,8 +288,8 @@ impl<'a> MpdReader<'a> {
         Ok(spans)
     }
 
-    /// Start and duration of each segment, in ticks: from the `entries` of a `SegmentTimeline`, in a period of this
-    /// `length` at most.
+    /// Start and duration of each segment in ticks, from the `entries` of a `SegmentTimeline`, in a period of at most
+    /// this `length`.
     fn timeline(
         &mut self,
         entries: &[Node<'a, 'a>],
@@ -350,7 +350,7 @@ impl<'a> MpdReader<'a> {
         Ok(pieces)
     }
 
-    /// The attribute `name`, counted each time it is read.
+    /// Reads the attribute `name`, counting each read.
     fn attribute(&mut self, node: Node<'a, 'a>, name: &str) -> Result<Option<&'a str>, MediaError> {
         let text = node.attribute(name);
         self.counter.text(text.map_or(0, str::len))?;
@@ -367,7 +367,7 @@ impl<'a> MpdReader<'a> {
         text.map_or_else(|| self.attribute(scope.set.node, name), |text| Ok(Some(text)))
     }
 
-    /// The attribute `name` of the first element of the chain that has it, as `read` reads it.
+    /// The attribute `name` of the first element in the chain that has it, parsed by `read`.
     fn inherited<T>(
         &mut self,
         chain: &[&Addressing<'a>],
@@ -392,7 +392,7 @@ impl<'a> MpdReader<'a> {
         self.parsed((node, name), duration, expected)
     }
 
-    /// The value of the attribute `name`, if the node has it, as `parse` reads it; the error says what is `expected`.
+    /// The value of the attribute `name`, if the node has it, parsed by `parse`; the error states what is `expected`.
     fn parsed<T>(
         &mut self,
         (node, name): (Node<'a, 'a>, &str),

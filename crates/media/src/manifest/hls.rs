@@ -1,5 +1,5 @@
-//! HLS playlists (RFC 8216), main and media, read line by line: each line costs time and memory in proportion to its
-//! own length, however the lines before it look.
+//! HLS playlists (RFC 8216), main and media, read line by line. Each line costs time and memory proportional to its own
+//! length, whatever the lines before it contain.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::error::MediaError;
 
 const FIX: &str = "write the playlist again with its packager (docs/media.md)";
 
-/// Tags that only main playlists have.
+/// Tags that occur only in main playlists.
 const MAIN_TAGS: [&str; 5] = [
     "#EXT-X-STREAM-INF",
     "#EXT-X-I-FRAME-STREAM-INF",
@@ -23,7 +23,7 @@ const MAIN_TAGS: [&str; 5] = [
     "#EXT-X-SESSION-KEY",
     "#EXT-X-SESSION-DATA",
 ];
-/// Tags that only media playlists have.
+/// Tags that occur only in media playlists.
 const MEDIA_TAGS: [&str; 9] = [
     "#EXTINF",
     "#EXT-X-TARGETDURATION",
@@ -72,7 +72,7 @@ fn malformed(line: usize, problem: impl Into<String>) -> MediaError {
     }
 }
 
-/// The lines with their numbers from 1, without those that are empty.
+/// The non-empty lines with their numbers, counted from 1.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = text.lines().enumerate();
     lines
@@ -93,7 +93,7 @@ fn attributes(mut list: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// The reference in a `URI` attribute; `None` if it is empty, which is as good as missing.
+/// The reference in a `URI` attribute; `None` if it is empty, which is equivalent to missing.
 fn named(uri: &str) -> Option<&str> {
     Some(uri).filter(|uri| !uri.trim().is_empty())
 }
@@ -108,7 +108,7 @@ fn variants(text: &str, location: &Location) -> Result<Vec<Variant>, MediaError>
     let mut groups = BTreeMap::new();
     let mut streams = Vec::new();
     let mut media = Vec::new();
-    // A stream and its line; its playlist is the next line that is no tag.
+    // A stream and its line; its playlist is the next line that is not a tag.
     let mut stream: Option<(usize, ManifestRepresentation)> = None;
     let no_playlist = |at| malformed(at, "it names a stream without its playlist");
     for (at, line) in lines(text) {
@@ -126,7 +126,7 @@ fn variants(text: &str, location: &Location) -> Result<Vec<Variant>, MediaError>
                     _ => {}
                 }
             }
-            // Without a playlist of its own it is part of the streams.
+            // Without its own playlist it is part of the streams.
             let Some(uri) = uri else { continue };
             counter.one_more_representation()?;
             let next = groups.len() + 1;
@@ -157,7 +157,7 @@ fn variants(text: &str, location: &Location) -> Result<Vec<Variant>, MediaError>
     Ok(streams)
 }
 
-/// A stream as `#EXT-X-STREAM-INF` in line `at` describes it.
+/// The stream described by `#EXT-X-STREAM-INF` in line `at`.
 fn declared_stream(at: usize, list: &str) -> Result<ManifestRepresentation, MediaError> {
     let (mut peak, mut average, mut resolution, mut codecs) = (None, None, None, None);
     for (name, value) in attributes(list) {
@@ -215,7 +215,7 @@ fn representation(text: &str, location: &Location) -> Result<ManifestRepresentat
     let mut live = true;
     let mut duration = None;
     let mut range: Option<ByteRange> = None;
-    // Where the last range of a file ended: one without an offset begins there (RFC 8216 §4.3.2.2).
+    // End of the last range in a file: a range without an offset begins there (RFC 8216 §4.3.2.2).
     let mut ended: Option<(&str, u64)> = None;
     for (at, line) in lines(text) {
         if let Some(text) = line.strip_prefix("#EXTINF:") {
@@ -224,7 +224,7 @@ fn representation(text: &str, location: &Location) -> Result<ManifestRepresentat
             range = Some(ByteRange::read(at, text)?);
         } else if let Some(list) = line.strip_prefix("#EXT-X-MAP:") {
             let map = segment_map(at, list, location, &mut counter)?;
-            // It holds for all segments that follow it (RFC 8216 §4.3.2.5).
+            // It applies to all segments after it (RFC 8216 §4.3.2.5).
             initialization.get_or_insert(map);
         } else if line == "#EXT-X-ENDLIST" {
             live = false;
@@ -266,7 +266,7 @@ fn representation(text: &str, location: &Location) -> Result<ManifestRepresentat
     })
 }
 
-/// The duration in `#EXTINF:DURATION,TITLE`; `None` if it is not a number above 0 s and of at most 366 days. Some
+/// The duration in `#EXTINF:DURATION,TITLE`; `None` unless it is a number above 0 s and at most 366 days. Some
 /// packagers write the title without the comma.
 fn playing_time(text: &str) -> Option<Duration> {
     let text = text.trim_start();
@@ -276,7 +276,7 @@ fn playing_time(text: &str) -> Option<Duration> {
     (!duration.is_zero() && duration <= LONGEST).then_some(duration)
 }
 
-/// The initialisation segment that an `#EXT-X-MAP` in line `at` names.
+/// The initialisation segment named by `#EXT-X-MAP` in line `at`.
 fn segment_map(
     at: usize,
     list: &str,
@@ -317,7 +317,7 @@ impl ByteRange {
         })
     }
 
-    /// The bytes, if the first is `first`.
+    /// The byte range that starts at `first`.
     fn starting_at(self, first: u64) -> Range<u64> {
         first..first.saturating_add(self.length)
     }

@@ -1,5 +1,5 @@
-//! Manifests made to be expensive: each is read or refused after work in proportion to its length. The reader counts
-//! the nodes that it visits and the text that it reads, so one that repeats its work refuses what is read here.
+//! Manifests designed to be expensive: each is read or refused after work proportional to its length. The reader counts
+//! visited nodes and read text, so a reader that repeats its work would refuse manifests that pass here.
 
 use super::*;
 use rstest::rstest;
@@ -9,7 +9,7 @@ fn mpd(content: &str) -> Result<Manifest, MediaError> {
     Manifest::read("film/manifest.mpd", content.as_bytes())
 }
 
-/// An MPD with this content of its adaptation set.
+/// An MPD with this content in its adaptation set.
 fn with_set(content: &str) -> String {
     format!(
         "<MPD mediaPresentationDuration=\"PT9S\"><Period><AdaptationSet>{content}</AdaptationSet></Period></MPD>"
@@ -33,7 +33,7 @@ fn problem(text: &str) -> String {
 fn a_hundred_thousand_representations_are_read_and_more_are_refused() {
     let one = |at: usize| format!("<Representation id=\"{at}\" bandwidth=\"{}\"/>", at + 1);
     let template = "<SegmentTemplate media=\"$RepresentationID$-$Number$.m4s\" duration=\"9\"/>";
-    // The template stands behind them: a reader that looks for it once for each of them passes all of them.
+    // The template comes after them: a reader that searches for it once per element passes all of them each time.
     let set = |count: usize| with_set(&((0..count).map(one).collect::<String>() + template));
     let found = representations(&set(100_000));
     assert_eq!(found.len(), 100_000);

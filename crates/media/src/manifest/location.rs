@@ -1,4 +1,4 @@
-//! From the references in a manifest to names below the media directory.
+//! Resolves references in a manifest to names below the media directory.
 
 use core::ops::Range;
 use core::time::Duration;
@@ -8,7 +8,7 @@ use url::Url;
 
 use super::Piece;
 
-/// Base of references. A reference to another host leads out of the media directory.
+/// Base of references. A reference to another host leaves the media directory.
 #[derive(Clone, Debug)]
 pub(super) struct Location(Option<Url>);
 
@@ -35,8 +35,8 @@ impl Location {
         Self(self.0.as_ref().and_then(|url| url.join(reference.trim()).ok()))
     }
 
-    /// The path below the media directory, `/` between segments; `None` if it lies elsewhere. The URL has no dot
-    /// segments any more, but once decoded it may: `..%2f`.
+    /// The path below the media directory, with `/` between segments; `None` if it is elsewhere. The URL has no dot
+    /// segments left, but decoding can create some: `..%2f`.
     pub(super) fn file(&self) -> Option<String> {
         let url = self.0.as_ref()?;
         let here = url.host_str() == Some("site.invalid") && url.port().is_none() && url.scheme() == "https";
@@ -49,7 +49,7 @@ impl Location {
         (here && !path.is_empty() && !leads_out).then(|| path.into_owned())
     }
 
-    /// Query of a request for it, such as a token, as written in the manifest.
+    /// Query of a request for it, such as a token, as in the manifest.
     pub(super) fn query(&self) -> Option<Box<str>> {
         let query = self.0.as_ref()?.query()?;
         Some(query.into()).filter(|_| !query.is_empty())

@@ -4,7 +4,7 @@
 //! - DASH (ISO/IEC 23009-1): segment templates with and without a timeline, segment lists, single files;
 //! - HLS (RFC 8216): main playlists and media playlists.
 //!
-//! Names are paths below the media directory, so a manifest is read together with its own name.
+//! Names are paths below the media directory, so reading a manifest requires its own name.
 
 mod counter;
 mod dash;
@@ -25,7 +25,7 @@ pub use counter::SEGMENT_LIMIT;
 
 use crate::error::MediaError;
 
-/// Most bytes of a manifest. A ten-hour title in 2 s segments, every one listed, has about 2 MB.
+/// Maximum size of a manifest. A ten-hour title that lists every 2 s segment has about 2 MB.
 pub const LARGEST: Bytes = Bytes::new(16 << 20);
 /// Longest time accepted. Sums over all segments of a manifest fit into a `Duration`.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
@@ -48,7 +48,7 @@ pub enum Manifest {
 pub struct ManifestRepresentation {
     /// Its name in the manifest: `Representation@id`, or the playlist's file name.
     pub id: String,
-    /// Those of one set replace each other while playing; a player plays one of each set. Counts from 0.
+    /// Representations of one set replace each other during playback; a player plays one of each set. Counts from 0.
     pub set: usize,
     /// Kind of media, if declared.
     pub component: Component,
@@ -56,8 +56,8 @@ pub struct ManifestRepresentation {
     pub codecs: Option<String>,
     /// Width and height of the video in pixels, if declared.
     pub resolution: Option<(u32, u32)>,
-    /// Declared rate: `@bandwidth` of DASH, the average of HLS if there is one. With some packagers it is the
-    /// average, with others the peak.
+    /// Declared rate: `@bandwidth` of DASH, the average of HLS if there is one. Some packagers declare the average,
+    /// others the peak.
     pub declared_rate: Option<Bitrate>,
     /// Initialisation segment (its `moov` box), if the manifest names it.
     pub initialization: Option<Piece>,
@@ -86,7 +86,7 @@ pub enum Component {
     Unknown,
 }
 
-/// One segment, an initialisation segment, or a whole representation that is one file.
+/// One segment, an initialisation segment, or a representation that is one whole file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Piece {
@@ -94,13 +94,13 @@ pub struct Piece {
     pub file: Option<String>,
     /// The query that a request for it carries.
     pub query: Option<Box<str>>,
-    /// Its bytes in that file; `None` if it is all of it.
+    /// Its bytes in that file; `None` for the whole file.
     pub bytes: Option<Range<u64>>,
     /// Playing time; `None` if the manifest does not declare it.
     pub duration: Option<Duration>,
 }
 
-/// A media playlist, as a main playlist names it.
+/// A media playlist named by a main playlist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Variant {
@@ -108,12 +108,12 @@ pub struct Variant {
     pub file: Option<String>,
     /// The query that a request for it carries.
     pub query: Option<Box<str>>,
-    /// The representation of the playlist, as far as the main playlist describes it; it has no pieces yet.
+    /// The representation of the playlist as described by the main playlist; it has no pieces yet.
     pub representation: ManifestRepresentation,
 }
 
 impl Manifest {
-    /// Returns true if a file of this name is read as a manifest: `.mpd` or `.m3u8`.
+    /// Returns true if files of this name are read as manifests: `.mpd` or `.m3u8`.
     pub fn is_named(path: &Path) -> bool {
         has_extension(path, "mpd") || has_extension(path, "m3u8")
     }
@@ -155,7 +155,7 @@ fn has_extension(path: &Path, known: &str) -> bool {
         .is_some_and(|extension| extension.eq_ignore_ascii_case(known))
 }
 
-/// The line of the byte `at` of a manifest, from 1.
+/// The line that contains the byte `at` of a manifest, counted from 1.
 fn line_at(text: &[u8], at: usize) -> usize {
     let before = text.get(..at).unwrap_or_default();
     before.split(|&byte| byte == b'\n').count()

@@ -1,5 +1,5 @@
-//! [`Scope`]: a representation of an MPD with the elements around it. The children of an element are walked once, not
-//! once for each representation in it.
+//! [`Scope`]: a representation of an MPD with its surrounding elements. The children of an element are walked only
+//! once, not once per representation.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::counter::Counter;
 use super::location::Location;
 use crate::error::MediaError;
 
-/// The MPD, a period, an adaptation set or a representation, with the children that matter.
+/// The MPD, a period, an adaptation set or a representation, with its relevant children.
 #[derive(Debug)]
 pub(super) struct Level<'a> {
     pub(super) node: Node<'a, 'a>,
@@ -23,8 +23,8 @@ pub(super) struct Level<'a> {
 }
 
 impl<'a> Level<'a> {
-    /// Reads the children of `node`, those called `inner` as the next level. Of the others the first of its name
-    /// counts, in whatever namespace.
+    /// Reads the children of `node`; those called `inner` form the next level. Among the others, the first of each name
+    /// counts, in any namespace.
     pub(super) fn read(node: Node<'a, 'a>, inner: &str, counter: &mut Counter) -> Result<Self, MediaError> {
         let mut level = Self {
             node,
@@ -75,7 +75,7 @@ fn elements<'a>(node: Node<'a, 'a>, counter: &mut Counter) -> Result<Vec<Node<'a
     Ok(elements)
 }
 
-/// An element that says where segments are: `SegmentTemplate`, `SegmentList` or `SegmentBase`.
+/// An element that locates segments: `SegmentTemplate`, `SegmentList` or `SegmentBase`.
 #[derive(Debug)]
 pub(super) struct Addressing<'a> {
     pub(super) node: Node<'a, 'a>,
@@ -112,11 +112,11 @@ impl<'a> Addressing<'a> {
     }
 }
 
-/// Elements of one kind around a representation, the innermost first. An attribute is that of the first element that
-/// has it.
+/// Elements of one kind around a representation, innermost first. The first element with an attribute determines its
+/// value.
 pub(super) type Chain<'s, 'a> = Vec<&'s Addressing<'a>>;
 
-/// One representation, with the elements around it.
+/// One representation, with its surrounding elements.
 pub(super) struct Scope<'s, 'a> {
     pub(super) period: &'s Level<'a>,
     /// The period's number, from 0.

@@ -9,7 +9,7 @@ use super::values::excerpt;
 #[derive(Debug)]
 pub(super) struct Template<'a> {
     parts: Vec<TemplatePart<'a>>,
-    /// Most bytes of a reference that it makes.
+    /// Maximum length of a resulting reference in bytes.
     pub(super) longest: usize,
 }
 
@@ -21,7 +21,7 @@ enum TemplatePart<'a> {
 }
 
 impl TemplatePart<'_> {
-    /// Most bytes that it becomes.
+    /// Maximum length of its text in bytes.
     fn longest(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
@@ -30,9 +30,10 @@ impl TemplatePart<'_> {
     }
 }
 
-/// Most texts and identifiers of a template: each costs work for every segment, even one that becomes no text.
+/// Maximum number of texts and identifiers of a template: each costs work for every segment, even if it produces no
+/// text.
 const PARTS: usize = 64;
-/// Widest number that is written out; more digits than a `u64` has are padding without end.
+/// Maximum width of a number; more digits than a `u64` has are just padding.
 const WIDEST: usize = 32;
 
 impl<'a> Template<'a> {
@@ -42,7 +43,7 @@ impl<'a> Template<'a> {
             parts: Vec::new(),
             longest: 0,
         };
-        // Between two dollar signs stands an identifier; between two identifiers, text.
+        // Identifiers are between two dollar signs, text is between two identifiers.
         for (at, piece) in text.split('$').enumerate() {
             if at == PARTS {
                 return Err(format!("a template of more than {PARTS} texts and identifiers"));
@@ -85,7 +86,7 @@ impl<'a> Template<'a> {
         }
     }
 
-    /// Returns true if every segment has a file of its own.
+    /// Returns true if every segment has its own file.
     pub(super) fn tells_segments_apart(&self) -> bool {
         self.parts
             .iter()

@@ -1,4 +1,4 @@
-//! Values in manifests: times and ranges of bytes; what errors show of them.
+//! Values in manifests: times and byte ranges, and excerpts for errors.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -11,7 +11,7 @@ pub(super) fn duration_of(count: u64, timescale: u64) -> Duration {
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)).min(LONGEST)
 }
 
-/// Whole ticks of `timescale` a second in `time`; `None` if they are too many to count.
+/// Whole ticks of `timescale` per second in `time`; `None` if there are too many to count.
 pub(super) fn ticks_in(time: Duration, timescale: u64) -> Option<u64> {
     let ticks = time.as_nanos().saturating_mul(timescale.into()) / 1_000_000_000;
     u64::try_from(ticks).ok()
@@ -51,7 +51,7 @@ pub(super) fn duration(text: &str) -> Option<Duration> {
         .filter(|&time| time <= LONGEST)
 }
 
-/// The beginning of a text, for an error. A hostile value may have megabytes.
+/// The beginning of a text, for an error. A hostile value may be megabytes long.
 pub(super) fn excerpt(text: &str) -> &str {
     let end = text.char_indices().nth(80).map_or(text.len(), |(end, _)| end);
     text.get(..end).unwrap_or_default()

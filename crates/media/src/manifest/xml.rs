@@ -1,29 +1,29 @@
 //! Bounds on the XML of an MPD, checked before it is parsed.
 //!
-//! roxmltree 0.21 compares each attribute of an element with all those before it, by name and namespace, and copies the
-//! namespaces in scope for each element that declares one. Its time is linear only where the attributes of an element
-//! and the namespaces in scope are few, and the declarations of namespaces short. It reserves memory for every `<` and
-//! every `=` in the text.
+//! roxmltree 0.21 compares each attribute of an element with all earlier ones, by name and namespace, and copies the
+//! namespaces in scope for each element that declares one. Its time is linear only if an element has few attributes,
+//! few namespaces are in scope, and namespace declarations are short. It reserves memory for every `<` and every `=` in
+//! the text.
 
 use super::line_at;
 use crate::error::MediaError;
 
-/// Most attributes of one element. Those of real MPDs have up to twenty.
+/// Maximum number of attributes of one element. Real MPDs have up to twenty.
 const ATTRIBUTES: usize = 32;
-/// Most namespaces declared by an element and those around it. Real MPDs have about ten.
+/// Maximum number of namespaces declared by an element and its ancestors. Real MPDs have about ten.
 const NAMESPACES: usize = 16;
-/// Most bytes of the name and the value of a declaration of a namespace. Those of real MPDs have about fifty.
+/// Maximum number of bytes of a namespace declaration, name and value. Real MPDs have about fifty.
 const DECLARATION_BYTES: usize = 256;
-/// Most declarations of namespaces in an MPD: one for each representation allowed.
+/// Maximum number of namespace declarations in an MPD: one for each allowed representation.
 const DECLARATIONS: usize = 100_000;
-/// Most tags, comments and the like in an MPD: four for each segment allowed.
+/// Maximum number of tags, comments and the like in an MPD: four for each allowed segment.
 pub(super) const TAGS: usize = 2_000_000;
-/// Most `=` in an MPD: eight for each segment allowed.
+/// Maximum number of `=` in an MPD: eight for each allowed segment.
 const EQUALS_SIGNS: usize = 4_000_000;
 
 const FIX: &str = "real MPDs have far fewer: check where this one comes from";
 
-/// Checks the bounds. Text that is not well-formed passes at the place where the parser refuses it.
+/// Checks the bounds. Text that is not well-formed passes this check, because the parser stops at that place.
 pub(super) fn check(text: &str) -> Result<(), MediaError> {
     let text = text.as_bytes();
     for (byte, limit, what) in [(b'<', TAGS, "XML tags"), (b'=', EQUALS_SIGNS, "`=`")] {
@@ -52,7 +52,7 @@ pub(super) fn check(text: &str) -> Result<(), MediaError> {
         } else if let Some(instruction) = markup.strip_prefix(b"<?") {
             after(instruction, b"?>")
         } else if markup.starts_with(b"<!") {
-            // A DTD, which the parser refuses.
+            // A DTD, refused by the parser.
             None
         } else if markup.starts_with(b"</") {
             in_scope -= open.pop().unwrap_or(0);
@@ -85,14 +85,14 @@ fn after<'a>(text: &'a [u8], end: &[u8]) -> Option<&'a [u8]> {
     text.get(at + end.len()..)
 }
 
-/// A start tag, or the tag of an empty element, up to its `>` or to where it is not well-formed: the parser works on
-/// each attribute before it reaches the end.
+/// A start tag, or the tag of an empty element, up to its `>` or to where it is malformed: the parser works on each
+/// attribute before it reaches the end.
 #[derive(Default)]
 struct StartTag<'a> {
-    /// Number of attributes, declarations of namespaces included.
+    /// Number of attributes, including namespace declarations.
     attributes: usize,
     namespaces: usize,
-    /// Most bytes of a name and a value that declare a namespace.
+    /// Maximum length of a namespace declaration, name and value, in bytes.
     longest_declaration: usize,
     is_empty: bool,
     /// The text after the tag; empty if the tag is not well-formed.
@@ -131,7 +131,7 @@ impl<'a> StartTag<'a> {
                     .rsplit(u8::is_ascii_whitespace)
                     .next()
                     .unwrap_or_default();
-                // Also `prefix:xmlns`, which the parser takes for a declaration.
+                // Also `prefix:xmlns`, which the parser treats as a declaration.
                 if after(name, b"xmlns").is_some() {
                     self.namespaces += 1;
                     let length = name.len() + inside.len() - rest.len() - 1;

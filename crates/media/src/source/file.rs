@@ -12,10 +12,10 @@ use super::{MediaSource, readable};
 use crate::error::MediaError;
 use crate::title::Title;
 
-/// An MP4 file, opened once. Reads are positional, so connections share the handle; nothing but the index is kept in
-/// memory. Each read checks that the file has still the length and modification time it had when it was indexed: a
-/// file that is overwritten while it is served gives errors, not a mix of two titles. (A file that is *replaced*, by
-/// renaming another over it, goes on being served as it was.)
+/// An MP4 file, opened once. Reads are positional, so connections share the handle; only the index is kept in memory.
+/// Each read checks that the file still has the length and modification time of when it was indexed: if a file is
+/// overwritten while it is served, reads fail instead of mixing two titles. (If a file is *replaced* by renaming
+/// another over it, the old one continues to be served.)
 #[derive(Debug)]
 pub struct FileSource {
     path: PathBuf,
@@ -25,7 +25,7 @@ pub struct FileSource {
     identity: String,
 }
 
-/// Properties that differ between a file and a changed version of it.
+/// Properties that differ if the file has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     len: u64,
@@ -74,8 +74,7 @@ impl FileSource {
     }
 }
 
-/// Length, modification time and, where there is one, inode, as web servers form entity tags without reading the
-/// file.
+/// Length, modification time and, if available, inode: what web servers use for entity tags without reading the file.
 fn identity(metadata: &Metadata) -> String {
     let modified = metadata
         .modified()
@@ -128,7 +127,7 @@ impl MediaSource for FileSource {
                 Err(error) => return Err(error),
             }
         }
-        // Checked after reading: bytes of a file that changed in between are not handed out.
+        // Checked after reading, so that bytes of a file that changed in between are not returned.
         let now = Stamp::of(&self.file.metadata()?);
         if now != self.stamp || filled < buffer.len() {
             return Err(changed(&self.path, self.stamp.len, now.len));

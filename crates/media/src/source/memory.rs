@@ -18,7 +18,7 @@ pub struct MemorySource {
 }
 
 impl MemorySource {
-    /// Reads the index of the MP4 file that `bytes` hold.
+    /// Reads the index of the MP4 file in `bytes`.
     ///
     /// # Errors
     /// As [`Title::read`].

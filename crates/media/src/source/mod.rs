@@ -21,8 +21,8 @@ pub const MAX_READ: usize = 256 << 10;
 
 /// A title to be served: bytes at offsets, and the title's index.
 ///
-/// Reads are synchronous and bounded by [`MAX_READ`], so the memory of a response is the caller's to bound; a read
-/// from a file may block for as long as the disk takes. Sources are shared by all connections.
+/// Reads are synchronous and bounded by [`MAX_READ`], so the caller controls the memory of a response. Reading a file
+/// may block for as long as the disk takes. Sources are shared by all connections.
 #[expect(
     clippy::len_without_is_empty,
     reason = "a source has a title with at least one frame, so it is never empty"
@@ -31,11 +31,11 @@ pub trait MediaSource: Send + Sync + fmt::Debug {
     /// Length of the title in bytes.
     fn len(&self) -> u64;
 
-    /// The bytes from `offset` on: at least one and at most `max` and [`MAX_READ`] of them, none only if `offset` is at
-    /// or past the end or `max` is zero.
+    /// The bytes from `offset` on: at least one, and at most `max` and [`MAX_READ`]. None only if `offset` is at or
+    /// past the end, or `max` is zero.
     ///
     /// # Errors
-    /// If they cannot be read, or are no longer those that [`Self::title`] was read from.
+    /// If they cannot be read, or have changed since [`Self::title`] was read.
     fn read_at(&self, offset: u64, max: usize) -> io::Result<Bytes>;
 
     /// The index of the title: frames, average rate, segments.
@@ -50,7 +50,7 @@ pub trait MediaSource: Send + Sync + fmt::Debug {
     fn identity(&self) -> &str;
 }
 
-/// Number of bytes that a read of at most `max` at `offset` returns of `len`.
+/// Number of bytes that a read of at most `max` at `offset` returns, out of `len`.
 fn readable(len: u64, offset: u64, max: usize) -> usize {
     let left = usize::try_from(len.saturating_sub(offset)).unwrap_or(usize::MAX);
     left.min(max).min(MAX_READ)

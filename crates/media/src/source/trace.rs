@@ -10,10 +10,9 @@ use super::{MAX_READ, MediaSource, hex, readable};
 use crate::title::Title;
 use crate::trace::FrameTrace;
 
-/// A title whose frames have the sizes and times of a [`FrameTrace`] and whose payload is generated: the same bytes
-/// at the same offset always, and none of them decodable. It has no boxes, so a client takes the frames from
-/// [`MediaSource::title`] (or from the trace) instead of parsing them. For experiments that would need very large
-/// files.
+/// A title whose frames have the sizes and times of a [`FrameTrace`] and a generated payload. An offset always has the
+/// same byte, and nothing is decodable. There are no boxes, so a client takes the frames from [`MediaSource::title`]
+/// (or from the trace) instead of parsing them. For experiments that would otherwise need very large files.
 #[derive(Debug)]
 pub struct TraceSource {
     trace: FrameTrace,
@@ -22,7 +21,7 @@ pub struct TraceSource {
 }
 
 impl TraceSource {
-    /// A title of the trace's frames, laid end to end.
+    /// A title of the trace's frames, without gaps.
     pub fn new(trace: &FrameTrace) -> Self {
         let title = Title::of_frames(trace.frames(), trace.duration());
         let mut hash = Sha256::new();
@@ -38,7 +37,7 @@ impl TraceSource {
         }
     }
 
-    /// The trace that the title was made of.
+    /// The trace from which the title was made.
     pub fn trace(&self) -> &FrameTrace {
         &self.trace
     }
@@ -48,8 +47,8 @@ impl TraceSource {
 /// small enough for the processor's cache.
 const PERIOD: usize = 65_521;
 
-/// The payload of all generated titles: one period, and enough more that every read is a slice of it. It is made once,
-/// because generating it for each read took a twentieth of a simulated session's time.
+/// The payload of all generated titles: one period, plus enough to make every read a slice of it. It is generated once:
+/// doing so for each read took a twentieth of a simulated session's time.
 static PAYLOAD: LazyLock<Bytes> = LazyLock::new(|| {
     let period: Vec<u8> = (0..).flat_map(block).take(PERIOD).collect();
     period.iter().copied().cycle().take(PERIOD + MAX_READ).collect()

@@ -1,4 +1,4 @@
-//! Frames, rates and segments of real files against what ffprobe says of them.
+//! Compares frames, rates and segments of real files with ffprobe's.
 
 use std::io::Cursor;
 use std::time::Duration;
@@ -46,7 +46,7 @@ fn a_stream_tells_the_same_frames_as_a_file_that_is_seeked_in() {
     }
 }
 
-/// ISO/IEC 14496-12 §8.8.7.1: without either flag, the first track's data is placed from the moof box all the same.
+/// ISO/IEC 14496-12 §8.8.7.1: without either flag, the first track's data offset still counts from the moof box.
 #[test]
 fn a_first_track_without_a_base_is_placed_from_its_moof_box() {
     let mut bytes = bytes_of("fragmented");
@@ -71,8 +71,8 @@ fn codecs_are_written_as_rfc_6381_does(#[case] name: &str, #[case] codecs: &str)
     assert_eq!(title.info().codecs, codecs);
 }
 
-/// The file holds nothing but these two tracks, so the media bytes are the body of its 38,881-byte `mdat` box.
-/// ffprobe: video plays 8.933333 s, audio (cut by its edit list) 8.93 s.
+/// The file has only these two tracks, so the media bytes are the body of its 38,881-byte `mdat` box. ffprobe: video
+/// plays 8.933333 s, audio (cut by its edit list) 8.93 s.
 #[test]
 fn the_average_rate_counts_video_and_audio_bytes_but_no_boxes() {
     let title = title("progressive-moov-first");
@@ -95,7 +95,7 @@ fn the_peak_rate_falls_towards_the_average_as_the_window_grows() {
     );
     assert!(peaks.iter().all(|&peak| peak > title.average_rate()), "{peaks:?}");
     assert_eq!(title.peak_rate(Duration::from_secs(60)), title.average_rate());
-    // One frame's time holds at least the largest frame, 1 ms no more than that and two audio frames.
+    // One frame's time contains at least the largest frame; 1 ms contains at most that frame and two audio frames.
     let largest = title.frames().iter().map(|frame| frame.size).max().unwrap();
     let least = largest.per(Duration::from_millis(1)).unwrap();
     assert!(title.peak_rate(Duration::from_millis(1)) >= least);
@@ -132,7 +132,7 @@ fn segments_cover_every_frame_once_and_join_without_a_gap(#[case] name: &str) {
     assert_eq!(segments[2].start + segments[2].duration, title.duration());
 }
 
-/// Box sizes as `fragmented-dash.mp4` has them: ftyp 28, moov 733, then thrice sidx 52, moof, mdat; mfra 105.
+/// Sizes of the boxes in `fragmented-dash.mp4`: ftyp 28, moov 733, then three times sidx 52, moof, mdat; mfra 105.
 #[test]
 fn a_dash_segment_begins_at_its_sidx_box_and_the_last_ends_before_the_index() {
     let title = title("fragmented-dash");

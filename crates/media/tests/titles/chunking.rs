@@ -1,4 +1,4 @@
-//! However the bytes of a file are cut, the same frames come out of it, each as soon as it can.
+//! However a file's bytes are cut, the parser finds the same frames, each as early as possible.
 
 use playrate_media::{Limits, StreamParser};
 use proptest::prelude::*;

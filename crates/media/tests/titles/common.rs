@@ -1,11 +1,11 @@
-//! Fixtures and what ffprobe says of them.
+//! Fixtures and their ffprobe output.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use playrate_media::{Frame, FrameTrace, Limits, MediaError, StreamParser, Title};
 
-/// The small titles, every one with an `.ffprobe.csv` beside it.
+/// The small titles; each has an `.ffprobe.csv` in the same directory.
 pub(crate) const TITLES: [&str; 5] = [
     "progressive-moov-first",
     "progressive-moov-last",
@@ -72,7 +72,7 @@ pub(crate) fn truth(name: &str) -> Vec<Truth> {
     frames
 }
 
-/// Parses `bytes` pushed in pieces whose sizes `pieces` gives, over and over.
+/// Parses `bytes` pushed in pieces, cycling through the sizes in `pieces`.
 pub(crate) fn parse_in_pieces(
     bytes: &[u8],
     pieces: &[usize],

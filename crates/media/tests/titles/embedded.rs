@@ -1,4 +1,4 @@
-//! The embedded title is what its documentation says.
+//! The embedded title matches its documentation.
 
 use std::time::Duration;
 

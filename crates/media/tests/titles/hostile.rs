@@ -1,4 +1,5 @@
-//! Files that are damaged or meant to do harm: a `MediaError` that says where, never a panic, little memory.
+//! Files that are damaged or malicious: each gives a `MediaError` with the place, without panicking and with little
+//! memory.
 
 use std::io::Cursor;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use crate::common::{
     TITLES, assets, boxed, bytes_of, find, find_all, fixture, number_at, parse, parse_in_pieces,
 };
 
-/// The error of `bytes`, which a stream and a file give alike.
+/// The error for `bytes`, the same from a stream and from a file.
 fn error_of(bytes: &[u8]) -> MediaError {
     let streamed = parse(bytes).expect_err("must be refused");
     let seeked = Title::read(Cursor::new(bytes)).expect_err("must be refused");
@@ -90,7 +91,7 @@ fn truncated_media_is_named_too() {
 fn every_cut_of_a_file_is_refused() {
     for name in TITLES {
         let whole = bytes_of(name);
-        // A fragmented file may be cut between fragments: that is how a live one looks.
+        // A fragmented file may end between fragments: a live one looks like that.
         let media = find_all(&whole, b"mdat").map(|at| at - 4);
         let ends: Vec<usize> = media.map(|at| at + number_at(&whole, at)).collect();
         for end in (0..whole.len()).step_by(97).chain(whole.len() - 9..whole.len()) {
@@ -190,7 +191,7 @@ fn a_frame_past_the_end_of_the_file_is_named() {
     );
 }
 
-/// Boxes in boxes in boxes: 8 bytes a level, which a recursive reader pays for with its stack.
+/// Boxes in boxes in boxes: 8 bytes per level, which overflow a recursive reader's stack.
 #[rstest]
 #[case::movies(b"moov", b"moov")]
 #[case::tracks(b"moov", b"trak")]
@@ -205,7 +206,7 @@ fn boxes_nested_without_end_do_not_overflow_the_stack(#[case] outer: &[u8; 4], #
     }
     let file = [boxed(b"ftyp", b"isom"), boxed(outer, &body)].concat();
     assert!(parse(&file).is_err());
-    // The same where mp4-atom decodes: as the description of a codec.
+    // The same in a place that mp4-atom decodes: as the description of a codec.
     let mut file = bytes_of("progressive-moov-first");
     let at = find(&file, b"avcC", 0) - 4;
     let room = file.len() - at;
@@ -217,7 +218,8 @@ fn boxes_nested_without_end_do_not_overflow_the_stack(#[case] outer: &[u8; 4], #
     assert!(parse(&file).is_err());
 }
 
-/// An `esds` descriptor in an `esds` descriptor in …: decoded recursively by mp4-atom, so only so much of it is read.
+/// An `esds` descriptor in an `esds` descriptor in …: mp4-atom decodes them recursively, so only a limited part is
+/// read.
 #[test]
 fn descriptors_nested_without_end_do_not_overflow_the_stack() {
     // Each level: tag 3, four bytes of length, an id and flags.
@@ -233,7 +235,7 @@ fn descriptors_nested_without_end_do_not_overflow_the_stack() {
     let entry = boxed(b"mp4a", &[&[0; 28][..], &esds].concat());
     let stsd = boxed(b"stsd", &[&[0, 0, 0, 0, 0, 0, 0, 1][..], &entry].concat());
     let mut file = bytes_of("progressive-moov-first");
-    // The sound track's table is replaced, and every box around it grows.
+    // The audio track's table is replaced, and every box around it grows.
     let at = find(&file, b"stsd", 1) - 4;
     let old = number_at(&file, at);
     let grown = stsd.len() - old;
@@ -329,7 +331,7 @@ fn media_is_not_kept() {
     assert!(most < 500_000, "{most} bytes of {all}");
 }
 
-/// Any mutation of a sound file and any garbage: read or refused, with memory in proportion to the limits.
+/// Any mutation of a valid file and any garbage is read or refused, with memory proportional to the limits.
 fn is_harmless(bytes: &[u8], piece: usize) -> Result<(), TestCaseError> {
     let mut limits = Limits::default();
     limits.samples = 20_000;
@@ -339,12 +341,12 @@ fn is_harmless(bytes: &[u8], piece: usize) -> Result<(), TestCaseError> {
             let _ = (title.segments(), title.peak_rate(Duration::from_secs(1)));
         }
     });
-    // 20,000 frames of 64 bytes, in buffers that double, beside tables of up to ten times the boxes' own bytes.
+    // 20,000 frames of 64 bytes, in buffers that double, plus tables of up to ten times the boxes' own bytes.
     prop_assert!(memory.bytes_max < 6_000_000, "{} bytes", memory.bytes_max);
     Ok(())
 }
 
-/// Bytes that a decoder may stumble over.
+/// Bytes that may break a decoder.
 fn nasty() -> impl Strategy<Value = u8> {
     prop_oneof![Just(0), Just(1), Just(0x7f), Just(0x80), Just(0xff), any::<u8>()]
 }
@@ -363,7 +365,7 @@ proptest! {
         piece in 1..8_000_usize,
     ) {
         let mut bytes = bytes_of(TITLES[title]);
-        // The media is never looked at, so only what is around it is worth changing.
+        // The media is never read, so only the bytes around it are worth changing.
         let places: Vec<usize> = looked_at(&bytes);
         for (index, value) in changes {
             bytes[places[index.index(places.len())]] = value;
@@ -394,7 +396,7 @@ proptest! {
     }
 }
 
-/// The places in the file that are not inside an `mdat` box.
+/// The positions in the file outside `mdat` boxes.
 fn looked_at(bytes: &[u8]) -> Vec<usize> {
     let mut places = Vec::new();
     let mut at = 0;

@@ -30,7 +30,7 @@ fn the_papers_title_can_be_made_of_a_short_trace() {
     assert_eq!(title.average_rate(), "5.24Mbit/s".parse().unwrap());
     assert_eq!(title.media_bytes().as_u64(), 408_720_000);
     let frames = title.frames();
-    // The shape stays: frame k of every repetition has the same share of the bytes, to rounding.
+    // The shape is preserved: frame k of every repetition has the same share of the bytes, up to rounding.
     for at in 0..810 {
         let apart = frames[at].size.as_u64().abs_diff(frames[at + 810].size.as_u64());
         assert!(apart <= 1, "frame {at}");
@@ -82,7 +82,7 @@ fn what_cannot_be_made_of_a_trace_is_refused() {
     refused(empty.scale_to_rate(Bitrate::from_mbps(1)));
 }
 
-/// Sizes of a title's frames by the second in which they are shown.
+/// Bytes of a title's frames per second of presentation time.
 fn bytes_by_second(title: &FrameTrace) -> Vec<f64> {
     let mut seconds = vec![0.0; usize::try_from(title.duration().as_secs()).unwrap()];
     for frame in title.frames() {
@@ -172,7 +172,7 @@ proptest! {
         let text = lines.concat();
         let rate = Bitrate::from_kbps(kbps);
         let scaled = FrameTrace::parse(&text).unwrap().scale_to_rate(rate).unwrap();
-        // A whole number of bytes is at most 8 bits more over the playing time.
+        // Rounding up to a whole byte adds at most 8 bits over the playing time.
         let over = scaled.average_rate().as_bits_per_second() - rate.as_bits_per_second();
         prop_assert!(over as f64 * scaled.duration().as_secs_f64() <= 8.0, "{over}");
         prop_assert!(scaled.frames().iter().all(|frame| frame.size.as_u64() > 0));

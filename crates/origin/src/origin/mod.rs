@@ -1,4 +1,4 @@
-//! [`Origin`]: a store, and what is known of its objects.
+//! [`Origin`]: a store, and what is known about its objects.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -27,54 +27,54 @@ use crate::totals::{Counters, OriginTotals};
 use crate::version::ObjectVersion;
 use crate::windows::Windows;
 
-/// Maximum number of objects that a listing may have.
+/// Maximum number of objects in a listing.
 const OBJECTS: usize = 1_000_000;
-/// Names without an object that are remembered.
+/// Number of names without an object to remember.
 const ABSENT: usize = 10_000;
 /// Concurrent requests for bytes.
 const GETS: usize = 256;
-/// Concurrent requests for versions of objects that are not known: few, as clients may ask for any name.
+/// Concurrent requests for versions of unknown objects: few, because clients may request any name.
 const HEADS: usize = 32;
 /// Concurrent requests for versions of known objects.
 const KNOWN_HEADS: usize = 256;
-/// Maximum time for the version of an object of which one is known: what is kept of it is served otherwise.
+/// Maximum time to ask for the version of a known object; after that, cached bytes are served.
 const KNOWN_TIMEOUT: Duration = Duration::from_secs(1);
-/// Least memory for chunks: those of some requests at once.
+/// Minimum memory for chunks: those of several concurrent requests.
 const LEAST_MEMORY: ByteCount = ByteCount::from_mib(32);
 
-/// A store as the origin of media. Clones are handles to the same one.
+/// A store as the origin of media. Clones are handles to the same origin.
 #[derive(Clone, Debug)]
 pub struct Origin(Arc<Owned>);
 
 #[derive(Debug)]
 struct Owned {
     shared: Arc<Shared>,
-    /// `None` only while it is dropped.
+    /// `None` only while it is being dropped.
     runtime: Option<Runtime>,
 }
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        // To wait for its threads is forbidden where the last handle may be dropped: on another runtime.
+        // Waiting for the threads is forbidden where the last handle may be dropped: on another runtime.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
     }
 }
 
-/// Knowledge of the object of a name.
+/// Knowledge about the object of a name.
 #[derive(Clone, Debug)]
 #[expect(clippy::exhaustive_enums, reason = "there is no fourth state")]
 pub enum Known {
-    /// There is one, as far as was known at the last request or listing.
+    /// It exists, according to the last request or listing.
     Object(Arc<Object>),
-    /// There was none a moment ago.
+    /// It did not exist a moment ago.
     Absent,
-    /// The store was not asked yet, or long ago.
+    /// The store has not been asked yet, or only long ago.
     Unknown,
 }
 
-/// State that tasks of the origin share with its handles.
+/// State shared by the origin's tasks and handles.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) store: Arc<dyn ObjectStore>,
@@ -93,27 +93,27 @@ pub(crate) struct Shared {
     known_heads: Semaphore,
     known: RwLock<HashMap<String, KnownVersion>>,
     absent: Cache<String, Instant>,
-    /// Names whose versions are being requested, with those who wait for them.
+    /// Names whose versions are being requested, with the callers that wait for them.
     looking: Mutex<HashMap<String, Vec<oneshot::Sender<Found>>>>,
 }
 
-/// Version that a request found; `None` if there is no object.
+/// Version found by a request; `None` if there is no object.
 type Found = Result<Option<Arc<ObjectVersion>>, OriginError>;
 
 #[derive(Clone, Debug)]
 struct KnownVersion {
     version: Arc<ObjectVersion>,
-    /// Time of the last answer of the store that confirmed it; `None` if another one denied it since.
+    /// Time of the store's last answer that confirmed it; `None` if a later answer denied it.
     confirmed: Option<Instant>,
-    /// Time of the last request that failed for a reason that may pass; `None` after an answer.
+    /// Time of the last request that failed for a temporary reason; `None` after an answer.
     failed: Option<Instant>,
 }
 
 impl Origin {
-    /// Opens the store at the location in `options`, with its credentials in the environment. Nothing is requested yet.
+    /// Opens the store at the location in `options`, with credentials from the environment. Sends no request yet.
     ///
     /// # Errors
-    /// The location or the environment names no store, or the cache's directory cannot be used.
+    /// The location or the environment does not name a store, or the cache's directory cannot be used.
     pub fn open(options: &OriginOptions) -> Result<Self, OriginError> {
         let Place {
             store,
@@ -183,11 +183,11 @@ impl Origin {
         format!("{}{path}", shared.bucket)
     }
 
-    /// Lists all objects, by names relative to the location, on the calling thread. From then on their versions are
-    /// known. Objects without a strong entity tag are logged and left out.
+    /// Lists all objects on the calling thread, by names relative to the location. Their versions are known from then
+    /// on. Objects without a strong entity tag are logged and left out.
     ///
     /// # Errors
-    /// The store does not answer, or refuses; the bucket does not exist, or has more than a million objects.
+    /// The store does not answer or refuses; the bucket does not exist, or has more than a million objects.
     pub fn list(&self) -> Result<Vec<(String, Arc<Object>)>, OriginError> {
         let shared = Arc::clone(&self.0.shared);
         let listed = self.block(async move { shared.list().await })?;
@@ -195,7 +195,7 @@ impl Origin {
         Ok(listed.into_iter().map(object).collect())
     }
 
-    /// Knowledge of the object `name`, without a request.
+    /// Knowledge about the object `name`, without a request.
     pub fn known(&self, name: &str) -> Known {
         let shared = &self.0.shared;
         if let Some(known) = shared.known(name) {
@@ -207,8 +207,8 @@ impl Origin {
         }
     }
 
-    /// Returns true if the store has confirmed what is known of `name` a moment ago, or could not answer then: what is
-    /// known is good until it can.
+    /// Returns true if, a moment ago, the store confirmed what is known about `name` or could not answer. While it
+    /// cannot answer, the known version is good.
     pub fn is_fresh(&self, name: &str) -> bool {
         let shared = &self.0.shared;
         match shared.known(name) {
@@ -220,10 +220,11 @@ impl Origin {
         }
     }
 
-    /// Requests the present version of the object `name`; `None` if there is none. Several callers cause one request.
+    /// Requests the current version of the object `name`; `None` if there is none. Concurrent callers share one
+    /// request.
     ///
     /// # Errors
-    /// The store does not answer, or refuses.
+    /// The store does not answer or refuses.
     pub async fn look_up(&self, name: &str) -> Result<Option<Arc<Object>>, OriginError> {
         let found = self.0.shared.look_up(name).await?;
         Ok(found.map(|version| Arc::new(self.object(version))))
@@ -264,14 +265,14 @@ impl Origin {
 }
 
 impl Shared {
-    /// Path of the object `name` in the bucket; `None` if no object can have it.
+    /// Path of the object `name` in the bucket; `None` if an object cannot have it.
     fn path(&self, name: &str) -> Option<Path> {
         let prefix = self.prefix.as_ref();
         let separator = if prefix.is_empty() { "" } else { "/" };
         Path::parse(format!("{prefix}{separator}{name}")).ok()
     }
 
-    /// Name of the object at `path`; `None` if it does not lie below the location.
+    /// Name of the object at `path`; `None` if it is not below the location.
     pub(crate) fn name(&self, path: &Path) -> Option<String> {
         let prefix = self.prefix.as_ref();
         let below = path.as_ref().strip_prefix(prefix)?;
@@ -321,7 +322,7 @@ impl Shared {
         }
     }
 
-    /// Records that a request for the version of `name` failed for a reason that may pass.
+    /// Records that a request for the version of `name` failed for a temporary reason.
     fn set_failed(&self, name: &str) {
         let mut known = self.known.write();
         if let Some(known) = known.get_mut(name) {
@@ -329,7 +330,7 @@ impl Shared {
         }
     }
 
-    /// One of `permits`, if it comes within `limit`.
+    /// One of `permits`, if available within `limit`.
     pub(crate) async fn permit<'a>(
         &self,
         permits: &'a Semaphore,
@@ -420,7 +421,7 @@ impl Shared {
         };
         let mut all: HashMap<_, _> = found.iter().map(listed).collect();
         let mut known = self.known.write();
-        // What was looked up while the listing went on is newer than it.
+        // Lookups during the listing are newer than the listing.
         let newer = known
             .drain()
             .filter(|(_, known)| known.confirmed.is_some_and(|at| at >= begun));
@@ -448,7 +449,7 @@ impl Shared {
                 }
                 let waiting = shared.looking.lock().remove(&name);
                 for sender in waiting.into_iter().flatten() {
-                    // Who has left needs no answer.
+                    // Ignore the error: the requester may have left.
                     let _ = sender.send(found.clone());
                 }
             });
@@ -463,7 +464,7 @@ impl Shared {
         let url = format!("{}{path}", self.bucket);
         let (permits, limit) = match self.known(name) {
             None => (&self.heads, self.timeout),
-            // Nothing that is kept can be served in its place.
+            // There is nothing cached to serve instead.
             Some(known) if known.confirmed.is_none() => (&self.known_heads, self.timeout),
             Some(_) => (&self.known_heads, self.timeout.min(KNOWN_TIMEOUT)),
         };

@@ -4,7 +4,7 @@ use object_store::ObjectMeta;
 
 use super::*;
 
-/// An origin whose requests all wait for others, and which knows `film.mp4`.
+/// An origin that knows `film.mp4`, and whose requests all wait for others.
 fn overloaded() -> (Origin, Arc<ObjectVersion>) {
     let mut options = OriginOptions::new("s3://films");
     options.timeout = Duration::from_millis(20);

@@ -1,4 +1,4 @@
-//! [`FarAway`]: a client's socket on which every datagram arrives later, as over a long path.
+//! [`FarAway`]: a client's socket that delays every received datagram, as a long path would.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
@@ -11,7 +11,7 @@ use playrate_transport::{LayeredSocket, SocketLayer};
 use quinn::udp::RecvMeta;
 use quinn::{AsyncTimer, AsyncUdpSocket, Runtime};
 
-/// A delay of the datagrams that the kernel has; what is sent leaves at once.
+/// Delays datagrams after the kernel has received them; sent datagrams leave at once.
 #[derive(Debug)]
 pub(super) struct FarAway {
     inner: Arc<dyn AsyncUdpSocket>,
@@ -23,7 +23,7 @@ pub(super) struct FarAway {
 #[derive(Debug)]
 struct UnderWay {
     buffer: Vec<u8>,
-    /// Datagrams with the times of their arrival, in order.
+    /// Datagrams with their arrival times, in order.
     datagrams: VecDeque<(Instant, Box<[u8]>, RecvMeta)>,
     timer: Pin<Box<dyn AsyncTimer>>,
 }

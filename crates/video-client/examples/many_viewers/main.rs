@@ -1,4 +1,4 @@
-//! Load on a server by many viewers at once, measured at the viewers.
+//! Loads a server with many concurrent viewers, and measures at the viewers.
 //!
 //! ```sh
 //! taskset -c 0 video-server serve --media assets --max-connections 4096 --max-connections-per-address 4096 \
@@ -7,12 +7,12 @@
 //!     --sessions 250,500,1000,1400,1700,2000 --json load.jsonl
 //! ```
 //!
-//! Each viewer has a connection and fetches a segment's worth of bytes (the title's rate times 3 s, from the
-//! beginning of the title) every 3 s. The lateness of a segment is the time from when it was due until it is whole;
-//! one that is not whole when the next is due leaves the player without media. Viewers who are turned away (503) are
-//! counted; patient ones return after the time in `Retry-After`. Viewers arrive evenly over the first part of a
-//! stage, and counting begins once all have arrived. Everything runs on one thread: check its own share of a
-//! processor before blaming the server.
+//! Each viewer has a connection and fetches a segment's worth of bytes (the title's rate times 3 s, from the beginning
+//! of the title) every 3 s. The lateness of a segment is the time from when it was due until it is complete. If it is
+//! incomplete when the next one is due, the player is left without media. Refused viewers (503) are counted; patient
+//! ones return after the time in `Retry-After`. Viewers arrive evenly over the first part of a stage, and counting
+//! begins once all have arrived. Everything runs on one thread: check its own share of a processor before blaming the
+//! server.
 #![expect(
     clippy::unwrap_used,
     reason = "a measurement ends when it lacks something it needs"
@@ -91,7 +91,7 @@ struct Arguments {
     json: Option<PathBuf>,
 }
 
-/// Shows how a stage stands, until it is dropped with the stage.
+/// Shows the progress of a stage until it is dropped.
 async fn show(bar: ProgressBar, sessions: u32, lasts: Duration, seen: Rc<RefCell<Seen>>) {
     bar.set_style(ProgressStyle::with_template("{bar:20} {msg}").unwrap());
     bar.set_length(lasts.as_secs());
@@ -109,7 +109,7 @@ async fn show(bar: ProgressBar, sessions: u32, lasts: Duration, seen: Rc<RefCell
     }
 }
 
-/// Usage of two processes between two times: the server and this one.
+/// Resource usage of two processes, the server and this one, between two times.
 async fn measure(arguments: &Arguments, idle: Option<Process>, from: Duration, to: Duration) -> [Usage; 2] {
     let own = Some(std::process::id());
     let look = || [arguments.server_process, own].map(|process| process.and_then(Process::read));
@@ -151,7 +151,7 @@ async fn title_rate(arguments: &Arguments) -> Bitrate {
 async fn stage(arguments: &Arguments, rate: Bitrate, sessions: u32, idle: Option<Process>) -> Row {
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
     let mut options = client_options(arguments);
-    // So that thousands of them fit into memory even if this process falls behind.
+    // Thousands of them fit into memory even if this process falls behind.
     options.transport.stream_receive_window = Bytes::from_mib(2);
     options.transport.receive_window = Bytes::from_mib(2);
     let target = Target::resolve(&arguments.url.host, arguments.url.port).unwrap();
@@ -198,7 +198,7 @@ async fn stage(arguments: &Arguments, rate: Bitrate, sessions: u32, idle: Option
     });
     let bar = ProgressBar::new(0);
     let showing = local.spawn_local(show(bar.clone(), sessions, arguments.lasts, Rc::clone(&seen)));
-    // Before the first viewers leave.
+    // Ends before the first viewers leave.
     let until = arguments.lasts.saturating_sub(arguments.segment);
     let taken = local
         .run_until(measure(arguments, idle, arguments.arrive, until))

@@ -19,7 +19,7 @@ impl Process {
         let status = std::fs::read_to_string(format!("/proc/{number}/status")).ok()?;
         let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
         let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-        // Nanoseconds on a processor, of each thread.
+        // Processor time of each thread in nanoseconds.
         let mut time = Duration::ZERO;
         for thread in std::fs::read_dir(format!("/proc/{number}/task")).ok()? {
             let text = std::fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;

@@ -1,4 +1,4 @@
-//! [`Row`]: a stage in figures.
+//! [`Row`]: the figures of a stage.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::viewer::Seen;
 pub(crate) struct Usage {
     /// Share of one processor.
     processor: Option<f64>,
-    /// Resident memory beyond that before the first viewer.
+    /// Resident memory in excess of that before the first viewer.
     kilobytes: Option<f64>,
 }
 
@@ -38,7 +38,7 @@ impl Usage {
     }
 }
 
-/// A stage in figures. Times are in milliseconds, shares of one processor in percent.
+/// The figures of a stage. Times are in milliseconds, shares of one processor in percent.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
     offered: u32,
@@ -56,7 +56,7 @@ pub(crate) struct Row {
     stalled: u64,
     server_kb_per_session: Option<f64>,
     server_cpu_percent: Option<f64>,
-    /// Processor time of the server for each GB that arrived.
+    /// Processor time of the server per received GB.
     server_cpu_s_per_gb: Option<f64>,
     viewers_cpu_percent: Option<f64>,
 }
@@ -98,7 +98,7 @@ impl Row {
     }
 }
 
-/// The value that `percent` of these do not exceed (nearest rank).
+/// The given percentile of the sorted values (nearest rank).
 fn quantile(sorted: &[Duration], percent: usize) -> Option<Duration> {
     let rank = (sorted.len() * percent).div_ceil(100);
     sorted.get(rank.saturating_sub(1)).copied()

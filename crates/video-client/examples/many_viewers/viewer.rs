@@ -1,4 +1,4 @@
-//! [`Viewer`]: fetches segment after segment on the clock, and says how late they were.
+//! [`Viewer`]: fetches segments on a fixed schedule and reports their lateness.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,19 +11,19 @@ use quinn::{Runtime, TokioRuntime};
 /// Counts over the viewers of a stage.
 #[derive(Default)]
 pub(crate) struct Seen {
-    /// Of segments that were due once all viewers had come.
+    /// Lateness of segments due after all viewers had arrived.
     pub(crate) lateness: Vec<Duration>,
-    /// Such segments that were not whole when the next was due.
+    /// Such segments that were incomplete when the next one was due.
     pub(crate) missed: u64,
-    /// Viewers that missed any.
+    /// Viewers that missed at least one.
     pub(crate) stalled: u64,
-    /// Viewers that never got in, and how often viewers were turned away.
+    /// Viewers that were never admitted, and the number of refusals.
     pub(crate) turned_away: u64,
     pub(crate) refusals: u64,
     /// Viewers whose connection failed.
     pub(crate) failed: u64,
     pub(crate) watched: u64,
-    /// Bytes that came once all viewers had come, until the stage's end; and all.
+    /// Bytes received after all viewers had arrived until the stage's end, and in total.
     pub(crate) counted_bytes: u64,
     pub(crate) bytes: u64,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Viewer {
     pub(crate) segment: Duration,
     pub(crate) size: u64,
     pub(crate) patient: bool,
-    /// Lateness counts from here on.
+    /// Lateness counts from this time on.
     pub(crate) counts_from: Instant,
     pub(crate) ends: Instant,
     pub(crate) seen: Rc<RefCell<Seen>>,
@@ -58,7 +58,7 @@ impl Viewer {
         let (mut due, mut stalled, mut inside) = (begins, false, false);
         while due < self.ends {
             sleep_until(due).await;
-            // What has not come by then counts as if it came then.
+            // Whatever has not arrived by then counts as arriving then.
             let left = (self.ends + self.segment).saturating_duration_since(TokioRuntime.now());
             let fetched = time::timeout(&TokioRuntime, left, self.fetch(&connection)).await;
             let now = TokioRuntime.now();

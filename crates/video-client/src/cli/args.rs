@@ -120,7 +120,7 @@ pub(crate) struct FileArguments {
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = duration::parse)]
     pub(crate) late: Duration,
 
-    /// Catch-up clock: after this long without a due frame, start anew with a full buffer
+    /// Catch-up clock: after this long without a due frame, start again with a full buffer
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration::parse)]
     pub(crate) max_jitter: Duration,
 }
@@ -198,7 +198,7 @@ impl TrustArguments {
     pub(crate) fn trust(&self) -> anyhow::Result<Trust> {
         Ok(match (&self.ca, &self.pin) {
             (Some(file), _) => {
-                // Opened now, so that an error comes before a connection.
+                // Opened early, so that an error comes before the connection.
                 std::fs::File::open(file)
                     .map_err(|error| anyhow::anyhow!("--ca {}: {error}", file.display()))?;
                 Trust::CaFile(file.clone())

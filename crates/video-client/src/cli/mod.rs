@@ -31,19 +31,19 @@ use progress::Bar;
 
 /// The run failed or was stopped.
 const FAILED: u8 = 1;
-/// The input was bad; nothing was sent.
+/// The input was invalid; nothing was sent.
 const BAD_INPUT: u8 = 2;
 
 /// Parses the arguments, runs the command and prints its error.
 pub(crate) fn main() -> ExitCode {
-    // clap exits with 2 by itself where the arguments are wrong.
+    // clap itself exits with 2 if the arguments are wrong.
     let matches = Arguments::command().get_matches();
     let play = match Arguments::from_arg_matches(&matches).map(|arguments| arguments.command) {
         Ok(Command::Play(play)) => play,
         Ok(Command::Completions { shell }) => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "video-client", &mut text);
-            // A reader that has closed the pipe has seen enough.
+            // A closed pipe is not an error.
             let _ = io::stdout().write_all(&text);
             return ExitCode::SUCCESS;
         }
@@ -75,7 +75,7 @@ pub(crate) fn main() -> ExitCode {
     match run(&play, prepared) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => match error.downcast_ref::<PlayError>() {
-            // The report says so already, to people and to programs.
+            // The report already says so, both as text and as JSON.
             Some(PlayError::Stopped) => ExitCode::from(FAILED),
             Some(PlayError::Connect(ConnectError::Setup(_)) | PlayError::Setup(_)) => {
                 complain(&error, BAD_INPUT)
@@ -179,12 +179,12 @@ fn file_options(play: &PlayArguments) -> anyhow::Result<PlayOptions> {
     let mut options = PlayOptions::default();
     options.playout = PlayoutConfig::new(file.playout_buffer, clock);
     options.session = session_options(&play.network)?;
-    // Reports contradictory settings before a connection is made.
+    // Reports contradictory settings before connecting.
     Playout::new(options.playout.clone())?;
     Ok(options)
 }
 
-/// Plays and prints the report, also of a failed run.
+/// Plays and prints the report, even if the run failed.
 fn run(play: &PlayArguments, prepared: Prepared) -> anyhow::Result<()> {
     let Prepared {
         player,
@@ -203,15 +203,15 @@ fn run(play: &PlayArguments, prepared: Prepared) -> anyhow::Result<()> {
         let mut bar = Bar::new();
         let interrupted = async {
             if tokio::signal::ctrl_c().await.is_err() {
-                // Without the signal there is still the shell's way of ending a process.
+                // Without the signal, the shell can still end the process.
                 std::future::pending::<()>().await;
             }
         };
         let session = Session::new(client.clone(), target, &play.url.path, player);
         let played = session.play(&mut output, &mut bar, interrupted).await?;
         bar.clear();
-        // Lets the close reach the server and the last bytes reach the output. The wait for an unreachable server or
-        // for a full pipe is short.
+        // Lets the close reach the server and the last bytes reach the output. The wait is short if the server is
+        // unreachable or the pipe is full.
         let rest = async {
             let written = output.finish().await;
             client.wait_idle().await;
@@ -220,9 +220,9 @@ fn run(play: &PlayArguments, prepared: Prepared) -> anyhow::Result<()> {
         let _ = time::timeout(&*runtime, Duration::from_millis(500), rest).await;
         anyhow::Ok(played)
     })?;
-    // A writer that hangs on a full pipe must not hold the report back.
+    // A writer that hangs on a full pipe must not delay the report.
     tokio.shutdown_background();
-    // Without a byte received, the error is the whole result.
+    // If no byte was received, the error is the whole result.
     let stopped = matches!(result, Err(PlayError::Stopped));
     if play.output.json || stopped || report.network.first_byte.is_some() {
         print(&report, play, &output)?;

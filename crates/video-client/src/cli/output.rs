@@ -1,5 +1,5 @@
-//! Destination of `--output`: a file, stdout or nowhere. Tokio's threads write, so that a slow disk or pipe holds back
-//! reading and nothing else.
+//! Destination of `--output`: a file, stdout or nowhere. Tokio's threads write, so a slow disk or pipe delays only
+//! reading.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use video_client::Sink;
 /// The sink of the command line.
 pub(crate) struct Output {
     place: Destination,
-    /// Opened when the first byte has arrived.
+    /// Opened when the first byte arrives.
     writer: Option<Box<dyn AsyncWrite + Send + Unpin>>,
 }
 
@@ -25,7 +25,7 @@ enum Destination {
 }
 
 impl Output {
-    /// Checks that the place can be written to, without touching what is there.
+    /// Checks that the destination can be written to, without changing an existing file.
     pub(crate) fn new(path: Option<&Path>) -> anyhow::Result<Self> {
         let place = match path {
             None => Destination::Nowhere,
@@ -53,7 +53,7 @@ impl Output {
         Ok(Self { place, writer: None })
     }
 
-    /// Returns true if the title goes to stdout, so that nothing else may.
+    /// Returns true if the title goes to stdout, so that nothing else may go there.
     pub(crate) fn is_stdout(&self) -> bool {
         matches!(self.place, Destination::Stdout)
     }

@@ -1,4 +1,4 @@
-//! The progress bar on stderr, while people watch it.
+//! The progress bar on stderr, if that is a terminal.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub(crate) struct Bar {
 }
 
 impl Bar {
-    /// A bar on stderr, hidden if that is no terminal.
+    /// Creates a bar on stderr, hidden if that is not a terminal.
     pub(crate) fn new() -> Self {
         let bar = ProgressBar::with_draw_target(
             None,
@@ -39,7 +39,7 @@ impl Bar {
         }
     }
 
-    /// Takes the bar off the screen.
+    /// Removes the bar from the screen.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }

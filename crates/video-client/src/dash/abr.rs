@@ -25,15 +25,14 @@ const IGNORED: usize = 2;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Abr {
-    /// `throughput`: the highest rate that the throughput of the last segments allows, and the lowest while the
-    /// buffer is empty (dash.js's `ThroughputRule` and `InsufficientBufferRule`).
+    /// `throughput`: the highest rate that the throughput of the last segments allows, and the lowest while the buffer
+    /// is empty (dash.js's `ThroughputRule` and `InsufficientBufferRule`).
     #[default]
     Throughput,
-    /// `throughput+switch-history`: the same, but not up to a representation that recent decisions mostly left for a
-    /// lower one (dash.js's
-    /// `SwitchHistoryRule`, which is on by default there).
+    /// `throughput+switch-history`: the same, but it does not switch up to a representation that recent decisions
+    /// mostly left for a lower one (dash.js's `SwitchHistoryRule`, which is on by default there).
     ThroughputSwitchHistory,
-    /// `fixed:NAME`: always the representation of this name.
+    /// `fixed:NAME`: always the representation with this name.
     Fixed(String),
 }
 
@@ -47,7 +46,7 @@ impl fmt::Display for Abr {
     }
 }
 
-/// A text that names no [`Abr`].
+/// A text that is not an [`Abr`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "unknown rule `{0}` to choose a representation; expected throughput, throughput+switch-history or fixed:NAME"
@@ -81,7 +80,7 @@ enum Rule {
     Throughput(Option<SwitchHistory>),
 }
 
-/// Inputs of a choice besides the throughput history.
+/// Inputs of a choice other than the throughput history.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Situation {
     /// Playing time in the buffer.
@@ -106,12 +105,12 @@ impl Chooser {
         Ok(Self { rates, current, rule })
     }
 
-    /// Index of the representation chosen last.
+    /// Index of the last chosen representation.
     pub(super) fn current(&self) -> usize {
         self.current
     }
 
-    /// Returns true if that is the highest.
+    /// Returns true if the current representation is the highest.
     pub(super) fn is_at_top(&self) -> bool {
         self.current + 1 == self.rates.len()
     }
@@ -140,7 +139,7 @@ impl Chooser {
     }
 }
 
-/// The highest of these rates that is not above `rate`; the lowest if all are.
+/// The highest of these rates that does not exceed `rate`; the lowest if all do.
 fn highest(rates: &[Bitrate], rate: Bitrate) -> usize {
     rates.iter().rposition(|&it| it <= rate).unwrap_or(0)
 }

@@ -7,15 +7,15 @@ use playrate_units::Bitrate;
 
 use crate::transfer::Transfer;
 
-// dash.js 4.0.0, `ThroughputHistory.js`, and `Settings.js` for those that can be set there.
+// dash.js 4.0.0, `ThroughputHistory.js`, and `Settings.js` for what can be set there.
 
-/// Measurements kept for the averages.
+/// Number of measurements kept for the averages.
 const MOST: usize = 20;
 /// Throughputs averaged for a title that is not live.
 const SAMPLES: usize = 4;
 /// Latencies averaged for [`ThroughputHistory::usable`].
 const LATENCY_SAMPLES: usize = 4;
-/// Two throughputs in a row that differ by this factor make the average one sample longer.
+/// Two consecutive throughputs that differ by this factor make the average one sample longer.
 const VARIES: f64 = 1.3;
 /// Share of the average that the player relies on (`bandwidthSafetyFactor`).
 const SAFETY: f64 = 0.9;
@@ -33,7 +33,7 @@ pub(super) struct ThroughputHistory {
     throughputs: VecDeque<u64>,
     /// Newest last, in milliseconds.
     latencies: VecDeque<u64>,
-    /// True if all of them are of segments that counted as cached.
+    /// True if all of them come from segments that counted as cached.
     cached: bool,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct ThroughputHistory {
 pub(super) struct SegmentMeasurement {
     /// Size over the time from the first byte to the last: dash.js's "instantaneous" estimate.
     pub(super) throughput: Bitrate,
-    /// True if the averages include it: a segment that counts as cached is left out once others are in.
+    /// True if the averages include it. A segment that counts as cached is left out once there are others.
     pub(super) counted: bool,
 }
 
@@ -51,7 +51,7 @@ impl ThroughputHistory {
     pub(super) fn push(&mut self, transfer: &Transfer) -> SegmentMeasurement {
         let latency = millis_between(transfer.requested, transfer.first_byte);
         let download = millis_between(transfer.first_byte, transfer.finished);
-        // Rounded as `Math.round` does.
+        // Rounded like `Math.round`.
         let doubled = u128::from(transfer.bytes.as_u64()) * 16 + u128::from(download);
         let throughput = u64::try_from(doubled / (2 * u128::from(download))).unwrap_or(u64::MAX);
         let cached = Duration::from_millis(download) < CACHED;
@@ -71,14 +71,14 @@ impl ThroughputHistory {
         }
     }
 
-    /// Number of throughputs averaged: four, and one more for each two neighbours among them that vary much.
+    /// Number of throughputs averaged: four, plus one for each two neighbours among them that vary much.
     fn sample_size(&self) -> usize {
         let known = self.throughputs.len();
         let mut size = SAMPLES.min(known);
         if size == known {
             return size;
         }
-        // The size grows while it is walked towards.
+        // The size grows during the loop that walks towards it.
         let mut back = 1;
         while back < size && size < known {
             let pair = (
@@ -104,8 +104,8 @@ impl ThroughputHistory {
         self.mean().map(|kbps| from_kbps(kbps * SAFETY))
     }
 
-    /// Highest rate for segments of `duration`: the [smoothed](Self::smoothed) throughput, less the share of the
-    /// time that requests spend waiting for the first byte. Zero if they wait longer than a segment plays.
+    /// Highest rate for segments of `duration`: the [smoothed](Self::smoothed) throughput, less the share of the time
+    /// that requests spend waiting for the first byte. Zero if they wait longer than a segment plays.
     pub(super) fn usable(&self, duration: Duration) -> Option<Bitrate> {
         let kbps = self.mean()? * SAFETY;
         let latency = mean(&self.latencies, LATENCY_SAMPLES.min(self.latencies.len()))?;

@@ -16,10 +16,10 @@ use crate::session::Link;
 const MAX_MANIFEST: Bytes = Bytes::from_mib(16);
 /// Largest initialisation segment or segment index accepted.
 pub(super) const MAX_INITIALIZATION: Bytes = Bytes::from_mib(1);
-/// Most playlists read of one title.
+/// Maximum number of playlists read for one title.
 const MAX_PLAYLISTS: usize = 64;
 
-/// Fetches the manifest at `path` (with its query). Returns its presentation and notes on what is left out.
+/// Fetches the manifest at `path` (including its query). Returns its presentation and notes on omissions.
 pub(super) async fn fetch<O: Observer>(
     link: &mut Link<'_, '_, O>,
     source: &mut DashSource<'_>,
@@ -41,7 +41,7 @@ pub(super) async fn fetch<O: Observer>(
         if let Some(index) = packaged::needs_index(one).map_err(wrong)? {
             one.pieces = fetcher.pieces(&index, one).await?;
         }
-        // A playlist on its own declares no rate.
+        // A media playlist alone declares no rate.
         if one.declared_rate.is_none() && one.pieces.iter().all(|piece| piece.bytes.is_none()) {
             one.declared_rate = fetcher.rate(one).await?;
         }
@@ -70,7 +70,7 @@ impl<O: Observer> ManifestFetcher<'_, '_, '_, '_, O> {
         })
     }
 
-    /// The representations that a main playlist names: readable video with its pieces, others without.
+    /// The representations named by a main playlist: readable video with its pieces, others without.
     async fn playlists(
         &mut self,
         variants: Vec<Variant>,
@@ -88,7 +88,7 @@ impl<O: Observer> ManifestFetcher<'_, '_, '_, '_, O> {
             if packaged::is_readable(&declared) && declared.set == 0 {
                 let path = packaged::url_path(file.as_deref(), query.as_deref());
                 let path = path.ok_or_else(|| wrong(TitleError::Elsewhere(declared.id.clone())))?;
-                // Streams that differ only in their sound share a playlist.
+                // Streams that differ only in their audio share a playlist.
                 if taken.contains(&path) {
                     continue;
                 }

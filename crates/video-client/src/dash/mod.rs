@@ -3,17 +3,17 @@
 //! The model is dash.js 4.0.0 with its throughput rule (the player of Yanev et al., 2022), read from its published
 //! bundle (npm `dashjs` 4.0.0-npm):
 //!
-//! - one request at a time on one connection; a segment counts when it is whole;
-//! - the throughput of segments is measured and smoothed, [`Abr::Throughput`] chooses by it;
+//! - one request at a time on one connection; a segment counts once it is complete;
+//! - the throughput of segments is measured and smoothed, and [`Abr::Throughput`] chooses by it;
 //! - the next segment is requested while the buffer holds less than its target ([`BufferTargets`]), which is
 //!   checked when a segment has arrived and every [`DashOptions::poll`] from then on: hence the pauses between
 //!   requests;
 //! - playback has the rebuffer clock ([`crate::playout::Rebuffer`]): it starts with two segments and continues after a
 //!   stall with one;
-//! - where [`DashOptions::fast_switch`] has it so, a switch up replaces what is buffered.
+//! - if [`DashOptions::fast_switch`] is set, a switch up replaces buffered segments.
 //!
 //! [`DashPlayer`] is the player, sans-IO; a [`Session`](crate::Session) fetches the segments of a known
-//! [`Presentation`] or of a manifest. Left out of dash.js: audio, and the rules for dropped frames.
+//! [`Presentation`] or of a manifest. Not modelled: dash.js's audio and its rules for dropped frames.
 
 mod abr;
 mod history;

@@ -1,16 +1,16 @@
-//! [`FetchOrder`]: the segment that comes next, where a switch may go back to buffered ones.
+//! [`FetchOrder`]: the next segment, considering that a switch may go back to buffered ones.
 
 use std::time::Duration;
 
-/// Playing time ahead of playback that is not replaced (dash.js 4.0.0, `StreamProcessor.js`).
+/// Playing time ahead of playback that is never replaced (dash.js 4.0.0, `StreamProcessor.js`).
 const KEPT: Duration = Duration::from_millis(1_500);
 
-/// The segments that were fetched, and the next one.
+/// The fetched segments and the next one.
 #[derive(Clone, Debug)]
 pub(super) struct FetchOrder {
     /// Index of the first segment.
     first: usize,
-    /// First representation that each segment was fetched in, from the first segment on.
+    /// Representation of each segment when it was first fetched, from the first segment on.
     fetched: Vec<usize>,
     next: usize,
 }
@@ -43,7 +43,8 @@ impl FetchOrder {
         self.fetched.len()
     }
 
-    /// Goes on after the segment that was fetched in `representation`. Returns true if it had not been fetched before.
+    /// Continues after the segment, which was fetched in `representation`. Returns true if it had not been fetched
+    /// before.
     pub(super) fn advance(&mut self, representation: usize) -> bool {
         let is_new = self.next == self.end();
         if is_new {
@@ -53,13 +54,13 @@ impl FetchOrder {
         is_new
     }
 
-    /// Goes on with what has not been fetched, or with the last buffered segment `again`.
+    /// Continues with the first segment not yet fetched, or with the last buffered segment `again`.
     pub(super) fn append(&mut self, again: bool) {
         let back = usize::from(again && !self.fetched.is_empty());
         self.next = self.end() - back;
     }
 
-    /// Goes back to the segment `there` if it was fetched in a lower representation than `representation`.
+    /// Goes back to segment `there` if it was fetched in a representation lower than `representation`.
     pub(super) fn replace(&mut self, there: usize, representation: usize) {
         let place = there.checked_sub(self.first);
         let fetched = place.and_then(|place| self.fetched.get(place));
@@ -68,7 +69,7 @@ impl FetchOrder {
         }
     }
 
-    /// The position from which on a buffer that holds `held` behind `shown` is replaced; `None` if it is too short.
+    /// The position from which to replace a buffer that has `held` beyond `shown`; `None` if the buffer is too short.
     pub(super) fn replaced_from(shown: Duration, held: Duration) -> Option<Duration> {
         (held >= KEPT).then(|| shown.saturating_add(KEPT))
     }

@@ -1,4 +1,4 @@
-//! From the representations of a manifest to a [`Presentation`]: selection, segments and rates. Pure.
+//! Converts the representations of a manifest to a [`Presentation`]: selection, segments and rates. Pure functions.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -10,10 +10,10 @@ use playrate_units::{Bitrate, Bytes};
 use super::presentation::{MediaSegment, Presentation, Representation, Resource};
 use crate::error::TitleError;
 
-/// Largest difference between the begins of a segment in two aligned representations.
+/// Maximum difference between the starts of a segment in two aligned representations.
 const SAME_TIME: Duration = Duration::from_millis(100);
 
-/// The representations to play, and notes on those that are left out.
+/// The representations to play, and notes on omitted ones.
 pub(super) fn choose(mut all: Vec<Declared>) -> Result<(Vec<Declared>, Vec<String>), TitleError> {
     if all.iter().any(|it| it.live) {
         return Err(TitleError::Live);
@@ -22,7 +22,7 @@ pub(super) fn choose(mut all: Vec<Declared>) -> Result<(Vec<Declared>, Vec<Strin
     if periods.len() > 1 {
         return Err(TitleError::Periods(periods.len()));
     }
-    // The first set with readable video; others are other angles or codecs.
+    // The first set with readable video; other sets are other angles or codecs.
     let Some(set) = all.iter().find(|it| is_readable(it)).map(|it| it.set) else {
         let codecs: BTreeSet<_> = all.iter().map(media_name).collect();
         return Err(TitleError::NoVideo(
@@ -67,8 +67,8 @@ fn media_name(it: &Declared) -> String {
     }
 }
 
-/// Puts the directory of its first piece before the name of each representation if names are not unique, as with
-/// playlists in directories of their own.
+/// Prefixes the name of each representation with the directory of its first piece if names are not unique. This happens
+/// when playlists are in separate directories.
 fn name_apart(all: &mut [Declared]) {
     let names: BTreeSet<_> = all.iter().map(|it| it.id.clone()).collect();
     if names.len() == all.len() {
@@ -93,7 +93,7 @@ pub(super) fn presentation(mut all: Vec<Declared>) -> Result<Presentation, Title
     Ok(Presentation::new(representations)?)
 }
 
-/// The segment index to be read for a representation in one file; `None` if none is needed.
+/// The segment index to read for a representation in one file; `None` if not needed.
 pub(super) fn needs_index(it: &Declared) -> Result<Option<Resource>, TitleError> {
     let [piece @ Piece { bytes: None, .. }] = &it.pieces[..] else {
         return Ok(None);
@@ -156,7 +156,7 @@ fn measured_rate(pieces: &[Piece]) -> Option<Bitrate> {
     bytes.per(time).filter(|&rate| rate > Bitrate::ZERO)
 }
 
-/// Gives all representations the segment durations of the first where theirs differ by rounding alone.
+/// Gives all representations the segment durations of the first, if theirs differ only by rounding.
 fn align(representations: &mut [Representation]) {
     let Some((first, others)) = representations.split_first_mut() else {
         return;

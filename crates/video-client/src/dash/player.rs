@@ -28,7 +28,7 @@ pub struct BufferTargets {
     pub top: Duration,
     /// Target at the top representation of a long title (`bufferTimeAtTopQualityLongForm`).
     pub top_of_long: Duration,
-    /// Playing time from which on a title is long (`longFormContentDurationThreshold`).
+    /// Playing time above which a title is long (`longFormContentDurationThreshold`).
     pub long: Duration,
 }
 
@@ -58,22 +58,23 @@ impl BufferTargets {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DashOptions {
-    /// The title's segments. `None`: a session reads them from the manifest (DASH `.mpd`, HLS `.m3u8`). Then it fetches
-    /// the video of one set of representations, H.264 in fMP4, and the report's notes list what is left out.
+    /// The title's segments. If `None`, a session reads them from the manifest (DASH `.mpd`, HLS `.m3u8`). It then
+    /// fetches the video of one set of representations, H.264 in fMP4, and the report's notes list omissions.
     pub presentation: Option<Arc<Presentation>>,
     /// Rule that chooses the representation.
     pub abr: Abr,
-    /// Position in the title at which playback begins. Segments that end before it are not fetched.
+    /// Position in the title where playback begins. Segments that end before it are not fetched.
     pub start_at: Duration,
     /// Playing time that the player aims to hold.
     pub buffer: BufferTargets,
     /// Time between checks of a buffer that has reached its target (`scheduling.defaultTimeout`).
     pub poll: Duration,
-    /// Fetches the buffer again after a switch up, from 1.5 s ahead of playback on: `fastSwitchEnabled`, which dash.js
-    /// 4.0.0 has on by default.
+    /// Fetches the buffer again after a switch up, from 1.5 s ahead of playback on: `fastSwitchEnabled`, on by default
+    /// in dash.js 4.0.0.
     pub fast_switch: bool,
-    /// Fetches the last buffered segment again when the representation changes, as dash.js does where the end of a
-    /// buffer in whole microseconds is short of the next segment's beginning: with 24 frames a second, not with 25.
+    /// Fetches the last buffered segment again when the representation changes. dash.js does so if the end of its
+    /// buffer, in whole microseconds, is before the start of the next segment: with 24 frames per second, but not with
+    /// 25.
     pub refetches_last: bool,
     /// Playback speed in per cent; at least 1.
     pub speed_percent: u32,
@@ -114,7 +115,7 @@ impl DashOptions {
         top.map_or(Bytes::ZERO, |top| top.rate * target)
     }
 
-    /// Settings of the modelled player. A requested segment is taken whole, so reading never pauses.
+    /// Settings of the modelled player. A requested segment is taken completely, so reading never pauses.
     fn playout(&self, presentation: &Presentation) -> PlayoutConfig {
         let size = self.playout_buffer(presentation);
         let resume = Fill::Segments(self.resume_segments);
@@ -143,7 +144,7 @@ pub enum Decision {
     Done,
 }
 
-/// A player of a [`Presentation`]. Sans-IO: its driver passes the time and the segments that arrive.
+/// A player of a [`Presentation`]. Sans-IO: its driver passes in the time and the arriving segments.
 ///
 /// ```
 /// use std::{sync::Arc, time::Duration};
@@ -186,9 +187,9 @@ pub enum Decision {
 pub struct DashPlayer {
     presentation: Arc<Presentation>,
     options: DashOptions,
-    /// Position in the title at which playback begins.
+    /// Position in the title where playback begins.
     begins: Duration,
-    /// Playing time at the beginning of the first segment that is not shown.
+    /// Playing time at the start of the first segment that is not shown.
     skipped: Duration,
     order: FetchOrder,
     playout: Playout,
@@ -209,7 +210,7 @@ impl DashPlayer {
     /// Creates a player at time zero with an empty buffer.
     ///
     /// # Errors
-    /// If `options` name a representation or a time that the presentation does not have.
+    /// If `options` name a representation or a time that does not exist in the presentation.
     pub fn new(presentation: Arc<Presentation>, options: &DashOptions) -> Result<Self, SetupError> {
         let requested = options.start_at;
         let (first, begins) = presentation
@@ -235,7 +236,7 @@ impl DashPlayer {
         })
     }
 
-    /// Decides on the next step. Call it while no segment is being fetched.
+    /// Decides on the next step. Call it only while no segment is being fetched.
     pub fn decide(&mut self, now: Duration) -> Decision {
         self.playout.advance(now);
         if self.has_all() {
@@ -272,7 +273,7 @@ impl DashPlayer {
         Decision::WaitUntil(self.look_at)
     }
 
-    /// Jumps to the segment at `to` in the title, or to the last one. The buffer is discarded.
+    /// Jumps to the segment at `to` in the title, or to the last one. Discards the buffer.
     pub fn seek(&mut self, now: Duration, to: Duration) {
         let last = self.presentation.segment_count().saturating_sub(1);
         let (first, begins) = self.presentation.segment_at(to).unwrap_or((last, to));
@@ -289,7 +290,7 @@ impl DashPlayer {
         self.order.end() >= self.presentation.segment_count()
     }
 
-    /// Decides with which segment a new representation begins.
+    /// Decides which segment a new representation begins with.
     fn switch_to(&mut self, representation: usize, held: Duration) {
         self.order.append(self.options.refetches_last);
         let shown = self.playout.config().media_time(self.playout.shown_time());
@@ -313,7 +314,7 @@ impl DashPlayer {
         let representation = self.chooser.current();
         let Transfer { finished, bytes, .. } = transfer;
         let measured = self.history.push(&transfer);
-        // A segment that replaces a buffered one plays when that would have played.
+        // A segment that replaces a buffered one plays when the buffered one would have played.
         let is_new = self.order.advance(representation);
         if is_new && let Some(segment) = self.presentation.segment(representation, index) {
             let skipped = std::mem::take(&mut self.skipped);
@@ -347,7 +348,7 @@ impl DashPlayer {
         }
     }
 
-    /// `count` frames of a segment of so many bytes behind those known, evenly spaced over `shown`.
+    /// `count` frames of a segment with this many bytes after the known ones, evenly spaced over `shown`.
     fn spread_frames(&self, count: u32, shown: Duration, bytes: Bytes) -> Vec<Frame> {
         let count = count.max(1);
         let share = |number: u32| {
@@ -375,17 +376,17 @@ impl DashPlayer {
         &self.playout
     }
 
-    /// The modelled player, to move its time on and to take its events.
+    /// The modelled player, to advance its time and take its events.
     pub fn playout_mut(&mut self) -> &mut Playout {
         &mut self.playout
     }
 
-    /// The title that is played.
+    /// The title being played.
     pub fn presentation(&self) -> &Arc<Presentation> {
         &self.presentation
     }
 
-    /// Index of the representation chosen last.
+    /// Index of the last chosen representation.
     pub fn representation(&self) -> usize {
         self.chooser.current()
     }
@@ -395,7 +396,7 @@ impl DashPlayer {
         self.history.smoothed()
     }
 
-    /// Number of different segments fetched, and of all segments to be fetched.
+    /// Number of different segments fetched, and of all segments to fetch.
     pub fn segments(&self) -> (usize, usize) {
         let all = self
             .presentation

@@ -46,9 +46,9 @@ pub struct MediaSegment {
     pub bytes: Option<Range<u64>>,
     /// Playing time of the whole.
     pub duration: Duration,
-    /// Number of frames, at least one. With an [initialisation segment](Representation::initialization) the number in
-    /// the boxes counts instead. A segment is shown once all of it has arrived, so the places of its frames do not
-    /// matter.
+    /// Number of frames, at least one. With an [initialisation segment](Representation::initialization), the number in
+    /// the boxes is used instead. A segment is shown once it has arrived completely, so the positions of its frames do
+    /// not matter.
     pub frames: u32,
 }
 
@@ -59,7 +59,7 @@ impl Representation {
 }
 
 impl Presentation {
-    /// A presentation of these representations, in any order.
+    /// A presentation with these representations, given in any order.
     ///
     /// # Errors
     /// If there are none, or their segments are not aligned or empty.
@@ -112,7 +112,7 @@ impl Presentation {
             .map_or(0, |representation| representation.segments.len())
     }
 
-    /// Index and begin of the segment that plays at `time`; `None` from the title's end on.
+    /// Index and start of the segment that plays at `time`; `None` from the title's end on.
     pub fn segment_at(&self, time: Duration) -> Option<(usize, Duration)> {
         let segments = &self.representations.first()?.segments;
         let mut begins = Duration::ZERO;
@@ -126,7 +126,7 @@ impl Presentation {
         None
     }
 
-    /// Segment `segment` of representation `representation`, both from 0.
+    /// Segment `segment` of representation `representation`, both counted from 0.
     pub fn segment(&self, representation: usize, segment: usize) -> Option<&MediaSegment> {
         self.representations.get(representation)?.segments.get(segment)
     }
@@ -134,7 +134,7 @@ impl Presentation {
     /// The representation called `name`.
     ///
     /// # Errors
-    /// If there is none; the error lists the names there are.
+    /// If there is none; the error lists the existing names.
     pub fn named(&self, name: &str) -> Result<usize, PresentationError> {
         let found = self.representations.iter().position(|it| it.name == name);
         found.ok_or_else(|| PresentationError::Unknown {

@@ -1,4 +1,4 @@
-//! [`DashSource`]: the requests of a [`DashPlayer`], with the manifest and the initialisation segments they need.
+//! [`DashSource`]: the requests of a [`DashPlayer`], with their manifest and initialisation segments.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -30,20 +30,20 @@ pub(crate) struct DashSource<'a> {
     /// Path of the manifest; identifier of the title in CMCD.
     path: &'a str,
     player: Option<DashPlayer>,
-    /// Stands for the player until the manifest has been read.
+    /// Used in place of the player until the manifest has been read.
     idle: Playout,
     /// The initialisation segments fetched so far, by representation.
     initializations: BTreeMap<usize, bytes::Bytes>,
-    /// Representation of the one that the sink was given last.
+    /// Representation whose initialisation segment the sink received last.
     initialized: Option<usize>,
     title: Option<TitleInfo>,
-    /// Parts of the title that are not fetched, in words.
+    /// Notes on the parts of the title that are not fetched.
     notes: Vec<String>,
     /// Underflow events that CMCD has reported.
     reported_underflows: u64,
     /// The segment being fetched, if it has boxes to count frames by.
     boxes: Option<SegmentBoxes>,
-    /// Jumps of the viewer that are still to come.
+    /// Remaining jumps of the viewer.
     seeks: VecDeque<Seek>,
 }
 
@@ -76,7 +76,7 @@ impl<'a> DashSource<'a> {
         })
     }
 
-    /// A request for an object of this type, with the CMCD that every request has.
+    /// A request for an object of this type, with the CMCD common to all requests.
     pub(super) fn request(&self, resource: &Resource, object: ObjectType) -> Request {
         let mut cmcd = Cmcd::default();
         cmcd.content = Some(self.path.to_owned());
@@ -115,7 +115,7 @@ impl<'a> DashSource<'a> {
         request
     }
 
-    /// Sets the keys of a request for a segment that depend on the player's state. Each underflow is in one request.
+    /// Sets the keys of a segment request that depend on the player's state. Each underflow is reported in one request.
     fn describe_state(&mut self, cmcd: &mut Cmcd, rate: Bitrate, duration: Duration) {
         let held = self.playout().held_time();
         let underflows = self.playout().report().underflow_events;
@@ -133,7 +133,7 @@ impl<'a> DashSource<'a> {
         self.reported_underflows = underflows;
     }
 
-    /// The initialisation segment of a representation, fetched at its first use.
+    /// The initialisation segment of a representation, fetched on first use.
     async fn initialization<O: Observer>(
         &mut self,
         representation: usize,
@@ -151,7 +151,7 @@ impl<'a> DashSource<'a> {
         Ok(bytes)
     }
 
-    /// Prepares a request for a segment; writes an initialisation segment to `sink` where another is needed.
+    /// Prepares a request for a segment; writes an initialisation segment to `sink` if a different one is needed.
     async fn fetch<O: Observer, S: Sink>(
         &mut self,
         (representation, segment): (usize, usize),
@@ -291,7 +291,7 @@ impl TitleSource for DashSource<'_> {
     }
 }
 
-/// Returns true if `path` is that of an HLS playlist.
+/// Returns true if `path` names an HLS playlist.
 fn is_hls(path: &str) -> bool {
     let path = path.split('?').next().unwrap_or_default();
     path.to_ascii_lowercase().ends_with(".m3u8")
@@ -316,7 +316,7 @@ mod tests {
         }
     }
 
-    /// Fetches the next segment, in half a second from `at` on.
+    /// Fetches the next segment within half a second, starting at `at`.
     fn fetch(source: &mut DashSource<'_>, at: u64) {
         let player = source.player.as_mut().unwrap();
         let Decision::Fetch { representation, .. } = player.decide(ms(at)) else {

@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 
 /// Number of decisions kept.
 const DEPTH: usize = 8;
-/// Fewest decisions for the rule to apply.
+/// Minimum number of decisions for the rule to apply.
 const SAMPLES: u32 = 6;
-/// Ratio of decisions for a lower representation to all others above which a representation is avoided.
+/// Ratio of decisions for a lower representation to all others above which to avoid a representation.
 const MOST_DROPS: f64 = 0.075;
 
 /// The last eight decisions.

@@ -31,7 +31,7 @@ pub struct SegmentRecord {
     pub smoothed: Bitrate,
 }
 
-/// A representation of an adaptive title, and its use by a session.
+/// A representation of an adaptive title, and how much a session used it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RepresentationRecord {
@@ -44,7 +44,7 @@ pub struct RepresentationRecord {
     pub segments: u64,
 }
 
-/// The segments of an adaptive session, and figures of them.
+/// The segments of an adaptive session, and statistics of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct DashReport {
@@ -61,7 +61,7 @@ pub struct DashReport {
     pub switches: u64,
     /// Changes of the representation over segments fetched; `None` without any.
     pub switch_share: Option<f64>,
-    /// Number of changes of the representation index by their size (0 is no change) from one segment to the next.
+    /// Number of changes of the representation index from one segment to the next, by size (0 is no change).
     pub switch_sizes: BTreeMap<i64, u64>,
     /// Mean rate of the representations of the fetched segments; `None` without any.
     #[serde(rename = "mean_representation_bps")]
@@ -70,14 +70,13 @@ pub struct DashReport {
     pub instantaneous: Option<Estimates>,
     /// Distribution of the player's estimates.
     pub smoothed: Option<Estimates>,
-    /// The segments fetched, in this order; one that was replaced in a better representation is there twice.
+    /// The segments in fetching order; one that was replaced by a better representation occurs twice.
     #[serde(rename = "series", serialize_with = "series")]
     pub segments: Vec<SegmentRecord>,
 }
 
 impl DashReport {
-    /// The report on `segments`, in the order in which they were fetched, of a title whose representations have these
-    /// names and rates.
+    /// The report on `segments`, in fetching order, for a title whose representations have these names and rates.
     pub(crate) fn new(
         representations: impl Iterator<Item = (String, Bitrate)>,
         segment_count: usize,

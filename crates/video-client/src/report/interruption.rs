@@ -5,7 +5,7 @@ use std::time::Duration;
 use playrate_units::seconds;
 use serde::Serialize;
 
-/// A time without data that began when a connection was lost or a response was given up. Times are since the session
+/// A time without data, beginning when a connection was lost or a response was abandoned. Times are since the session
 /// began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -13,13 +13,13 @@ pub struct Interruption {
     /// Time at which the client noticed.
     #[serde(rename = "began_s", with = "seconds")]
     pub began: Duration,
-    /// End of the last handshake in it, if there was any.
+    /// End of the last handshake during it, if any.
     #[serde(rename = "connected_s", with = "seconds::optional")]
     pub connected: Option<Duration>,
-    /// Arrival of the first data after it; `None` if the session ended before.
+    /// Arrival of the first data after it; `None` if the session ended first.
     #[serde(rename = "resumed_s", with = "seconds::optional")]
     pub resumed: Option<Duration>,
-    /// The error with which it began.
+    /// The error that began it.
     pub reason: String,
 }
 
@@ -32,7 +32,7 @@ pub struct Interruptions {
     /// Sum of the times without a connection, from the loss of one to the end of the handshake of the next.
     #[serde(rename = "disconnected_s", with = "seconds")]
     pub disconnected: Duration,
-    /// Number of interruptions, including those that are not recorded.
+    /// Number of interruptions, including unrecorded ones.
     #[serde(rename = "interruption_count")]
     pub count: u64,
     /// The interruptions in order, the first [`MAX_RECORDED`](Self::MAX_RECORDED) of them.
@@ -41,7 +41,7 @@ pub struct Interruptions {
 }
 
 impl Interruptions {
-    /// Largest number of interruptions that are recorded; further ones are only counted.
+    /// Maximum number of recorded interruptions; further ones are only counted.
     pub const MAX_RECORDED: usize = 1_000;
 }
 
@@ -50,13 +50,13 @@ impl Interruptions {
 pub(crate) struct InterruptionLog {
     total: Interruptions,
     present: Option<Interruption>,
-    /// Beginning of the present time without a connection.
+    /// Start of the present time without a connection.
     disconnected_since: Option<Duration>,
     last_end: Duration,
 }
 
 impl InterruptionLog {
-    /// The interruption in progress, if there is one.
+    /// The interruption in progress, if any.
     pub(crate) fn present(&self) -> Option<&Interruption> {
         self.present.as_ref()
     }
@@ -71,7 +71,7 @@ impl InterruptionLog {
         self.disconnected_since.is_some()
     }
 
-    /// An interruption begins, unless it is in progress. Returns it.
+    /// Begins an interruption unless one is in progress. Returns it.
     pub(crate) fn begin(&mut self, now: Duration, reason: &dyn ToString) -> &Interruption {
         self.present.get_or_insert_with(|| Interruption {
             began: now,
@@ -81,12 +81,12 @@ impl InterruptionLog {
         })
     }
 
-    /// There is no connection from now on.
+    /// Records that the connection is lost.
     pub(crate) fn disconnected(&mut self, now: Duration) {
         self.disconnected_since.get_or_insert(now);
     }
 
-    /// A new connection was made.
+    /// Records a new connection.
     pub(crate) fn connected(&mut self, now: Duration) {
         self.total.reconnects += 1;
         self.count_disconnected(now);
@@ -95,7 +95,7 @@ impl InterruptionLog {
         }
     }
 
-    /// Data has arrived, which ends an interruption.
+    /// Records that data has arrived, which ends an interruption.
     pub(crate) fn resumed(&mut self, now: Duration) {
         if let Some(mut interruption) = self.present.take() {
             interruption.resumed = Some(now);

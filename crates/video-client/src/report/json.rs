@@ -16,7 +16,7 @@ const FORMAT: &str = "video-client-play";
 const VERSION: u32 = 1;
 
 impl QualityReport {
-    /// The report as one JSON object, with the time series if `series`. `docs/video-client.md` describes it.
+    /// The report as one JSON object, including the time series if `series`. `docs/video-client.md` describes it.
     pub fn to_json(&self, series: bool) -> serde_json::Result<String> {
         let (outcome, error) = match &self.outcome {
             Outcome::Complete => ("complete", None),

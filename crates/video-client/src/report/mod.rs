@@ -41,7 +41,7 @@ pub struct QualityReport {
     pub playback: PlaybackReport,
     /// Playing time of the frames shown.
     pub shown_time: Duration,
-    /// Playing time of the frames known: the title's duration once all are.
+    /// Playing time of the known frames: the title's duration once all are known.
     pub known_time: Duration,
     /// Times and rates of the download.
     pub network: NetworkReport,
@@ -51,7 +51,7 @@ pub struct QualityReport {
     pub cmsd: CmsdReport,
     /// Remarks for the reader, such as parts of the title that were not fetched.
     pub notes: Vec<String>,
-    /// Events of the player without those of single frames; the first [`MAX_EVENTS`](Self::MAX_EVENTS).
+    /// Events of the player, except those of single frames; the first [`MAX_EVENTS`](Self::MAX_EVENTS).
     pub events: Vec<PlayoutEvent>,
     /// The time series of the playout buffer.
     pub series: Vec<SeriesPoint>,
@@ -109,7 +109,7 @@ pub struct NetworkReport {
     /// Arrival of the title's first byte.
     #[serde(rename = "first_byte_s", with = "seconds::optional")]
     pub first_byte: Option<Duration>,
-    /// Arrival of the last byte, or the time at which the session failed.
+    /// Arrival of the last byte, or the time of the failure.
     #[serde(rename = "ended_s", with = "seconds")]
     pub ended: Duration,
     /// Bytes of the title received.
@@ -123,7 +123,7 @@ pub struct NetworkReport {
     pub throughput: Rates,
     /// Always `None`: only the sender knows the number.
     pub retransmissions: Option<u64>,
-    /// Times without a connection, or without data after it was lost.
+    /// Times without a connection, or without data after a loss of connection.
     #[serde(flatten)]
     pub interruptions: Interruptions,
 }

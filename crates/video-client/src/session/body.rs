@@ -1,4 +1,4 @@
-//! [`BodyReader`]: the body of a response that may arrive in several parts, over several connections.
+//! [`BodyReader`]: the body of a response, possibly in several parts over several connections.
 
 use http::{HeaderValue, Response, StatusCode};
 use playrate_transport::Body;
@@ -8,11 +8,11 @@ use super::driver::Request;
 use super::resume::{ContentRange, Rest, strong_tag};
 use crate::error::{PlayError, ResumeError};
 
-/// Bytes that go to the player and the sink at once, at most. A read may give more when the reader was slow, and the
-/// player must not count bytes as delivered that a slow sink has not been offered.
+/// Maximum number of bytes that go to the player and the sink in one piece. A read may return more if the reader was
+/// slow, and the player must not count bytes as delivered that a slow sink has not been offered.
 const PIECE: usize = 16 << 10;
 
-/// A body and the bytes of it that have been read but not taken.
+/// A body, with bytes that have been read but not taken.
 pub(super) struct BodyReader {
     pub(super) request: Box<Request>,
     /// The present body: the response's, or the rest of it.
@@ -51,7 +51,7 @@ impl BodyReader {
         }
     }
 
-    /// Bytes read so far, those that are pending included.
+    /// Bytes read so far, including pending ones.
     pub(super) fn received(&self) -> u64 {
         self.before.saturating_add(self.body.received())
     }
@@ -67,7 +67,7 @@ impl BodyReader {
         (length > 0).then(|| self.pending.split_to(length))
     }
 
-    /// Accepts what the body gave: bytes, or its end. Returns false at the end.
+    /// Accepts the result of a read: bytes, or the end. Returns false at the end.
     ///
     /// # Errors
     /// The response is longer or shorter than declared.
@@ -90,7 +90,7 @@ impl BodyReader {
         Ok(true)
     }
 
-    /// The part that has not been read, of a response that `cause` interrupted.
+    /// The unread part of a response interrupted by `cause`.
     ///
     /// # Errors
     /// The response has no strong entity tag.
@@ -118,7 +118,7 @@ impl BodyReader {
         })
     }
 
-    /// Goes on with `body`, the rest, which ends before the position `end` of the file.
+    /// Continues with `body`, the rest, which ends before the position `end` of the file.
     pub(super) fn go_on(&mut self, body: Body, end: u64) {
         self.before = self.received();
         self.length = Some(end.saturating_sub(first_position(&self.request)));
@@ -127,7 +127,7 @@ impl BodyReader {
     }
 }
 
-/// Position in the file of the first byte that `request` is for.
+/// Position in the file of the first byte that `request` asks for.
 fn first_position(request: &Request) -> u64 {
     request.bytes.as_ref().map_or(0, |bytes| bytes.start)
 }

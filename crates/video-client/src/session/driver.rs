@@ -1,6 +1,6 @@
 //! [`Driver`]: a running session with its clock, its observer and its report.
 //!
-//! Time, timers and tasks come from the [`quinn::Runtime`], so it runs on sockets and in virtual time alike.
+//! Time, timers and tasks come from the [`quinn::Runtime`], so it runs both on sockets and in virtual time.
 
 use std::future::poll_fn;
 use std::ops::Range;
@@ -31,7 +31,7 @@ pub(crate) struct Route {
     target: Target,
     /// Path and query of the title or its manifest.
     pub(crate) path: String,
-    /// Connection in place of one of its own.
+    /// Shared connection to use instead of its own.
     pub(super) shared: Option<SharedConnection>,
 }
 
@@ -45,7 +45,7 @@ impl Route {
         }
     }
 
-    /// Uses `connection` in place of one of its own.
+    /// Uses `connection` instead of its own.
     pub(crate) fn share(&mut self, connection: &SharedConnection) {
         self.shared = Some(connection.clone());
     }
@@ -62,7 +62,7 @@ impl Route {
         }
     }
 
-    /// The error of an attempt to connect that was given up after `waited`.
+    /// The error of a connection attempt abandoned after `waited`.
     pub(super) fn no_answer(&self, waited: Duration) -> ConnectError {
         let waited = in_millis(waited);
         match self.target.addresses.last() {
@@ -87,12 +87,12 @@ impl Route {
 #[derive(Clone)]
 pub(crate) struct Request {
     pub(crate) path: String,
-    /// The wanted bytes; `None` for all.
+    /// The requested bytes; `None` for all.
     pub(crate) bytes: Option<Range<u64>>,
     pub(crate) cmcd: Cmcd,
 }
 
-/// A session while it runs: its clock, its observer and the network's part of the report.
+/// A running session: its clock, its observer and the network's part of the report.
 pub(crate) struct Driver<'a, O> {
     pub(super) route: &'a Route,
     pub(super) options: &'a SessionOptions,
@@ -115,7 +115,7 @@ pub(super) enum WakeUp {
 }
 
 impl<'a, O: Observer> Driver<'a, O> {
-    /// A session that begins now.
+    /// Creates a session that begins now.
     pub(crate) fn new(route: &'a Route, options: &'a SessionOptions, observer: &'a mut O) -> Self {
         Self {
             began: route.runtime().now(),
@@ -133,8 +133,8 @@ impl<'a, O: Observer> Driver<'a, O> {
         }
     }
 
-    /// Creates the timer now rather than at the first wait. In virtual time a timer draws its slack when it is
-    /// created, so this order is part of what makes a run reproducible.
+    /// Creates the timer now rather than at the first wait. In virtual time a timer draws its slack when it is created,
+    /// so reproducible runs depend on this order.
     pub(crate) fn with_timer(mut self) -> Self {
         self.timer = Some(self.route.runtime().new_timer(self.began));
         self
@@ -189,13 +189,13 @@ impl<'a, O: Observer> Driver<'a, O> {
         self.route.runtime()
     }
 
-    /// Counts bytes that were received at `now`.
+    /// Counts bytes received at `now`.
     pub(super) fn count(&mut self, now: Duration, bytes: Bytes) {
         self.throughput.record(now, bytes);
         self.first_byte.get_or_insert(now);
     }
 
-    /// Has the player show what is due by now.
+    /// Makes the player show what is due by now.
     pub(super) fn advance<P: TitleSource>(&self, source: &mut P) {
         let now = self.now();
         if let Some(player) = source.playout_mut() {
@@ -203,7 +203,7 @@ impl<'a, O: Observer> Driver<'a, O> {
         }
     }
 
-    /// Passes events on to the observer and, from time to time, the progress.
+    /// Passes events and, at intervals, the progress to the observer.
     pub(super) fn attend<P: TitleSource>(&mut self, source: &mut P) {
         let now = self.now();
         source.on_turn(now);
@@ -227,7 +227,7 @@ impl<'a, O: Observer> Driver<'a, O> {
         }
     }
 
-    /// The timer, set to `until` or the next call for the observer's progress, whichever is earlier.
+    /// The timer, set to `until` or the observer's next progress call, whichever is earlier.
     fn timer(&mut self, until: Duration) -> Pin<&mut dyn AsyncTimer> {
         let runtime = self.route.runtime();
         let timer = self.timer.get_or_insert_with(|| runtime.new_timer(runtime.now()));
@@ -239,7 +239,7 @@ impl<'a, O: Observer> Driver<'a, O> {
         timer
     }
 
-    /// Waits for the next bytes, unless reading is paused, or until `until` or earlier. Bytes go first.
+    /// Waits for the next bytes, unless reading is paused, or until `until` at the latest. Bytes take precedence.
     pub(super) async fn wait(&mut self, body: &mut Body, paused: bool, until: Duration) -> WakeUp {
         let mut timer = self.timer(until);
         tokio::select! {
@@ -249,7 +249,7 @@ impl<'a, O: Observer> Driver<'a, O> {
         }
     }
 
-    /// Plays on while `work` is in progress; `None` if it is not done by `until`. Work goes first.
+    /// Plays on while `work` is in progress; `None` if it is not done by `until`. Work takes precedence.
     pub(super) async fn play_on<P: TitleSource, T>(
         &mut self,
         source: &mut P,

@@ -22,18 +22,18 @@ use crate::transfer::Transfer;
 /// The connection of a running session.
 pub(crate) struct Link<'d, 'a, O> {
     driver: &'d mut Driver<'a, O>,
-    /// `None` from its loss until there is another.
+    /// `None` from its loss until the next one is established.
     connection: Option<Connection>,
     /// Round-trip time of the last connection when it was lost.
     rtt: Duration,
-    /// `None`: an interruption ends the session.
+    /// `None` if an interruption ends the session.
     backoff: Option<Backoff>,
     /// True once there was a successful response.
     has_begun: bool,
 }
 
 impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
-    /// The link of a session that has just connected.
+    /// Creates the link of a session that has just connected.
     pub(super) fn new(driver: &'d mut Driver<'a, O>, connection: Connection) -> Self {
         Self {
             backoff: driver.options.reconnect.as_ref().map(Backoff::new),
@@ -44,7 +44,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         }
     }
 
-    /// Closes the connection, if there is one of its own.
+    /// Closes the connection if the session owns one.
     pub(super) fn close(&mut self) {
         let own = self.driver.route.shared.is_none();
         if let Some(connection) = self.connection.take().filter(|_| own) {
@@ -79,7 +79,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         Ok(())
     }
 
-    /// Makes the viewer's next jump if its time has come, after the observer has the progress up to it.
+    /// Makes the viewer's next jump if it is due, after reporting the progress up to it to the observer.
     fn seek_if_due<P: TitleSource>(&mut self, source: &mut P) -> bool {
         let now = self.now();
         if now < source.next_seek() {
@@ -91,7 +91,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         true
     }
 
-    /// Passes the body of a response to the source and the sink, at the pace that both allow.
+    /// Passes the body of a response to the source and the sink, at the pace of the slower one.
     async fn fetch<P: TitleSource, S: Sink>(
         &mut self,
         request: Box<Request>,
@@ -178,8 +178,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         Ok(BodyReader::new(request, &response, body))
     }
 
-    /// Replaces the body of `reader`, which broke off, by one that begins where it ended. Returns false if there is
-    /// nothing left.
+    /// Replaces the interrupted body of `reader` by one that continues it. Returns false if nothing is left.
     async fn resume<P: TitleSource>(
         &mut self,
         reader: &mut BodyReader,
@@ -200,7 +199,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         Ok(true)
     }
 
-    /// Sends a request, or one for the rest of its response, until there is a response.
+    /// Sends a request, or one for the rest of its response, until a response arrives.
     async fn send<P: TitleSource>(
         &mut self,
         request: &Request,
@@ -240,7 +239,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         }
     }
 
-    /// The response to a request for `path`; `None`, after a wait, if the request is to be sent again.
+    /// The response to a request for `path`; `None`, after a wait, if the request must be sent again.
     async fn attempt<P: TitleSource, T>(
         &mut self,
         exchange: impl Future<Output = Result<(Response<()>, T), ExchangeError>> + Send,
@@ -248,7 +247,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         source: &mut P,
     ) -> Result<Option<(Response<()>, T)>, PlayError> {
         let (error, wait) = match self.in_time(exchange, source).await {
-            // Of a session that has not begun, a refusal is the answer.
+            // Before a session has begun, a refusal is the final answer.
             Ok((response, _)) if response.status() == StatusCode::SERVICE_UNAVAILABLE && self.has_begun => {
                 (status_error(&response, path), retry_after(&response))
             }
@@ -262,11 +261,11 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         Ok(None)
     }
 
-    /// The connection; makes another if it was lost.
+    /// The connection; establishes another if it was lost.
     async fn connection<P: TitleSource>(&mut self, source: &mut P) -> Result<Connection, PlayError> {
         match &self.connection {
             Some(connection) => Ok(connection.clone()),
-            // Boxed like all that is rare, since every session would have room for it otherwise.
+            // Boxed because it is rare: otherwise every session would reserve room for it.
             None => Box::pin(self.reconnect(source)).await,
         }
     }
@@ -294,10 +293,10 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         }
     }
 
-    /// Waits until it is time to go on after `error`, at least for `wait`.
+    /// Waits at least `wait` until it is time to continue after `error`.
     ///
     /// # Errors
-    /// `error`, if going on cannot help or the time for it is over.
+    /// `error`, if continuing cannot help or its time limit has passed.
     async fn recover<P: TitleSource>(
         &mut self,
         error: PlayError,
@@ -338,13 +337,13 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         Ok(())
     }
 
-    /// Ends the present interruption, if there is one: the server has sent something.
+    /// Ends the present interruption, if any, because the server has sent something.
     fn resumed(&mut self) {
         let now = self.now();
         self.driver.interruptions.resumed(now);
     }
 
-    /// End of the time for the present interruption; without one there is none.
+    /// Deadline of the present interruption; unlimited without one.
     fn deadline(&self) -> Duration {
         match (&self.backoff, self.driver.interruptions.present()) {
             (Some(backoff), Some(present)) => present.began.saturating_add(backoff.limit()),
@@ -352,13 +351,13 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         }
     }
 
-    /// Longest wait for the server's next bytes from now on.
+    /// Maximum wait for the server's next bytes from now on.
     fn wait_limit(&self) -> Duration {
         let left = self.deadline().saturating_sub(self.now());
         self.driver.options.timeout.min(left)
     }
 
-    /// The result of `exchange`, or an error when the timeout has passed. In an interruption the player plays on.
+    /// The result of `exchange`, or an error after the timeout. During an interruption the player plays on.
     async fn in_time<P: TitleSource, T>(
         &mut self,
         exchange: impl Future<Output = Result<T, ExchangeError>> + Send,
@@ -377,7 +376,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
     }
 
     /// The next bytes of a body; `None` at its end, or when the viewer jumps. Waits while the source has paused
-    /// reading, and resumes the body if it breaks off.
+    /// reading, and resumes the body if it is interrupted.
     async fn piece<P: TitleSource>(
         &mut self,
         reader: &mut BodyReader,
@@ -391,7 +390,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
                 }
                 Err(error) => error,
             };
-            // All of it had arrived, only its end had not.
+            // All of it had arrived; only its end was missing.
             if reader.is_complete() && self.backoff.is_some() && Remedy::of(&error).is_some() {
                 return Ok(None);
             }
@@ -415,7 +414,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         loop {
             let now = driver.now();
             driver.attend(source);
-            // An observer may block, and that is no silence of the server.
+            // An observer may block, which does not count as the server's silence.
             silent_since = silent_since.saturating_add(driver.now().saturating_sub(now));
             let seek = source.next_seek();
             if now >= seek {
@@ -447,7 +446,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
     }
 }
 
-/// The error of a session that is given up after `last`.
+/// The error of a session abandoned after `last`.
 fn given_up(interruption: &Interruption, now: Duration, last: PlayError) -> PlayError {
     let tried = now.saturating_sub(interruption.began);
     PlayError::GivenUp {

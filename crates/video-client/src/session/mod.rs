@@ -1,4 +1,4 @@
-//! The loop of a session, its connection and its options. It requests what a `TitleSource` decides on.
+//! The loop of a session, its connection and its options. It requests what a `TitleSource` chooses.
 
 mod body;
 mod driver;
@@ -22,7 +22,7 @@ pub(crate) use link::Link;
 pub use reconnect::ReconnectOptions;
 pub(crate) use source::{NextStep, TitleSource};
 
-/// A jump of the viewer to another position. What is buffered is discarded, and what is on its way is cancelled.
+/// A jump of the viewer to another position. Discards the buffer and cancels the response in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "settings are written as literals")]
 pub struct Seek {
@@ -32,13 +32,13 @@ pub struct Seek {
     pub to: Duration,
 }
 
-/// A connection that several sessions share. The first of them makes it, and none of them closes it or replaces it when
+/// A connection shared by several sessions. The first one establishes it; none of them closes it, or replaces it when
 /// it is lost.
 #[derive(Clone, Debug, Default)]
 pub struct SharedConnection(Arc<OnceCell<Connection>>);
 
 impl SharedConnection {
-    /// Closes the connection, if there is one.
+    /// Closes the connection, if any.
     pub fn close(&self) {
         if let Some(connection) = self.0.get() {
             connection.clone().close();
@@ -50,16 +50,16 @@ impl SharedConnection {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SessionOptions {
-    /// Longest wait for a response, and then for the next bytes of it while the player wants them.
+    /// Maximum wait for a response, and then for its next bytes while the player needs them.
     pub timeout: Duration,
     /// CMCD of the requests.
     pub cmcd: CmcdOptions,
     /// Time between calls of [`Observer::progress`](crate::Observer::progress).
     pub progress_interval: Duration,
-    /// Jumps of the viewer, in the order of their times. Of a title in one piece only with
+    /// Jumps of the viewer, in order of their times. For a title in one file, requires
     /// [`FrameSource::Index`](crate::FrameSource::Index).
     pub seeks: Vec<Seek>,
-    /// Behaviour when the connection is lost. `None`: the session fails then. The first connection is not repeated.
+    /// Behaviour after a loss of the connection. If `None`, the session fails. The first connection is not retried.
     pub reconnect: Option<ReconnectOptions>,
 }
 
@@ -79,7 +79,7 @@ impl Default for SessionOptions {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Played {
-    /// The report, of as much as was played.
+    /// The report on what was played.
     pub report: QualityReport,
     /// `Ok` if the whole title arrived.
     pub result: Result<(), PlayError>,

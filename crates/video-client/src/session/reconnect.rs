@@ -1,4 +1,4 @@
-//! [`ReconnectOptions`]: which errors a session survives, and when it tries again.
+//! [`ReconnectOptions`]: which errors a session survives, and when it retries.
 
 use std::time::Duration;
 
@@ -9,47 +9,48 @@ use rand_pcg::Pcg32;
 
 use crate::error::PlayError;
 
-/// Round trips that a handshake may take: with a Retry, and with one packet lost.
+/// Number of round trips that a handshake may take: with a Retry and one lost packet.
 const HANDSHAKE_ROUND_TRIPS: u32 = 8;
-/// Shortest time for which an attempt to connect is not given up: QUIC repeats its first packet after one second at
-/// first (RFC 9002 §6.2.2).
+/// Minimum time before an attempt to connect is abandoned: QUIC initially repeats its first packet after one second
+/// (RFC 9002 §6.2.2).
 const SHORTEST_ATTEMPT: Duration = Duration::from_secs(1);
 
-/// Behaviour of a session whose connection is lost.
+/// Behaviour of a session after a loss of its connection.
 ///
 /// It connects again and requests the rest of the interrupted response (`Range` with `If-Range`, RFC 9110 §13.1.5),
-/// while the player plays on from its buffer. The first attempt is made at once; after a random part of
-/// [`first_delay`](Self::first_delay) if the server closed or refused the connection, as it may have done with all of
-/// its clients; and after a delay like a further one if the interruption before ended less than
-/// [`longest_delay`](Self::longest_delay) ago. The delay before each further one doubles up to that, less a random part
-/// of up to a half.
+/// while the player plays on from its buffer. The first attempt is immediate, with two exceptions. If the server closed
+/// or refused the connection, it may have done so with all of its clients, so the attempt waits for a random part of
+/// [`first_delay`](Self::first_delay). If the previous interruption ended less than
+/// [`longest_delay`](Self::longest_delay) ago, the attempt is delayed like a further one. The delay before each further
+/// one doubles up to that, less a random part of up to a half.
 ///
-/// Worth another attempt are: a connection that timed out, was reset, refused or closed without an error; a server that
-/// is going away or silent; a cancelled response; 503 in mid-session. Errors of certificates, HTTP and content end the
-/// session.
+/// These errors are worth another attempt: a connection that timed out, was reset, refused or closed without an error;
+/// a server that is going away or silent; a cancelled response; 503 in mid-session. Errors of certificates, HTTP and
+/// content end the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReconnectOptions {
-    /// Longest time without a byte, from when the loss is noticed; the session fails then.
+    /// Maximum time without a byte, counted from when the loss is noticed; then the session fails.
     pub limit: Duration,
     /// Delay before the second attempt.
     pub first_delay: Duration,
     /// Longest delay between two attempts.
     pub longest_delay: Duration,
-    /// Seed of the delays' random part. Clients of one server need different ones: those whose connections it closed at
-    /// one time then come back spread over `first_delay`, and those that fail again over half of each further delay.
+    /// Seed of the delays' random part. Clients of one server need different seeds: if it closed their connections at
+    /// the same time, they come back spread over `first_delay`, and those that fail again, over half of each further
+    /// delay.
     pub seed: u64,
 }
 
 impl ReconnectOptions {
-    /// Silence after which a client that reconnects sends something
+    /// Silence after which a reconnecting client sends something
     /// ([`TransportOptions::keep_alive`](playrate_transport::TransportOptions::keep_alive)). A restarted server that
-    /// kept its state answers with a reset, so this is the longest time until the client learns of the restart.
+    /// kept its state answers with a reset, so this is the maximum time until the client notices the restart.
     pub const KEEP_ALIVE: Duration = Duration::from_secs(1);
-    /// Silence of a server, despite [`KEEP_ALIVE`](Self::KEEP_ALIVE), after which such a client takes the connection
-    /// for lost ([`TransportOptions::idle_timeout`](playrate_transport::TransportOptions::idle_timeout)). After an
-    /// outage a sender stays silent for up to as long as the outage lasted, since its probe timeout doubles (RFC 9002
-    /// §6.2.1). A new connection does not wait for it.
+    /// Silence of a server, despite [`KEEP_ALIVE`](Self::KEEP_ALIVE), after which such a client considers the
+    /// connection lost ([`TransportOptions::idle_timeout`](playrate_transport::TransportOptions::idle_timeout)). After
+    /// an outage a sender may stay silent for as long as the outage lasted because its probe timeout doubles (RFC 9002
+    /// §6.2.1). A new connection does not have to wait for it.
     pub const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 }
 
@@ -64,17 +65,17 @@ impl Default for ReconnectOptions {
     }
 }
 
-/// Way to go on after an error.
+/// Way to continue after an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Remedy {
     /// Send the request on a new connection.
     Reconnect,
-    /// Send the request again on the same connection.
+    /// Repeat the request on the same connection.
     Repeat,
 }
 
 impl Remedy {
-    /// The way to go on after `error`; `None` if it would only happen again.
+    /// The way to continue after `error`; `None` if it would only recur.
     pub(super) fn of(error: &PlayError) -> Option<Self> {
         match error {
             PlayError::Connect(ConnectError::NoAnswer { .. }) | PlayError::Silent(_) => Some(Self::Reconnect),
@@ -89,7 +90,7 @@ impl Remedy {
     }
 }
 
-/// Returns true if the server closed or refused the connection, as it may have done with others at the same time.
+/// Returns true if the server closed or refused the connection, possibly together with others.
 fn is_closed_by_server(error: &PlayError) -> bool {
     let lost = match error {
         PlayError::Exchange(ExchangeError::GoingAway) => return true,
@@ -107,7 +108,7 @@ fn is_closed_by_server(error: &PlayError) -> bool {
     )
 }
 
-/// Delays before further attempts, and times for them.
+/// Delays before further attempts, and their time limits.
 #[derive(Debug)]
 pub(super) struct Backoff {
     options: ReconnectOptions,
@@ -124,20 +125,20 @@ impl Backoff {
         }
     }
 
-    /// Longest time that an interruption may last.
+    /// Maximum duration of an interruption.
     pub(super) fn limit(&self) -> Duration {
         self.options.limit
     }
 
-    /// Resets the delays if the last interruption ended long enough before this one, `undisturbed` ago.
+    /// Resets the delays if the last interruption ended long enough before this one: `undisturbed` ago.
     pub(super) fn interrupted_after(&mut self, undisturbed: Duration) {
         if undisturbed >= self.options.longest_delay {
             self.attempts = 0;
         }
     }
 
-    /// Delay before the next attempt, which is counted, after `error`. The fixed half of it passes during an
-    /// attempt without an answer.
+    /// Counts the next attempt, after `error`, and returns the delay before it. The fixed half of the delay elapses
+    /// during an attempt without an answer.
     pub(super) fn next_delay(&mut self, error: &PlayError) -> Duration {
         let doublings = self.attempts.checked_sub(1);
         self.attempts = self.attempts.saturating_add(1);
@@ -162,17 +163,17 @@ impl Backoff {
         whole.mul_f64(f64::from(self.generator.next_u32()) / f64::from(u32::MAX))
     }
 
-    /// Longest time for the attempt that was counted last, on a path of this RTT. Later attempts may take twice as long
-    /// as the first, since the path may be another by now. No attempt takes longer, since QUIC doubles the time between
-    /// an attempt's packets, and a client would notice the end of an outage as late.
+    /// Maximum duration of the attempt counted last, on a path with this RTT. Later attempts may take twice as long as
+    /// the first, because the path may have changed. No attempt takes longer: QUIC doubles the time between an
+    /// attempt's packets, so a client would notice the end of an outage equally late.
     pub(super) fn attempt_limit(&self, rtt: Duration) -> Duration {
         let first = SHORTEST_ATTEMPT.max(rtt.saturating_mul(HANDSHAKE_ROUND_TRIPS));
         first.saturating_mul(self.attempts.clamp(1, 2))
     }
 }
 
-/// The time that a response of status 503 asks to wait for (`Retry-After`, RFC 9110 §10.2.3); `None` if it has none or
-/// a date, which is not read.
+/// The wait requested by a response of status 503 (`Retry-After`, RFC 9110 §10.2.3); `None` if it has none, or a date,
+/// which is not supported.
 pub(super) fn retry_after(response: &Response<()>) -> Option<Duration> {
     let field = response.headers().get(header::RETRY_AFTER)?;
     field.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)

@@ -1,11 +1,11 @@
-//! The rest of an interrupted response: its request and what may answer it.
+//! The rest of an interrupted response: its request and the valid answers.
 
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use playrate_units::Bytes;
 
 use crate::error::{PlayError, ResumeError, status_error};
 
-/// The rest of a response, to be requested if its file is still the same.
+/// The rest of a response, to be requested if its file is unchanged.
 #[derive(Clone, Debug)]
 pub(super) struct Rest {
     /// Path of the file.
@@ -20,13 +20,13 @@ pub(super) struct Rest {
     pub(super) complete: Option<u64>,
     /// Strong entity tag of the response (RFC 9110 §8.8.3).
     pub(super) tag: HeaderValue,
-    /// Bytes of the response that were received before.
+    /// Bytes of the response received before.
     pub(super) received: Bytes,
     /// Error that interrupted the response.
     pub(super) cause: String,
 }
 
-/// The entity tag of a response if it is strong: only then are equal tags equal bytes.
+/// The entity tag of a response if it is strong: only then do equal tags mean equal bytes.
 pub(super) fn strong_tag(headers: &HeaderMap) -> Option<HeaderValue> {
     let tag = headers.get(header::ETAG)?;
     tag.as_bytes().starts_with(b"\"").then(|| tag.clone())
@@ -67,7 +67,7 @@ impl ContentRange {
         })
     }
 
-    /// Number of bytes; `None` beyond what 64 bits can say.
+    /// Number of bytes; `None` if it exceeds 64 bits.
     pub(super) fn length(&self) -> Option<u64> {
         self.last.saturating_sub(self.first).checked_add(1)
     }
@@ -114,24 +114,25 @@ impl Rest {
         })
     }
 
-    /// Returns true if the response names another version. It may name none: the tag in the request did (§15.3.7).
+    /// Returns true if the response names another version. It need not name one, because the request's tag did
+    /// (§15.3.7).
     fn is_other_version(&self, response: &Response<()>) -> bool {
         let tag = response.headers().get(header::ETAG);
         tag.is_some_and(|tag| *tag != self.tag)
     }
 
-    /// Returns true if the file is known to have had another length than this one.
+    /// Returns true if the file is known to have had a different length.
     fn is_other_length(&self, length: Option<u64>) -> bool {
         length.is_some() && self.complete.is_some() && length != self.complete
     }
 
-    /// Smallest length that the file can have if it is the same.
+    /// Minimum length of the file if it is unchanged.
     fn least_length(&self) -> u64 {
         self.end.unwrap_or(self.first)
     }
 
-    /// Returns true if `range` is this part: up to the declared end, or else to the last byte requested or the end of a
-    /// file that is shorter.
+    /// Returns true if `range` is this part. It must end at the declared end, or else at the last requested byte or the
+    /// end of a shorter file.
     fn is_in(&self, range: &ContentRange) -> bool {
         let end = range.last.checked_add(1);
         range.first == self.first

@@ -1,4 +1,4 @@
-//! [`TitleSource`]: what the session loop asks a kind of title.
+//! [`TitleSource`]: what the session loop requires from a kind of title.
 
 use std::time::Duration;
 
@@ -27,10 +27,10 @@ pub(crate) enum NextStep {
 pub(crate) trait TitleSource: Send {
     fn playout(&self) -> &Playout;
 
-    /// The player if there is one already: of a title with a manifest, once the manifest has been read.
+    /// The player, if it exists already: for a title with a manifest, after reading the manifest.
     fn playout_mut(&mut self) -> Option<&mut Playout>;
 
-    /// Called on every turn of the loop, before the observer.
+    /// Called on every iteration of the loop, before the observer.
     fn on_turn(&mut self, _now: Duration) {}
 
     /// Returns true while bytes must not be read because the player's buffers are full.
@@ -43,20 +43,20 @@ pub(crate) trait TitleSource: Send {
         Duration::MAX
     }
 
-    /// Makes the viewer's next jump. The response in progress is abandoned.
+    /// Makes the viewer's next jump. Abandons the response in progress.
     fn seek(&mut self, _now: Duration) {}
 
-    /// Decides on the next step. May fetch what describes the title over `link`, and write it to `sink`.
+    /// Decides on the next step. May fetch descriptions of the title over `link` and write them to `sink`.
     fn next<O: Observer, S: Sink>(
         &mut self,
         link: &mut Link<'_, '_, O>,
         sink: &mut S,
     ) -> impl Future<Output = Result<NextStep, PlayError>> + Send;
 
-    /// Sets the keys of `cmcd` that depend on the player's state to the present one, for a request that is sent again.
+    /// Updates the keys of `cmcd` that depend on the player's state, for a repeated request.
     fn refresh(&mut self, _cmcd: &mut Cmcd) {}
 
-    /// A response of this length, if the server declared one, has begun.
+    /// A response has begun, with this length if the server declared one.
     fn on_response(&mut self, _length: Option<Bytes>) {}
 
     /// More bytes of the body of the last [`NextStep::Fetch`] have arrived.

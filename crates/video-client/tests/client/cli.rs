@@ -1,11 +1,11 @@
-//! The binary as its users run it: what it prints where, and how it exits.
+//! The binary as its users run it: its output and its exit codes.
 
 use std::process::{Child, Command, Stdio};
 
 use crate::common::{Manner, media, serve};
 use rstest::rstest;
 
-/// Starts the program and waits for its end; `meddle` may do something to it meanwhile.
+/// Starts the program and waits for its end; `meddle` can interfere in the meantime.
 async fn run_with(arguments: Vec<String>, meddle: impl FnOnce(&mut Child) + Send + 'static) -> Ended {
     let running = tokio::task::spawn_blocking(move || {
         let mut child = Command::new(env!("CARGO_BIN_EXE_video-client"))
@@ -43,7 +43,7 @@ impl Ended {
     }
 }
 
-/// A server of this `manner`, and the arguments that play from it.
+/// A server of this `manner`, and the arguments to play from it.
 fn server(name: &str, manner: Manner) -> (bytes::Bytes, Vec<String>) {
     let file = media(name);
     let (address, pin) = serve(file.clone(), manner);

@@ -1,4 +1,4 @@
-//! A small HTTP/3 server on the transport's primitives, that can also misbehave.
+//! A small HTTP/3 server on the transport's primitives that can also misbehave.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,33 +25,34 @@ pub(crate) enum Manner {
     Full,
     /// Answers every HEAD with 503.
     FullForHead,
-    /// Shuts down after so many bytes.
+    /// Shuts down after this many bytes.
     LeavesAfter(usize),
-    /// Sends so many bytes and then nothing more.
+    /// Sends this many bytes and then nothing more.
     FallsSilentAfter(usize),
     /// Cancels responses before their end, and sends the rest on request.
     Interrupts(Interrupts),
 }
 
-/// Behaviour of a server that cancels each response after so many bytes of it, once its client has taken them.
+/// Behaviour of a server that cancels each response after some bytes, once its client has taken them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Interrupts {
-    /// Length of the parts. One that is the whole file is cancelled in place of its end.
+    /// Length of the parts. If one is the whole file, it is cancelled instead of ended.
     pub(crate) after: usize,
-    /// Names the version of the file.
+    /// True if the response names the version of the file.
     pub(crate) tagged: bool,
-    /// Answers a request for a range with that range, and not with the whole file.
+    /// True if a range request is answered with that range instead of the whole file.
     pub(crate) ranges: bool,
-    /// Declares the length of the first response.
+    /// True if the first response declares its length.
     pub(crate) declared: bool,
-    /// Answers a request for a range after this time only.
+    /// Delay before a range request is answered.
     pub(crate) delay: Duration,
-    /// Bytes that the response to a request for a range has too many or, negative, too few; it is not cancelled then.
+    /// Number of excess (or, if negative, missing) bytes in the response to a range request, which is then not
+    /// cancelled.
     pub(crate) surplus: isize,
 }
 
 impl Interrupts {
-    /// Behaviour in which only the cancellation is out of the ordinary.
+    /// Behaviour that is normal except for the cancellation.
     pub(crate) fn after(after: usize) -> Self {
         Self {
             after,
@@ -78,13 +79,13 @@ pub(crate) fn serve(file: Bytes, manner: Manner) -> (SocketAddr, Pin) {
     serve_watched(file, manner, taken)
 }
 
-/// The same for a server that knows the number of bytes that its client has `taken`.
+/// The same for a server that knows how many bytes its client has `taken`.
 pub(crate) fn serve_watched(file: Bytes, manner: Manner, taken: watch::Receiver<usize>) -> (SocketAddr, Pin) {
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
     let identity = Identity::development(&[]).unwrap();
     let pin = identity.pin();
     let mut options = ServerOptions::new(identity);
-    // What was written has been acknowledged, but for this.
+    // All written bytes have been acknowledged, except this many.
     options.transport.send_window = playrate_units::Bytes::new(64 << 10);
     let server = Server::bind(([127, 0, 0, 1], 0).into(), runtime, options).unwrap();
     let address = server.local_addr().unwrap();
@@ -102,7 +103,7 @@ pub(crate) fn serve_watched(file: Bytes, manner: Manner, taken: watch::Receiver<
                     return;
                 };
                 while let Ok(Some(arrival)) = session.accept().await {
-                    // What becomes of an exchange with a misbehaving server is the client's to notice.
+                    // The client must notice what happens to an exchange with a misbehaving server.
                     match manner {
                         Manner::Interrupts(how) => {
                             tokio::spawn(interrupt(arrival, file.clone(), how, taken.clone()));
@@ -150,7 +151,7 @@ async fn answer(arrival: Arrival, file: Bytes, manner: Manner, server: Server) -
     }
     match manner {
         Manner::LeavesAfter(_) => {
-            // Lets what was written arrive, so that the client has something to report.
+            // Lets the written bytes arrive, so that the client has something to report.
             tokio::time::sleep(Duration::from_secs(1)).await;
             server.shutdown(Duration::ZERO).await;
             Ok(())
@@ -163,7 +164,7 @@ async fn answer(arrival: Arrival, file: Bytes, manner: Manner, server: Server) -
     }
 }
 
-/// Answers with `file` or the requested rest of it, as `how` says.
+/// Answers with `file` or the requested rest of it, according to `how`.
 async fn interrupt(
     arrival: Arrival,
     file: Bytes,
@@ -208,7 +209,7 @@ async fn interrupt(
         body.write(rest.into()).await?;
         return body.finish().await;
     }
-    // The client has taken what a part from the beginning would have: it would be cancelled before its head is read.
+    // The client has taken as much as a part from the beginning: it would be cancelled before its head is read.
     let is_last = is_repeated && (begin == 0 || begin + how.after >= length);
     let end = if is_last {
         length
@@ -221,7 +222,7 @@ async fn interrupt(
     if is_last {
         return body.finish().await;
     }
-    // A reset discards what has arrived and was not read. If the test ends before, no one needs the response.
+    // A reset discards bytes that have arrived but were not read. If the test ends first, the response is not needed.
     drop(taken.wait_for(|&taken| taken >= end).await);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Sessions over loopback UDP whose responses are interrupted, and that request the rest.
+//! Sessions over loopback UDP whose responses are interrupted and that request the rest.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use video_client::{Observer, PlayError, PlayOptions, Played, Progress, Reconnect
 
 use crate::common::{Interrupts, Manner, client_of, media, serve_watched};
 
-/// Keeps the bytes of a title, and says how many they are.
+/// Keeps the bytes of a title and reports their number.
 struct Taking {
     bytes: Vec<u8>,
     taken: watch::Sender<usize>,
@@ -62,7 +62,7 @@ async fn play(manner: Manner) -> (Played, Vec<u8>) {
     play_watched(manner, reconnecting(), &mut ()).await
 }
 
-/// Asserts that the film came whole. Returns the session's interruptions.
+/// Asserts that the film arrived completely. Returns the session's interruptions.
 fn whole((played, bytes): (Played, Vec<u8>)) -> Interruptions {
     played.result.unwrap();
     assert!(bytes == film(), "the bytes are the title's");
@@ -154,7 +154,7 @@ async fn a_response_of_unknown_length_that_lacks_only_its_end_is_complete() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_observer_that_blocks_is_no_silence_of_the_server() {
-    /// Takes longer than the timeout, so many times.
+    /// Takes longer than the timeout this many times.
     struct Slow(u32);
     impl Observer for Slow {
         fn progress(&mut self, _: &Progress) {
@@ -202,7 +202,7 @@ async fn a_refusal_as_the_first_answer_ends_the_session() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_length_of_a_file_is_asked_for_again_after_a_refusal_in_mid_session() {
-    // A playlist that does not declare its rate, which follows from the length of the first segment.
+    // A playlist that does not declare its rate, so that the length of the first segment determines it.
     let playlist =
         "#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXT-X-MAP:URI=\"init.mp4\"\n#EXTINF:9,\n0.m4s\n#EXT-X-ENDLIST\n";
     let (client, target) = client_of(&playlist.into(), Manner::FullForHead);

@@ -1,4 +1,4 @@
-//! The client against servers of the test and of the product, over loopback UDP, and its command line.
+//! The client with servers of the test and of the product, over loopback UDP, and its command line.
 #![expect(
     clippy::disallowed_methods,
     reason = "these tests run on tokio and in real time"

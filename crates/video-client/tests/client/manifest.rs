@@ -1,5 +1,5 @@
-//! Packaged titles over loopback UDP from the product's own server: manifests, representations, and what both sides
-//! tell each other.
+//! Packaged titles over loopback UDP from the product's own server: manifests, representations, and the data that both
+//! sides exchange.
 
 use std::fs;
 use std::path::Path;
@@ -49,8 +49,8 @@ struct Packaged {
 }
 
 impl Packaged {
-    /// The four segments of the fixture (the last is its first once more), each with `padding` bytes that no player
-    /// looks at.
+    /// The four segments of the fixture (the last one repeats the first), each with `padding` bytes that no player
+    /// reads.
     fn new(padding: usize) -> Self {
         let file = fs::read(fixture("fragmented-dash.mp4")).unwrap();
         let boxes = boxes(&file);
@@ -75,7 +75,7 @@ impl Packaged {
         [&self.initialization[..], &self.segments.concat()].concat()
     }
 
-    /// One file with a segment index; where that lies.
+    /// One file with a segment index, and the position of that index.
     fn indexed(&self) -> (Vec<u8>, std::ops::Range<usize>) {
         let words = |words: &[u32]| {
             words
@@ -83,7 +83,7 @@ impl Packaged {
                 .flat_map(|word| word.to_be_bytes())
                 .collect::<Vec<u8>>()
         };
-        // Version 0, track 1, 1000 ticks a second, from time 0, the first right behind, four of them.
+        // Version 0, track 1, 1000 ticks per second, from time 0, the first immediately after, four of them.
         let mut body = words(&[0, 1, 1_000, 0, 0, 4]);
         for segment in &self.segments {
             body.extend(words(&[
@@ -102,7 +102,7 @@ impl Packaged {
 /// Padding of `high`: 1.2 Mbit/s.
 const PADDING: usize = 450_000;
 
-/// `low` of 14 kbit/s and `high` with so much padding, 12 s, as DASH, as HLS, and as DASH in one file each.
+/// `low` at 14 kbit/s and `high` with this much padding, 12 s, as DASH, as HLS, and as DASH in one file each.
 fn package(root: &Path, padding: usize) {
     let mut representations = String::new();
     let mut single = String::new();
@@ -152,7 +152,7 @@ fn package(root: &Path, padding: usize) {
     .unwrap();
     fs::write(root.join("single.mpd"), mpd(&single)).unwrap();
     fs::write(root.join("film.m3u8"), main).unwrap();
-    // What cannot be played.
+    // An unplayable representation.
     fs::write(
         root.join("broken.mpd"),
         mpd(template).replace("<Period>", "<Period>\n<"),
@@ -169,7 +169,7 @@ fn package(root: &Path, padding: usize) {
     fs::write(root.join("zeros.mpd"), mpd(&format!("{zeros}{representation}"))).unwrap();
 }
 
-/// A server over a packaged title, and what each of its connections' controllers knows.
+/// A server with a packaged title, and the knowledge of each connection's controller.
 struct Running {
     server: VideoServer,
     _directory: TempDir,
@@ -214,7 +214,7 @@ impl Running {
         options: DashOptions,
         observer: &mut impl Observer,
     ) -> (Played, Vec<u8>) {
-        // So that the server is never far ahead of what the observer sees.
+        // Keeps the server close to what the observer sees.
         let client = client(self.identity.pin(), |options| {
             options.transport.stream_receive_window = Bytes::new(256 << 10);
         });
@@ -288,7 +288,7 @@ async fn a_title_plays_from_its_manifest(#[case] path: &str, #[case] name: &str)
 /// A controller's knowledge: the player's state, the rate, the buffer.
 type Known = (Option<Playback>, Option<Bitrate>, Option<Duration>);
 
-/// Sees what the server's controller knows, as it changes.
+/// Records the knowledge of the server's controller as it changes.
 struct Watcher {
     known: Arc<Mutex<Vec<Arc<VideoKnowledge>>>>,
     seen: Vec<Known>,
@@ -310,7 +310,7 @@ impl Observer for Watcher {
 #[case::query(CmcdMode::Query)]
 #[tokio::test(flavor = "multi_thread")]
 async fn the_controller_learns_from_the_player_and_the_player_from_the_server(#[case] mode: CmcdMode) {
-    // Long enough for the server to take the path's measure before the last of them is asked for.
+    // Long enough for the server to measure the path before the last one is requested.
     const PADDING: usize = 3_000_000;
     let running = Running::with(PADDING);
     let mut watcher = Watcher {
@@ -318,7 +318,7 @@ async fn the_controller_learns_from_the_player_and_the_player_from_the_server(#[
         seen: Vec::new(),
     };
     let mut options = fixed("high", mode);
-    // Looks whenever bytes come.
+    // Observes whenever bytes arrive.
     options.session.progress_interval = Duration::ZERO;
     let (played, bytes) = running.play("/film.mpd", options, &mut watcher).await;
     played.result.unwrap();
@@ -331,7 +331,7 @@ async fn the_controller_learns_from_the_player_and_the_player_from_the_server(#[
             .unwrap_or_else(|| panic!("never so: {seen:?}"))
     };
     let starting = index(&|it| *it == (Some(Playback::Starting), declared, Some(Duration::ZERO)));
-    // It is believed to start only until the server has sent enough, which may be before the client looks.
+    // It is believed to be starting only until the server has sent enough, which may be before the client observes.
     let half = index(&|&(_, rate, buffered)| rate == declared && buffered == Some(Duration::from_secs(3)));
     let playing = index(&|&(playback, rate, buffered)| {
         let enough = buffered.is_some_and(|time| time > Duration::from_secs(3));

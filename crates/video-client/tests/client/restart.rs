@@ -1,4 +1,4 @@
-//! The real `video-server` is killed while the real `video-client` plays, and started again.
+//! The real `video-server` is killed while the real `video-client` plays, and then restarted.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -11,19 +11,19 @@ use playrate_netsim::{PathConfig, QueueLimit, Relay, RelayConfig, RelayHandle};
 use playrate_test_support::{PATIENCE, Running, ServerProcess, TITLE, certify, films, program, title};
 use playrate_units::{Bitrate, Probability};
 
-/// Writes a certificate and its key into `directory`, and returns the arguments that name them.
+/// Writes a certificate and its key into `directory`, and returns the arguments for them.
 fn identity(directory: &Path) -> [String; 4] {
     certify(directory);
     let [cert, key] = ["cert.pem", "key.pem"].map(|name| directory.join(name).display().to_string());
     ["--cert".to_owned(), cert, "--key".to_owned(), key]
 }
 
-/// Length of a file that may not be there yet.
+/// Length of a file that may not exist yet.
 fn length(file: &Path) -> u64 {
     fs::metadata(file).map_or(0, |file| file.len())
 }
 
-/// Waits until `file` is longer than `than`, at most [`PATIENCE`].
+/// Waits at most [`PATIENCE`] until `file` is longer than `than`.
 fn wait_until_longer(file: &Path, than: u64) {
     let begun = Instant::now();
     while length(file) <= than {
@@ -32,7 +32,7 @@ fn wait_until_longer(file: &Path, than: u64) {
     }
 }
 
-/// Waits until `file` has had the same length for a second, and returns it.
+/// Waits until the length of `file` has been constant for a second, and returns it.
 fn settled(file: &Path) -> u64 {
     let (mut before, mut since) = (length(file), Instant::now());
     while since.elapsed() < Duration::from_secs(1) {
@@ -45,7 +45,7 @@ fn settled(file: &Path) -> u64 {
     before
 }
 
-/// A server on a path of 8 Mbit/s, and what is needed to start it again.
+/// A server on a path of 8 Mbit/s, and what is needed to restart it.
 struct Site {
     films: tempfile::TempDir,
     directory: tempfile::TempDir,
@@ -56,8 +56,8 @@ struct Site {
 }
 
 impl Site {
-    /// Starts a server with these arguments besides its certificate. The path is so slow that the title, of 2.8 Mbit/s,
-    /// takes 10 s, and so fast that the buffer soon holds seconds.
+    /// Starts a server with these arguments and its certificate. The path is slow enough that the title, at 2.8 Mbit/s,
+    /// takes 10 s, and fast enough that the buffer soon has several seconds.
     fn start(directory: tempfile::TempDir, more: &[&str]) -> Self {
         let films = films();
         let mut arguments = identity(directory.path()).to_vec();
@@ -98,12 +98,12 @@ impl Site {
         Running(client)
     }
 
-    /// Kills the server, starts it again once nothing has arrived for a second, and waits until more arrives. Returns
-    /// the time since the server was killed.
+    /// Kills the server, restarts it once nothing has arrived for a second, and waits until more arrives. Returns the
+    /// time since the server was killed.
     fn restart(&mut self) -> Duration {
         let killed = Instant::now();
         drop(self.server.take());
-        // What was on the path and in the client is written meanwhile.
+        // Data on the path and in the client is written in the meantime.
         let held = settled(&self.copy());
         self.server = Some(start(&self.address.to_string(), &self.films, &self.arguments));
         wait_until_longer(&self.copy(), held);
@@ -138,7 +138,7 @@ fn a_viewer_sees_nothing_of_a_server_that_is_killed_and_started_again() {
     let mut site = Site::start(directory, &["--state", &state.display().to_string()]);
     let mut client = site.play();
     let copy = site.copy();
-    // The player holds 10 s then.
+    // The player then has 10 s buffered.
     wait_until_longer(&copy, 6_000_000);
     let waited = site.restart();
     println!("first byte {:.2} s after the end", waited.as_secs_f64());

@@ -1,4 +1,4 @@
-//! Whole sessions over loopback UDP, with servers that behave and servers that do not.
+//! Complete sessions over loopback UDP, with servers that behave and servers that do not.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,7 +45,7 @@ fn frames_of(file: &[u8]) -> u64 {
 struct Watcher {
     progress: Vec<Progress>,
     shown: u64,
-    /// Notified when frames have been shown and reading has paused.
+    /// Notified once frames have been shown and reading has paused.
     paused: Arc<Notify>,
 }
 
@@ -181,7 +181,7 @@ async fn a_full_receive_buffer_pauses_reading_until_frames_are_shown() {
     assert!(matches!(played.result, Err(PlayError::Stopped)));
     assert_eq!(played.report.outcome, Outcome::Stopped);
     assert!(played.report.playback.frames_shown > 0);
-    // The piece that fills it may go beyond.
+    // The piece that fills it may exceed the limit.
     let slack = Bytes::new(16 << 10);
     for progress in &watcher.progress {
         assert!(progress.held <= receive_buffer + slack, "{progress:?}");
@@ -194,7 +194,7 @@ async fn a_full_receive_buffer_pauses_reading_until_frames_are_shown() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn stopping_works_while_the_sink_is_stuck() {
-    /// Notifies of the first write, which does not end.
+    /// Notifies of the first write, which never completes.
     struct Stuck(Arc<Notify>);
     impl video_client::Sink for Stuck {
         async fn write(&mut self, _: bytes::Bytes) -> std::io::Result<()> {
@@ -239,7 +239,7 @@ async fn the_player_counts_only_what_a_slow_sink_has_been_offered() {
     let played = session.play(&mut sink, &mut (), stop).await.unwrap();
     assert!(matches!(played.result, Err(PlayError::Stopped)));
     assert_eq!(played.report.network.received, Bytes::from(sink.0));
-    // One piece more is with the sink, and one may go beyond the first bytes.
+    // The sink has one more piece, and one may exceed the first bytes.
     let pieces = played.report.network.ended.as_millis() / 50 + 2;
     let most = 50_000 + pieces * (16 << 10);
     assert!((sink.0 as u128) < most, "{} bytes of at most {most}", sink.0);
@@ -253,7 +253,7 @@ async fn another_servers_key_is_refused_and_nothing_is_fetched() {
     options.playout.start = Start::After(Duration::from_secs(1));
     let target = Target::at("localhost", address);
     let session = Session::new(client(other, |_| {}), target, "/t.mp4", options);
-    // As a task of its own, as a lab runs many of them.
+    // A separate task, like the many that a lab runs.
     let task = async move {
         session
             .play(&mut Vec::new(), &mut (), std::future::pending())
@@ -265,7 +265,7 @@ async fn another_servers_key_is_refused_and_nothing_is_fetched() {
     assert_eq!(played.report.network.connected, None);
 }
 
-/// A title of three segments in two representations, all of them this very file.
+/// A title of three segments in two representations, all of them this same file.
 fn ladder(segments: usize) -> Arc<Presentation> {
     let representation = |name: &str, kbps| Representation {
         name: name.to_owned(),

@@ -31,12 +31,12 @@ pub(super) struct LoadMeter {
     admitted: usize,
 }
 
-/// Exponential averages over readings; the last reading has half of the weight.
+/// Exponential averages over readings; the last reading has a weight of one half.
 #[derive(Clone, Copy, Debug)]
 struct ProcessorUse {
     /// Used share of all processors' time.
     used: f64,
-    /// Number of sessions that used it. There may be more by now.
+    /// Number of sessions that used this time. There may be more by now.
     by: f64,
 }
 
@@ -53,8 +53,8 @@ impl Default for TimerMeter {
 impl TimerMeter {
     /// Records that a timer fired late by `lateness`.
     pub(super) fn add_lateness(&mut self, lateness: Duration) {
-        // Ticks that were due in between would have been late as well; without them a standstill of a second
-        // would count as one tick of fifty.
+        // Ticks due in between would have been late as well. Without them, a pause of a second would count as one tick
+        // of fifty.
         let mut lateness = lateness;
         for _ in 0..WINDOW {
             self.push_lateness(lateness);
@@ -73,7 +73,7 @@ impl TimerMeter {
         self.filled = (self.filled + 1).min(WINDOW);
     }
 
-    /// Lateness that nine of ten of the last ticks did not exceed.
+    /// 90th percentile of the lateness of the last ticks.
     pub(super) fn lag(&self) -> Option<Duration> {
         let mut late = self.late;
         let seen = late.get_mut(..self.filled).filter(|seen| !seen.is_empty())?;
@@ -115,9 +115,8 @@ impl LoadMeter {
         self.cpu.map(|shares| shares.used)
     }
 
-    /// Expected share with `sessions` and one more, each at the cost measured per session. In a rush the
-    /// sessions of the measurement are a fifth fewer than the present ones, so the measured share alone would
-    /// admit too many.
+    /// Expected share with one session more than `sessions`, at the cost measured per session. In a rush, the
+    /// measurement covers a fifth fewer sessions than there are now, so the measured share alone would admit too many.
     pub(super) fn cpu_with_one_more(&self, sessions: usize) -> Option<f64> {
         let ProcessorUse { used, by } = self.cpu?;
         if by < MIN_SESSIONS_FOR_COST as f64 {

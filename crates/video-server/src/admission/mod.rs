@@ -3,11 +3,10 @@
 //! An overloaded server is late with everything until every player's buffer runs empty. So it turns new
 //! sessions away before the existing ones suffer, with a status that says when to come again.
 //!
-//! A session is a connection on which media was requested and admitted, before anything of it is opened; it lasts as
-//! long as the connection. An admitted session is served to its end, whatever the load; only one without a request in
-//! progress may be ended by the transport, whose limits are
-//! [`ServerOptions`](playrate_transport::ServerOptions)'s. All other requests (pages, manifests) are answered in any
-//! case.
+//! A session is a connection whose first media request was admitted, before anything is opened; it lasts as long as the
+//! connection. An admitted session is served to its end, whatever the load. The transport may end it only while it has
+//! no request in progress; its limits are those of [`ServerOptions`](playrate_transport::ServerOptions). All other
+//! requests (pages, manifests) are always answered.
 //!
 //! This module reads no clock: [`Admission::observe`], called every [`TICK`], passes measurements in.
 
@@ -26,7 +25,7 @@ use load::{LoadMeter, TimerMeter};
 
 /// Interval between calls of [`Admission::observe`].
 pub const TICK: Duration = Duration::from_millis(20);
-/// Number of sessions that may be admitted per second if a quarter of the present ones is less. The cost of
+/// Number of sessions that may be admitted per second, or a quarter of the present ones if that is more. The cost of
 /// new sessions is known only after they have begun.
 const MIN_RAMP: usize = 16;
 /// Number of sessions below which the cost of one cannot be distinguished from the server's base load.
@@ -43,12 +42,11 @@ pub struct Limits {
     pub sessions: Option<usize>,
     /// Maximum sum of the media rates of all sessions. Media of unknown rate count as zero.
     pub capacity: Option<Bitrate>,
-    /// Maximum lateness of timers of the thread that has the client: nine of ten must stay below it, over the last
-    /// second.
+    /// Maximum timer lateness of the client's thread: nine of ten timers must stay below it over the last second.
     pub lag: Option<Duration>,
-    /// Maximum share of the time of the server's processors that the process may use.
+    /// Maximum share of the server's processor time that the process may use.
     pub cpu: Option<Probability>,
-    /// Minimum time until a refused client should come again.
+    /// Minimum time before a refused client should retry.
     pub retry_after: Duration,
 }
 
@@ -77,7 +75,7 @@ pub enum Refusal {
     /// Timers fire too late.
     #[error("timers fire too late")]
     Lag,
-    /// Too much processor time is used, or would be with this session.
+    /// The server uses too much processor time, or would with this session.
     #[error("the processors are busy")]
     Cpu,
     /// Many sessions were just admitted, and their cost is not known yet.
@@ -93,16 +91,17 @@ pub struct Load {
     pub sessions: usize,
     /// Sum of their known media rates.
     pub rate: Bitrate,
-    /// Lateness of timers that nine of ten in the last second did not exceed, if measured; of the latest thread.
+    /// Timer lateness that nine of ten timers stayed within over the last second, if measured; the highest of all
+    /// threads.
     pub lag: Option<Duration>,
-    /// Used share of the time of the server's processors, between 0 and 1, if measured.
+    /// Used share of the server's processor time, between 0 and 1, if measured.
     pub cpu: Option<f64>,
-    /// Number of requests of new sessions that were refused so far.
+    /// Number of requests for new sessions refused so far.
     pub refused: u64,
 }
 
-/// Admits sessions within limits, and counts them. One is for the clients of one thread, the others of a server
-/// [share its sessions](Self::of_another_thread).
+/// Admits and counts sessions within limits. Each one serves the clients of one thread; those of a server's other
+/// threads [share its sessions](Self::of_another_thread).
 #[derive(Debug)]
 pub struct Admission {
     limits: Limits,
@@ -128,8 +127,8 @@ impl Admission {
         Self::on(limits, Arc::default())
     }
 
-    /// Creates an admission of the same sessions and limits for the clients of another thread, on which timers may be
-    /// late while they are punctual here.
+    /// Creates an admission with the same sessions and limits for the clients of another thread. Timers of that thread
+    /// may be late while they are punctual here.
     pub fn of_another_thread(&self) -> Arc<Self> {
         Self::on(self.limits, Arc::clone(&self.state))
     }
@@ -152,8 +151,8 @@ impl Admission {
         self.limits.depend_on_load()
     }
 
-    /// Time after which the client that was refused last should come again. Clients refused together get up
-    /// to half of [`Limits::retry_after`] more, in whole seconds, so that they do not come again together.
+    /// Time after which the client refused last should retry. Clients refused together get up to half of
+    /// [`Limits::retry_after`] more, in whole seconds, so that they do not all retry at once.
     pub fn retry_after(&self) -> Duration {
         let least = self.limits.retry_after;
         let others = self.state.lock().refused.saturating_sub(1);
@@ -181,7 +180,7 @@ impl Admission {
         state.load_meter.observe(now, used, sessions);
     }
 
-    /// Records that a timer of the thread, due at `due`, fired at `now`.
+    /// Records that this thread's timer, due at `due`, fired at `now`.
     pub fn observe_timer(&self, due: Instant, now: Instant) {
         if let Some(timers) = self.state.lock().timers.get_mut(self.thread) {
             timers.add_lateness(now.saturating_duration_since(due));
@@ -284,7 +283,7 @@ impl Drop for Ticket {
     }
 }
 
-/// Admission of one connection. Its first request for media asks for room for a session.
+/// Admission of one connection. Its first media request asks for a session.
 #[derive(Debug)]
 pub struct AdmissionSlot {
     admission: Arc<Admission>,
@@ -295,7 +294,7 @@ pub struct AdmissionSlot {
 #[derive(Debug)]
 struct AdmittedSession {
     ticket: Ticket,
-    /// Rate requested last in each set of representations that replace each other.
+    /// Last requested rate in each set of interchangeable representations.
     rates: BTreeMap<usize, Bitrate>,
 }
 
@@ -308,10 +307,10 @@ impl AdmissionSlot {
         }
     }
 
-    /// Admits a request at `now` for media of this set of representations, and of this rate if it is known.
+    /// Admits a request at `now` for media of this set of representations, and of this rate if known.
     ///
     /// # Errors
-    /// It would begin a session, and there is no room for one: the time after which the client should come again.
+    /// The request would begin a session and there is no room: the time after which the client should retry.
     pub fn admit(&self, set: usize, rate: Option<Bitrate>, now: Instant) -> Result<(), Duration> {
         let mut session = self.session.lock();
         let AdmittedSession { ticket, rates } = match &mut *session {

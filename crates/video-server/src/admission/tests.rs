@@ -24,8 +24,7 @@ fn crowd(admission: &Arc<Admission>, wanted: usize, at: Instant) -> Vec<Ticket> 
         .collect()
 }
 
-/// A server whose ticks come every [`TICK`], each late by a given time, and which uses a given share of its
-/// processors.
+/// A server whose ticks come every [`TICK`], each late by a given time, and that uses a given share of its processors.
 struct Ticking {
     admission: Arc<Admission>,
     now: Instant,
@@ -156,7 +155,7 @@ fn a_rush_ends_at_the_share_although_it_is_measured_late() {
     let admission = limits(|limits| limits.cpu = Some(Probability::from_parts_per_billion(650_000_000)));
     let mut server = Ticking::new(&admission);
     let mut there = Vec::new();
-    // More clients than there is room for ask all the time, and each session costs a thousandth.
+    // More clients than the server has room for keep asking, and each session costs a thousandth.
     for _ in 0..1_500 {
         there.extend(crowd(&admission, 2_000, server.now));
         server.go(TICK, MS, there.len() as f64 / 1_000.0);

@@ -1,11 +1,11 @@
-//! [`Accepting`]: what a server accepts over TCP, for the time that it has the port.
+//! [`Accepting`]: what a server accepts over TCP while it owns the port.
 
 use std::sync::Arc;
 
 use super::metrics::Dashboard;
 use super::tcp::TcpServer;
 
-/// Services of a process over TCP: the site, and the operator's view.
+/// TCP services of a process: the site, and the operator's view.
 #[derive(Clone)]
 pub(super) struct Accepting {
     pub(super) tcp: Option<Arc<TcpServer>>,
@@ -13,7 +13,7 @@ pub(super) struct Accepting {
 }
 
 impl Accepting {
-    /// Stops accepting connections and further requests, since another process accepts them.
+    /// Stops accepting connections and further requests because another process accepts them.
     pub(super) fn stop(&self) {
         if let Some(tcp) = &self.tcp {
             tcp.stop();
@@ -23,7 +23,7 @@ impl Accepting {
         }
     }
 
-    /// Waits until the site accepts no connections, and the last one has ended.
+    /// Waits until the site no longer accepts connections and the last one has ended.
     pub(super) async fn idle(&self) {
         if let Some(tcp) = &self.tcp {
             tcp.idle().await;

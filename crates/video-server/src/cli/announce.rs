@@ -55,7 +55,8 @@ pub(super) fn announcement(
     Ok(format!("{announcement}\n"))
 }
 
-/// The client as a shell here finds it: on the PATH, beside this program, or built by cargo, which runs this program.
+/// The client command for a shell here: on the PATH, in this program's directory, or built by the cargo that runs this
+/// program.
 fn client_command() -> String {
     const CLIENT: &str = "video-client";
     let path = env::var_os("PATH").unwrap_or_default();
@@ -77,7 +78,7 @@ fn client_command() -> String {
     CLIENT.to_owned()
 }
 
-/// `word` for a shell.
+/// Quotes `word` for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%=".contains(c);
     if word.chars().all(is_plain) {

@@ -23,7 +23,7 @@ pub(super) fn identity(arguments: &ServeOptions) -> Result<Identity, Failure> {
     Identity::development(&names).map_err(Failure::run)
 }
 
-/// Reads certificate and key again, for connections from now on. An unusable certificate changes nothing.
+/// Reloads certificate and key for new connections. If the certificate is unusable, nothing changes.
 pub(super) fn reload(arguments: &ServeOptions, server: &VideoServer, tcp: Option<&TcpServer>) {
     if arguments.address.cert.is_none() {
         tracing::info!("SIGHUP: no --cert to read again; the certificate was generated for this run");

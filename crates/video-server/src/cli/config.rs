@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::{Failure, options};
 
-/// One value of a file, as an option would have it.
+/// One value of a file, in the form that an option takes.
 #[derive(Debug)]
 struct Setting {
     key: String,
@@ -78,7 +78,7 @@ impl Config {
                         take(value.get_ref(), at(value.span()))?;
                     }
                 }
-                // NAME=SPEC, one to a line.
+                // One NAME=SPEC per line.
                 DeValue::Table(values) if several => {
                     for (inner, value) in values {
                         let joined = match value.get_ref() {
@@ -152,7 +152,7 @@ impl Config {
 
 /// A value in the terms of an option.
 enum Given {
-    /// As if the switch were not there.
+    /// The same as leaving out the switch.
     Off,
     On,
     Text(String),
@@ -204,7 +204,7 @@ fn option(text: &str) -> Option<&str> {
         .next()
 }
 
-/// Message of clap without its advice on usage.
+/// Clap's message without its usage advice.
 fn sentence(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let said: Vec<_> = text
@@ -216,7 +216,7 @@ fn sentence(error: &clap::Error) -> String {
     said.join(" ").trim_start_matches("error: ").to_owned()
 }
 
-/// Number of the line at byte `at`, from 1.
+/// Number of the line that contains byte `at`, counted from 1.
 pub(super) fn line_at(text: &str, at: usize) -> usize {
     text.as_bytes()
         .iter()

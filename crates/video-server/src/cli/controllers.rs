@@ -1,4 +1,4 @@
-//! `video-server controllers`: everything that `--controller` can name.
+//! `video-server controllers`: everything that `--controller` accepts.
 
 use std::fmt::Write as _;
 
@@ -121,7 +121,7 @@ fn to_text(registry: &Registry) -> String {
     text
 }
 
-/// Columns of text; what a terminal beside an editor shows.
+/// Columns of text: the width of a terminal next to an editor.
 const WIDTH: u16 = 120;
 
 fn table<const COLUMNS: usize>(header: [&str; COLUMNS]) -> Table {
@@ -134,7 +134,7 @@ fn table<const COLUMNS: usize>(header: [&str; COLUMNS]) -> Table {
     table
 }
 
-/// Descriptions of the parameters that several controllers have, each once.
+/// Descriptions of the parameters that several controllers share, each once.
 fn shared_parameters(registry: &Registry) -> Vec<String> {
     let parameters = registry.controllers().flat_map(Entry::parameters);
     let (mut seen, mut shared) = (Vec::new(), Vec::new());
@@ -148,7 +148,7 @@ fn shared_parameters(registry: &Registry) -> Vec<String> {
     shared
 }
 
-/// A table of `entries`. Those of their parameters that are `shared` are named, and described elsewhere.
+/// A table of `entries`. Parameters in `shared` are only named; they are described elsewhere.
 fn entries<'a>(entries: impl Iterator<Item = &'a Entry>, shared: &[String]) -> Table {
     let mut table = table(["Name", "Parameters and their defaults", "What it does", "Source"]);
     for entry in entries {

@@ -1,4 +1,4 @@
-//! The sockets of a server: opened, or taken over from an older process of it.
+//! The sockets of a server: newly opened, or taken over from its older process.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener as StdListener, UdpSocket};
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use super::serve::DEFAULT_LISTEN;
 use super::tcp::{self, ListenError};
 use super::workers::Workers;
 
-/// Number of attempts to find a port that is free for both UDP and TCP, if any port will do.
+/// Number of attempts to find a port that is free for both UDP and TCP, if any port is acceptable.
 const TRIES: usize = 16;
 
-/// Time for which an older process may be ending, or being taken over by a further one, before this one fails.
+/// Maximum wait while an older process ends or a further one takes over from it; then this one fails.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Shortest and longest pause before the next attempt.
+/// Shortest and longest pause between attempts.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
 
 /// The sockets of a server, and its endpoints on those for UDP.
@@ -32,18 +32,18 @@ pub(super) struct Listening {
     pub(super) server: Server,
     pub(super) tcp: Option<TcpListener>,
     pub(super) metrics: Option<TcpListener>,
-    /// The process from which the sockets come, if it is still there.
+    /// The process that passed on the sockets, if it still runs.
     pub(super) older: Option<Older>,
     /// Number of this process in its connection IDs.
     process: u8,
-    /// Fingerprint of its connection IDs, if the server's key is to outlive the process.
+    /// Fingerprint of its connection IDs, if the server's key must outlive the process.
     key: Option<u64>,
     /// Second descriptors of the UDP sockets.
     udp: Vec<UdpSocket>,
 }
 
-/// Opens the sockets that `arguments` name, or takes them over from the process of this server that has them. Tries
-/// again for some seconds if that process is ending or being taken over.
+/// Opens the sockets named by `arguments`, or takes them over from the process of this server that has them. Retries
+/// for some seconds if that process is ending or being taken over.
 pub(super) async fn listen(
     arguments: &ServeOptions,
     (runtime, workers): (&Arc<dyn Runtime>, &Workers),
@@ -100,7 +100,7 @@ fn attempt(
                 })
             };
             let process = predecessor.process_id();
-            // Last, as that one goes on serving all clients until then.
+            // Done last, because the older process goes on serving all clients until then.
             let taken = predecessor.take().context("--state: cannot take over the port");
             let (udp, succession, older) = taken.map_err(Failure::Run)?;
             tracing::info!(
@@ -134,8 +134,8 @@ fn attempt(
     })
 }
 
-/// Opens further sockets on the port of `sockets`, so that there is at least one for each of `workers`. A process that
-/// takes over keeps those beyond that: what the system delivers to them would be lost with them.
+/// Opens further sockets on the port of `sockets`, so that each of the `workers` has at least one. A process that takes
+/// over keeps surplus sockets: closing them would lose the datagrams in them.
 fn for_all(mut sockets: Vec<UdpSocket>, workers: &Workers) -> anyhow::Result<Vec<UdpSocket>> {
     let missing = workers.count().saturating_sub(sockets.len());
     #[cfg(target_os = "linux")]
@@ -148,7 +148,7 @@ fn for_all(mut sockets: Vec<UdpSocket>, workers: &Workers) -> anyhow::Result<Vec
     Ok(sockets)
 }
 
-/// The process that has the port, if it offers it.
+/// The process that owns the port, if it offers it.
 fn predecessor(arguments: &ServeOptions, options: &ServerOptions) -> Result<Option<Predecessor>, Failure> {
     let (Some(directory), Some(key)) = (&arguments.machines.state, options.fingerprint()) else {
         return Ok(None);
@@ -180,7 +180,7 @@ fn inherit(listener: StdListener) -> Result<TcpListener, Failure> {
 }
 
 impl Listening {
-    /// Second descriptors of the sockets, to offer them to a newer process; `None` without a key for it.
+    /// Second descriptors of the sockets, to be offered to a newer process; `None` without a key for it.
     pub(super) fn offered(&mut self) -> std::io::Result<Option<Offered>> {
         let (Some(router), Some(key)) = (self.server.router(), self.key) else {
             return Ok(None);
@@ -261,7 +261,7 @@ fn unusable_tcp(arguments: &ServeOptions, error: ListenError) -> Failure {
     unusable(error, is_in_use && arguments.machines.state.is_some())
 }
 
-/// Failure to listen, which another attempt may not have if an older process of this server `may_end`.
+/// Failure to listen. Another attempt may succeed if an older process of this server `may_end`.
 fn unusable(error: impl Into<anyhow::Error>, may_end: bool) -> Failure {
     let error = error.into().context("--listen");
     if may_end {

@@ -39,11 +39,11 @@ impl fmt::Display for MediaLocation {
 }
 
 impl MediaLocation {
-    /// Returns true if a request can name something below the directory `name`.
+    /// Returns true if a request can name something in the directory `name`.
     pub(super) fn contains(&self, name: &str, library: &Library) -> bool {
         match self {
             Self::Directory(directory) => {
-                // Its files are looked up by each request, also those that no library has.
+                // Each request looks up its files, including those that no library has.
                 let _ = library;
                 directory.join(name).exists()
             }
@@ -57,7 +57,7 @@ impl MediaLocation {
     }
 }
 
-/// The failure of reading `--media`. A store that does not answer may do so later; other faults stay.
+/// The failure of reading `--media`. A store that does not answer may do so later; other faults persist.
 pub(super) fn failure(error: LibraryError) -> Failure {
     #[cfg(feature = "object-store")]
     if error.is_temporary() {

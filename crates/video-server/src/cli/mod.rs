@@ -97,7 +97,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Input(error) | Self::Run(error) => {
-                // Some errors say their cause themselves; it need not be said twice.
+                // Some errors already include their cause: do not repeat it.
                 let mut said = String::new();
                 for cause in error.chain().map(ToString::to_string) {
                     if !said.ends_with(&cause) {
@@ -113,8 +113,8 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Runs the command that the process's arguments name. Call [`Registry::install`](playrate_cc::Registry::install) first
-/// for controllers of your own.
+/// Runs the command that the process's arguments name. To use your own controllers, call
+/// [`Registry::install`](playrate_cc::Registry::install) first.
 pub fn main() -> ExitCode {
     let done = match CommandLine::parse_from_first(std::env::args_os().collect()) {
         Ok((arguments, None)) => arguments.run(),
@@ -150,8 +150,7 @@ impl CommandLine {
         }
     }
 
-    /// Reads the command line, and the config file that it names. Bad arguments end the process here, with
-    /// code 2.
+    /// Reads the command line and the config file that it names. Exits with code 2 if the arguments are invalid.
     fn parse_from_first(line: Vec<OsString>) -> Result<(Self, Option<Config>), Failure> {
         let first = Self::command().ignore_errors(true).try_get_matches_from(&line);
         let serve = first.as_ref().ok().and_then(|matches| matches.subcommand());
@@ -189,7 +188,7 @@ fn check(file: &std::path::Path) -> Result<(), Failure> {
     print(&format!("{} is good: {found}\n", file.display()))
 }
 
-/// The command line that a config file stands for.
+/// The command line equivalent to a config file.
 pub(crate) fn parse_config(file: &std::path::Path, config: &Config) -> Result<CommandLine, Failure> {
     let mut line: Vec<OsString> = vec!["video-server".into(), "serve".into()];
     line.extend(config.arguments(|_| false));
@@ -207,7 +206,7 @@ fn print_error(failure: &Failure) {
     eprintln!("error: {failure}");
 }
 
-/// Prints results; a reader that has closed the pipe has seen enough.
+/// Prints results. A closed pipe is not an error.
 fn print(text: &str) -> Result<(), Failure> {
     use std::io::Write;
     let mut out = std::io::stdout().lock();

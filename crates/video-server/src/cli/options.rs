@@ -161,7 +161,7 @@ pub(super) struct MachineOptions {
     #[arg(long, value_name = "FILE", requires = "quic_lb")]
     pub(super) endpoint_key: Option<PathBuf>,
 
-    /// Time from SIGINT or SIGTERM on in which the server is not ready (/readyz) and goes on as before, so that the
+    /// Time after SIGINT or SIGTERM while the server is not ready (/readyz) but otherwise works as before, so that the
     /// load balancer sends it no more clients by the time it refuses them
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = duration::parse)]
     pub(super) drain_delay: Duration,

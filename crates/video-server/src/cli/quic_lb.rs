@@ -1,4 +1,4 @@
-//! The file of `--quic-lb`: TOML whose keys have the names of the draft's data model for servers (Appendix A of
+//! The file of `--quic-lb`: TOML with the names of the draft's data model for servers as keys (Appendix A of
 //! draft-ietf-quic-load-balancers-21).
 
 use std::fs;
@@ -104,7 +104,7 @@ fn parse(text: &str, given: Option<u64>) -> Result<QuicLb, Fault> {
 /// A number of the command line.
 pub(super) fn server_id(text: &str) -> Result<u64, String> {
     let parsed = match text.strip_prefix("0x") {
-        // Without a sign, which the standard library would take.
+        // No sign: the standard library would accept one.
         Some(digits) if digits.starts_with(|first: char| first.is_ascii_hexdigit()) => {
             u64::from_str_radix(digits, 16).ok()
         }
@@ -126,7 +126,7 @@ fn number(name: &str, value: &Value) -> Result<u64, String> {
     parsed.ok_or_else(|| format!("`{name}` must be a whole number, not below 0"))
 }
 
-/// A key in hexadecimal digits, which may have colons between its bytes as in the draft's data model.
+/// A key in hexadecimal digits, optionally with colons between its bytes as in the draft's data model.
 fn key(value: &Value) -> Result<[u8; QuicLbConfig::KEY_LENGTH], String> {
     let expected = || {
         format!(

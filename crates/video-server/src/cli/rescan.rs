@@ -1,4 +1,4 @@
-//! Reads the media again: on SIGHUP, and when the directory has changed, or a store is to be listed.
+//! Rescans the media: on SIGHUP, when the directory has changed, or when a store is due for a listing.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -10,47 +10,47 @@ use video_server::serve::VideoServer;
 
 use super::watch::Watch;
 
-/// Time without a change after which the directory is read again: a copy in progress changes its file all the time.
+/// Time without a change before a rescan: a copy in progress keeps changing its file.
 const QUIET: Duration = Duration::from_secs(1);
-/// Longest time for which changes that go on put off the reading.
+/// Longest time that ongoing changes can delay a rescan.
 const LONGEST_DELAY: Duration = Duration::from_secs(30);
-/// Time after which a directory is read again that could not be read.
+/// Time before a failed rescan is repeated.
 const AGAIN: Duration = Duration::from_secs(30);
-/// Least time between two readings, as a multiple of the time that the last one took.
+/// Minimum time between two rescans, as a multiple of the duration of the last one.
 const REST: u32 = 10;
 
 /// Reason to read the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
-    /// The operator asks for it.
+    /// The operator requested it.
     Request,
     /// Something in it has changed.
     Change,
 }
 
-/// Media that is read again.
+/// Media that the thread rescans.
 #[derive(Clone, Debug)]
 pub(super) enum RescannedMedia {
     Directory(PathBuf),
-    /// The store of the server's library, which is listed after `interval` again, if there is one.
+    /// The store of the server's library, if there is one, listed again after `interval`.
     #[cfg(feature = "object-store")]
     Store {
         interval: Option<Duration>,
     },
 }
 
-/// Thread that reads the media directory again. It runs until the process ends.
+/// Thread that rescans the media directory. It runs until the process ends.
 #[derive(Debug)]
 pub(super) struct Rescans {
     sender: Sender<Reason>,
 }
 
 impl Rescans {
-    /// Starts the thread for `media`, which `server` serves. If `strict`, a reading with a bad title,
-    /// manifest or directory changes nothing. If `watched`, every change in the directory causes a reading.
+    /// Starts the thread for `media`, which `server` serves. If `strict`, a rescan with a bad title, manifest or
+    /// directory changes nothing. If `watched`, every change in the directory causes a rescan.
     ///
     /// # Errors
-    /// There is no further thread.
+    /// The system cannot start another thread.
     pub(super) fn start(
         media: RescannedMedia,
         (strict, watched): (bool, bool),
@@ -76,7 +76,7 @@ impl Rescans {
         Ok(Self { sender })
     }
 
-    /// Has the directory read at once.
+    /// Requests an immediate rescan.
     pub(super) fn request(&self) {
         // The receiver lives as long as the process.
         let _ = self.sender.send(Reason::Request);
@@ -84,7 +84,7 @@ impl Rescans {
 }
 
 impl RescannedMedia {
-    /// Time between two readings for which nothing else is a reason.
+    /// Time until the next rescan if nothing else causes one.
     fn interval(&self) -> Option<Duration> {
         match self {
             Self::Directory(_) => None,
@@ -101,7 +101,7 @@ struct Rescanner {
     watch: Option<Watch>,
     /// Earliest time of the next reading without a request.
     rest_until: Instant,
-    /// Time of the next look at files that may have been incomplete at the last reading.
+    /// Time of the next look at files that may have been incomplete at the last rescan.
     next_look: Option<Instant>,
     /// Error of the last reading, if it failed.
     error: Option<String>,
@@ -110,7 +110,7 @@ struct Rescanner {
 impl Rescanner {
     fn run(mut self, reasons: &Receiver<Reason>) {
         if self.watch.is_some() {
-            // Watches every directory, and finds what has changed since the start.
+            // Watches every directory and finds what has changed since the start.
             self.read(Reason::Change);
         }
         while let Some(reason) = self.wait(reasons) {
@@ -134,10 +134,10 @@ impl Rescanner {
         Some(self.settle(first, reasons))
     }
 
-    /// Waits after a change until no other one follows, or somebody asks.
+    /// Waits after a change until changes stop or the operator requests a rescan.
     fn settle(&self, first: Reason, reasons: &Receiver<Reason>) -> Reason {
         let began = TokioRuntime.now();
-        // Files that are complete by then do not wait for others that are being copied.
+        // Files that are complete by then do not wait for copies in progress.
         let latest = self
             .next_look
             .map_or(began + LONGEST_DELAY, |next| next.min(began + LONGEST_DELAY));
@@ -154,7 +154,7 @@ impl Rescanner {
         reason
     }
 
-    /// Reads the directory and has the server use what it finds.
+    /// Reads the directory and makes the server use the result.
     fn read(&mut self, reason: Reason) {
         let began = TokioRuntime.now();
         let earlier = self.server.library();
@@ -198,7 +198,7 @@ impl Rescanner {
                 if reason == Reason::Request || self.error.as_ref() != Some(&error) {
                     tracing::error!(error, "the media was read again: the previous titles stay in use");
                 }
-                // What is wrong may pass without a change that is noticed.
+                // The fault may go away without a change that the watch reports.
                 self.next_look = Some(TokioRuntime.now() + AGAIN);
                 self.error = Some(error);
             }

@@ -29,11 +29,11 @@ use super::tcp::TcpServer;
 use super::workers::Workers;
 use super::{Failure, load, logging, print, quic_lb, state};
 
-/// Both IPv6 and IPv4: `localhost` is `::1` first, and browsers forced to QUIC do not try 127.0.0.1 after it.
+/// Both IPv6 and IPv4: `localhost` resolves to `::1` first, and browsers forced to use QUIC do not try 127.0.0.1 next.
 pub(super) const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 4433);
 
-/// Descriptors that a server may have to hold: a TCP connection each, and one for each file that is being read. The
-/// soft limit is 1,024 by default on Linux.
+/// Descriptors that a server may need: one for each TCP connection and for each file being read. The default soft limit
+/// on Linux is 1,024.
 const DESCRIPTORS: u64 = 65_536;
 
 pub(super) fn run(arguments: &ServeOptions) -> Result<(), Failure> {
@@ -71,7 +71,7 @@ struct Prepared {
     options: ServerOptions,
 }
 
-/// Reads what `arguments` name; if `strict`, a single title that cannot be played is an error.
+/// Reads what `arguments` name. If `strict`, a single title that cannot be played is an error.
 fn prepare(arguments: &ServeOptions, strict: bool) -> Result<Prepared, Failure> {
     let library = match &arguments.media.location {
         MediaLocation::Directory(directory) if strict => Library::scan_strictly(directory),
@@ -188,7 +188,7 @@ pub(super) fn specific(listen: Option<SocketAddr>) -> Option<IpAddr> {
 }
 
 async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) -> Result<(), Failure> {
-    // Before the server starts, so that no signal is missed.
+    // Before the server starts, to miss no signal.
     let mut signals = Signals::new().map_err(Failure::run)?;
     let Prepared {
         library,
@@ -251,7 +251,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
         handover.offer(directory, offered, accepting.clone());
     }
     print(&announcement(arguments, &server, monitored, pin).map_err(Failure::run)?)?;
-    // The older process waits for this, and goes on with the port if this one fails before.
+    // The older process waits for this; if this one fails first, the older one keeps the port.
     handover.serving();
 
     let reload = || {
@@ -282,7 +282,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
     drained
 }
 
-/// Waits for the delay after `signal`, or a `further` one. Returns the time that responses in progress then have.
+/// Waits for the delay after `signal`, or for a `further` signal. Returns the time left for responses in progress.
 async fn delay(
     arguments: &ServeOptions,
     signal: &'static str,
@@ -301,10 +301,10 @@ async fn delay(
     }
 }
 
-/// Lets responses end within `deadline`, or until a further signal.
+/// Waits at most `deadline` for responses to end, or until a further signal.
 ///
 /// # Errors
-/// Some were aborted.
+/// Some responses were aborted.
 async fn shut_down(
     server: &VideoServer,
     tcp: Option<&TcpServer>,
@@ -323,7 +323,7 @@ async fn shut_down(
     let (report, cut_over_tcp) = tokio::select! {
         biased;
         report = shutdown(deadline) => report,
-        // New connections, which a new certificate would be for, are refused.
+        // A new certificate would be for new connections, which are refused.
         signal = signals.end(|| {}) => {
             tracing::warn!(signal, "shutting down at once");
             shutdown(Duration::ZERO).await
@@ -338,7 +338,7 @@ async fn shut_down(
         bytes = report.totals.bytes.as_u64(),
         "server stopped"
     );
-    // Connections without a response that did not end in time, as their clients may be gone, abort nothing.
+    // Connections without a response may fail to end in time because their clients are gone; they abort nothing.
     if cut == 0 {
         Ok(())
     } else {

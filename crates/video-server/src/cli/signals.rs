@@ -5,7 +5,7 @@
 enum Signal {
     /// Terminate; the name of the signal.
     End(&'static str),
-    /// Read the certificate and the media directory again.
+    /// Reload the certificate and the media directory.
     Reload,
 }
 
@@ -49,15 +49,15 @@ impl Signals {
 
     #[cfg(not(unix))]
     async fn next(&mut self) -> Signal {
-        // Without a handler, only the end of the process remains.
+        // Without a handler, the signal just terminates the process.
         match tokio::signal::ctrl_c().await {
             Ok(()) => Signal::End("Ctrl-C"),
             Err(_) => std::future::pending().await,
         }
     }
 
-    /// Waits for the next signal that terminates the server, and returns its name. Calls `reload` at each that has
-    /// it read its certificate and its media again.
+    /// Waits for the next signal that terminates the server and returns its name. Calls `reload` at each signal that
+    /// requests a reload of certificate and media.
     pub(super) async fn end(&mut self, reload: impl Fn()) -> &'static str {
         loop {
             match self.next().await {

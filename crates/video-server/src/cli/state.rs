@@ -12,7 +12,7 @@ use super::options::ServeOptions;
 /// Name of the file with the server's [`EndpointKey`].
 const KEY_FILE: &str = "endpoint-key";
 
-/// Reads the server's key, of `--endpoint-key` or else of `--state`; `None` if the directory has none yet.
+/// Reads the server's key from `--endpoint-key`, or else from `--state`; `None` if the directory has none yet.
 pub(super) fn endpoint_key(arguments: &ServeOptions) -> anyhow::Result<Option<EndpointKey>> {
     if let Some(directory) = &arguments.machines.state {
         let failed = || format!("--state {}", directory.display());
@@ -51,20 +51,20 @@ pub(super) fn endpoint_key(arguments: &ServeOptions) -> anyhow::Result<Option<En
 /// Reads a file with a key; `None` if it has another length.
 fn read(path: &Path) -> io::Result<Option<EndpointKey>> {
     let mut bytes = Vec::new();
-    // One byte more shows that a file is too long.
+    // One byte more reveals a file that is too long.
     let limit = EndpointKey::LENGTH as u64 + 1;
     File::open(path)?.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes.try_into().ok().map(EndpointKey::new))
 }
 
-/// Makes a key for the server and stores it in `directory`, readable for its user alone.
+/// Generates a key for the server and stores it in `directory`, readable by its user only.
 pub(super) fn create_endpoint_key(directory: &Path) -> anyhow::Result<EndpointKey> {
     let path = directory.join(KEY_FILE);
     let created = EndpointKey::generate().and_then(|key| write(&path, key.as_bytes()).map(|()| key));
     created.with_context(|| format!("--state: cannot create {}", path.display()))
 }
 
-/// Writes a new file as a whole or not at all, so that no crash leaves a part of it.
+/// Writes a new file atomically, so that a crash never leaves a part of it.
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let unfinished = path.with_extension("new");
     let mut options = OpenOptions::new();

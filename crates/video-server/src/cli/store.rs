@@ -10,8 +10,8 @@ use video_server::library::{Library, LibraryError};
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "From a store (--media s3://…)")]
 pub(super) struct StoreOptions {
-    /// Directory of this server alone, in which objects that were read stay, also over a restart; by default they stay
-    /// in memory only (--cache)
+    /// Directory of this server alone for objects that were read, which then survive a restart; by default they stay in
+    /// memory only (--cache)
     #[arg(long, value_name = "DIR")]
     cache_dir: Option<PathBuf>,
 
@@ -33,7 +33,7 @@ pub(super) struct StoreOptions {
 }
 
 impl StoreOptions {
-    /// Reads the store at `location`, whose objects are kept in `memory`.
+    /// Reads the store at `location` and keeps its objects in `memory`.
     pub(super) fn scan(&self, location: &str, memory: Bytes) -> Result<Library, LibraryError> {
         let mut options = OriginOptions::new(location);
         options.memory = memory;

@@ -1,4 +1,4 @@
-//! [`Watch`]: learns of changes in directories from the operating system.
+//! [`Watch`]: reports changes in directories, as the operating system announces them.
 
 use std::io;
 use std::path::Path;
@@ -6,17 +6,17 @@ use std::sync::mpsc::Sender;
 
 use super::rescan::Reason;
 
-/// Watches directories by inotify. The crate `notify` would report every opening of a file as well (version 8 has no
-/// setting for that), which is what each request does.
+/// Watches directories by inotify. The crate `notify` (version 8) is not used: it would also report every opening of a
+/// file, so every request, and has no setting against that.
 #[cfg(target_os = "linux")]
 #[derive(Debug)]
 pub(super) struct Watch {
     inotify: std::sync::Arc<std::os::fd::OwnedFd>,
-    /// Watches of the directories that were added since the last [`forget_others`](Self::forget_others).
+    /// Watches of the directories added since the last [`forget_others`](Self::forget_others).
     current: std::collections::BTreeSet<i32>,
-    /// Watches of the directories that were added before that.
+    /// Watches of the directories added before that.
     earlier: std::collections::BTreeSet<i32>,
-    /// True once a directory could not be watched, which is logged once.
+    /// True once a directory could not be watched; this is logged once.
     is_incomplete: bool,
 }
 
@@ -64,7 +64,7 @@ impl Watch {
         })
     }
 
-    /// Watches `directory`, without the directories in it. Watching it again changes nothing.
+    /// Watches `directory`, but not its subdirectories. Watching it again changes nothing.
     pub(super) fn add(&mut self, directory: &Path) {
         use rustix::fs::inotify::{WatchFlags, add_watch};
 
@@ -81,8 +81,8 @@ impl Watch {
             Ok(watch) => {
                 self.current.insert(watch);
             }
-            // A directory that is gone by now has nothing to watch, and one that cannot be read is no part of the
-            // library: a change of its permissions is one in the directory above it.
+            // A deleted directory has nothing to watch. An unreadable one is not part of the library, and the watch of
+            // its parent reports when its permissions change.
             Err(rustix::io::Errno::NOENT | rustix::io::Errno::ACCESS) => {}
             Err(error) if !self.is_incomplete => {
                 self.is_incomplete = true;
@@ -97,11 +97,11 @@ impl Watch {
         }
     }
 
-    /// Watches the directories no longer that were not added since the last call: those that were moved out of the
-    /// media directory. The kernel itself ends the watch of one that is deleted.
+    /// Stops watching the directories that were not added since the last call: those moved out of the media directory.
+    /// The kernel itself ends the watch of a deleted one.
     pub(super) fn forget_others(&mut self) {
         for &watch in self.earlier.difference(&self.current) {
-            // It is gone already if its directory is.
+            // Fails if the directory is already gone, and its watch with it.
             let _ = rustix::fs::inotify::remove_watch(&*self.inotify, watch);
         }
         self.earlier = std::mem::take(&mut self.current);

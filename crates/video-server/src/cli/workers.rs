@@ -1,4 +1,4 @@
-//! [`Workers`]: threads with a runtime each, on which connections over HTTP/3 run.
+//! [`Workers`]: threads with one runtime each that run the connections over HTTP/3.
 
 use std::future::Future;
 use std::io;
@@ -14,10 +14,10 @@ use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, TokioRuntime};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-/// Most workers: with their sockets, all of a server's fit into one message to the process that takes over.
+/// Maximum number of workers: the sockets of all of them fit into one message to the process that takes over.
 const MOST: u8 = 128;
 
-/// Number of workers that a server is to have.
+/// Number of workers of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WorkerCount(NonZeroU8);
 
@@ -28,7 +28,7 @@ impl WorkerCount {
 }
 
 impl Default for WorkerCount {
-    /// As many as processors that the process may use.
+    /// As many workers as processors that the process may use.
     fn default() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let count = if cfg!(target_os = "linux") { processors } else { 1 };
@@ -50,14 +50,14 @@ impl FromStr for WorkerCount {
     }
 }
 
-/// Threads with a runtime each. Dropping it ends them, and what runs on them.
+/// Threads with a runtime each. Dropping it ends them and everything that runs on them.
 #[derive(Debug)]
 pub(super) struct Workers(Vec<WorkerThread>);
 
 #[derive(Debug)]
 struct WorkerThread {
     runtime: Arc<dyn Runtime>,
-    /// Dropped, it ends the thread.
+    /// Dropping it ends the thread.
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -66,7 +66,7 @@ impl Workers {
     /// Starts `count` threads, each with a runtime that waits for tasks.
     ///
     /// # Errors
-    /// The system has no further thread or no descriptor for its events.
+    /// The system cannot create another thread or another descriptor for its events.
     pub(super) fn start(count: WorkerCount) -> io::Result<Self> {
         let threads = (0..count.get()).map(WorkerThread::start);
         Ok(Self(threads.collect::<io::Result<_>>()?))
@@ -103,7 +103,7 @@ impl WorkerThread {
         let (stop, stopped) = oneshot::channel::<()>();
         let thread = std::thread::Builder::new().name(format!("worker-{number}"));
         let thread = thread.spawn(move || {
-            // An error says that the sender was dropped, which is how the thread is ended.
+            // An error means that the sender was dropped, which is how the thread is stopped.
             let _ = runtime.block_on(stopped);
         })?;
         Ok(Self {
@@ -120,7 +120,7 @@ impl Drop for Workers {
             drop(worker.stop.take());
         }
         for thread in self.0.iter_mut().filter_map(|worker| worker.thread.take()) {
-            // One that panicked has said so.
+            // A thread that panicked has already reported it.
             let _ = thread.join();
         }
     }

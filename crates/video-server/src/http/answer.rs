@@ -41,13 +41,13 @@ pub(crate) struct Answer {
 /// Supported methods, as in the `Allow` field.
 pub(super) const METHODS: &str = "GET, HEAD, OPTIONS";
 
-/// Action that a request asks for.
+/// Action that a request requires.
 #[derive(Debug)]
 pub(crate) enum Route {
-    /// A `GET` or `HEAD` of what has this name.
+    /// A `GET` or `HEAD` of the resource with this name.
     LookUp(ResourceName),
-    /// There is nothing to look up: `OPTIONS`, another method (405), a target that is not a path (400) or
-    /// that can name nothing (404).
+    /// There is nothing to look up: `OPTIONS`, another method (405), a target that is not a path (400) or one that
+    /// cannot name a resource (404).
     Answer(Answer),
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn represent(
     now: Option<SystemTime>,
 ) -> Answer {
     match validator::evaluate(headers, &what.validators) {
-        // §15.4.5: the tag is all that a cache needs.
+        // §15.4.5: a cache needs nothing but the tag.
         Precondition::NotModified => {
             Answer::new(StatusCode::NOT_MODIFIED).field(ETAG, &what.validators.etag.to_field())
         }
@@ -100,7 +100,7 @@ pub(crate) fn represent(
     }
 }
 
-/// `Range` is defined for `GET` only (§14.2), may stand once, and yields to a failed `If-Range`.
+/// `Range` is defined for `GET` only (§14.2), may occur once, and is ignored if `If-Range` fails.
 fn selection(
     method: &Method,
     headers: &HeaderMap,
@@ -151,7 +151,7 @@ impl Answer {
         answer
     }
 
-    /// 404 for a name that no file has.
+    /// 404 for a name without a file.
     pub(crate) fn not_found() -> Self {
         Self::refusal(StatusCode::NOT_FOUND, PathError::NotFound.to_string())
     }

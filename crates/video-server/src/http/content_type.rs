@@ -1,7 +1,6 @@
-//! The media type of a file, from its name.
+//! The media type of a file, derived from its name.
 
-/// The media type for a file `name`, by its extension, in any case; `application/octet-stream` when that says
-/// nothing.
+/// The media type of a file `name`, by its extension in any case; `application/octet-stream` for unknown extensions.
 ///
 /// Video containers as registered: `video/mp4` (RFC 4337), `video/iso.segment` (ISO/IEC 23009-1 §C),
 /// playlists (RFC 8216 §4), manifests (ISO/IEC 23009-1 §C.1).

@@ -1,6 +1,5 @@
-//! CORS: access to responses by pages of other origins
-//! ([Fetch §3.2](https://fetch.spec.whatwg.org/#http-cors-protocol)) and
-//! [Resource Timing §4.5](https://www.w3.org/TR/resource-timing/#sec-timing-allow-origin), without which a player
+//! CORS: lets pages of other origins read responses ([Fetch §3.2](https://fetch.spec.whatwg.org/#http-cors-protocol)),
+//! and [Resource Timing §4.5](https://www.w3.org/TR/resource-timing/#sec-timing-allow-origin), without which a player
 //! cannot see how long its requests took. Credentials are never allowed: nothing here depends on them.
 
 use core::fmt;
@@ -40,7 +39,7 @@ pub struct CorsError {
 
 const TIMING_ALLOW_ORIGIN: HeaderName = HeaderName::from_static("timing-allow-origin");
 
-/// Response fields that a page may read in addition to the few that it always may.
+/// Response fields that a page may read, in addition to those that are always readable.
 const EXPOSED: &str = "CMSD-Dynamic, CMSD-Static, Content-Length, Content-Range, ETag, Date, Server-Timing";
 
 /// Fields that players set: the four of CMCD (CTA-5004 §2), ranges and conditions, the priority of RFC 9218.
@@ -48,11 +47,11 @@ const REQUEST_FIELDS: &str = "CMCD-Object, CMCD-Request, CMCD-Session, CMCD-Stat
     If-Modified-Since, \
     If-None-Match, If-Range, If-Unmodified-Since, Priority, Cache-Control";
 
-/// For how long a preflight's answer holds, seconds. Chromium keeps none for longer.
+/// Validity of a preflight's answer in seconds. Chromium caps it at this value.
 const PREFLIGHT_AGE: &str = "7200";
 
 impl Cors {
-    /// Adds what a browser wants to see to the head of a response to this request.
+    /// Adds the CORS fields to the head of a response to this request.
     pub fn apply(&self, method: &Method, request: &HeaderMap, response: &mut HeaderMap) {
         let origin = request.get(ORIGIN);
         let allowed = match self {

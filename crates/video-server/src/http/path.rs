@@ -1,25 +1,24 @@
 //! Resource names from request targets.
 //!
-//! Segments are split first and percent-decoded afterwards, so an encoded slash never makes a new segment.
-//! A name that could leave the directory, or name something that an operator did not mean to publish, is "not
-//! found", not an error: the answer tells a prober nothing.
+//! Segments are split before they are percent-decoded, so an encoded slash never makes a new segment. A name that could
+//! leave the directory, or reach something that the operator did not mean to publish, is "not found" and not an error:
+//! the answer tells a prober nothing.
 
 use percent_encoding::percent_decode_str;
 use thiserror::Error;
 
-/// A name below the media directory: segments joined by `/`, none of them empty, hidden (`.…`) or able to
-/// escape.
+/// A name below the media directory: segments joined by `/`. No segment is empty, hidden (`.…`) or able to escape.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResourceName(String);
 
 impl ResourceName {
-    /// The name as text, `/` between segments, none in front.
+    /// The name as text, with `/` between segments and none in front.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The name of a file of the media directory, from its path relative to it; `None` when the file cannot
-    /// be asked for: hidden, not UTF-8, or not below the directory.
+    /// The name of a file in the media directory, from its relative path; `None` if no request can name it: hidden, not
+    /// UTF-8, or not below the directory.
     pub fn from_relative(path: &std::path::Path) -> Option<Self> {
         let segments = path
             .components()
@@ -37,10 +36,10 @@ impl ResourceName {
         Some(Self(rest.to_owned()))
     }
 
-    /// The path of a URL that names this resource, with a slash in front and everything unsafe percent-encoded.
+    /// The URL path of this resource, with a leading slash and everything unsafe percent-encoded.
     pub fn to_url_path(&self) -> String {
         use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-        // RFC 3986 §3.3: unreserved characters may stand in a path as they are; the slash separates.
+        // RFC 3986 §3.3: unreserved characters need no encoding in a path; the slash separates.
         const UNSAFE: &AsciiSet = &NON_ALPHANUMERIC
             .remove(b'-')
             .remove(b'.')
@@ -57,7 +56,7 @@ impl core::fmt::Display for ResourceName {
     }
 }
 
-/// Reason for which a request target names no resource.
+/// Reason why a request target names no resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub(crate) enum PathError {
@@ -66,12 +65,12 @@ pub(crate) enum PathError {
         "the request target is not a path: percent-escapes are % and two hexadecimal digits, the text is UTF-8"
     )]
     Malformed,
-    /// A path that can name nothing here: `..`, hidden, a directory, a NUL. Answered with 404.
+    /// A path that cannot name anything here: `..`, hidden, a directory, a NUL. Answered with 404.
     #[error("no such resource")]
     NotFound,
 }
 
-/// Longest path that is looked at, in bytes as sent. Linux has no longer one (`PATH_MAX`).
+/// Maximum length of a path in bytes as sent. Linux allows no longer one (`PATH_MAX`).
 const LONGEST: usize = 4096;
 
 /// Reads the path of a request target (without its query).
@@ -84,7 +83,7 @@ pub(crate) fn resolve(path: &str) -> Result<ResourceName, PathError> {
     for segment in segments.split('/') {
         decoded.push(decode(segment)?);
     }
-    // Malformed anywhere is malformed, so the second look comes after all are decoded.
+    // A malformed segment anywhere makes the path malformed, so this check follows the decoding of all segments.
     if decoded.iter().all(|segment| is_public(segment)) {
         Ok(ResourceName(decoded.join("/")))
     } else {

@@ -1,12 +1,12 @@
 //! Byte ranges ([RFC 9110 §14](https://www.rfc-editor.org/rfc/rfc9110#section-14)).
 //!
-//! One range is honoured. A field that names several ranges is ignored and answered with the whole, as §14.2
-//! allows: no player asks for several, and `multipart/byteranges` invites overlapping-range attacks (§17.15).
-//! A field that is malformed or in an unknown unit is ignored likewise.
+//! One range is honoured. A field with several ranges is ignored and answered with the whole, as §14.2 allows: players
+//! never request several, and `multipart/byteranges` invites overlapping-range attacks (§17.15). A field that is
+//! malformed or in an unknown unit is ignored likewise.
 
 use core::ops::Range;
 
-/// Range of bytes that a request asks for.
+/// Byte range that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RangeSelection {
     /// The whole representation: no `Range` field, or one that is ignored.
@@ -19,18 +19,18 @@ pub(crate) enum RangeSelection {
 
 /// Reads the value of a `Range` field against a representation of `length` bytes.
 ///
-/// Positions too large for 64 bits are positions past the end, not errors.
+/// Positions too large for 64 bits count as positions past the end, not as errors.
 pub(crate) fn select(field: &str, length: u64) -> RangeSelection {
     parse(field, length).unwrap_or(RangeSelection::Whole)
 }
 
-/// `None` for whatever is to be ignored.
+/// Returns `None` for a field to ignore.
 fn parse(field: &str, length: u64) -> Option<RangeSelection> {
     let (unit, set) = field.trim().split_once('=')?;
     if !unit.eq_ignore_ascii_case("bytes") {
         return None;
     }
-    // §5.6.1.2: empty list elements are to be skipped.
+    // §5.6.1.2: skip empty list elements.
     let mut specs = set
         .split(',')
         .map(|spec| spec.trim_matches([' ', '\t']))

@@ -1,5 +1,5 @@
-//! Entity tags, modification dates and the conditions of a request that name them
-//! ([RFC 9110 §8.8](https://www.rfc-editor.org/rfc/rfc9110#section-8.8) and
+//! Entity tags and modification dates, and the conditions of a request that use them ([RFC 9110
+//! §8.8](https://www.rfc-editor.org/rfc/rfc9110#section-8.8) and
 //! [§13](https://www.rfc-editor.org/rfc/rfc9110#section-13)).
 
 use core::time::Duration;
@@ -13,9 +13,9 @@ use http::header::{HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RA
 pub(crate) struct EntityTag(String);
 
 impl EntityTag {
-    /// The tag of a file that had this length, modification time and file number (0 where there is none) when
-    /// it was opened. Nanoseconds keep two writes of one second apart; the file number keeps apart a file and
-    /// the one that was renamed over it.
+    /// The tag of a file with this length, modification time and file number (0 where there is none) when it was
+    /// opened. Nanoseconds distinguish two writes in one second; the file number distinguishes a file from one renamed
+    /// over it.
     pub(crate) fn of_file(length: u64, modified: SystemTime, number: u64) -> Self {
         let nanos = modified.duration_since(UNIX_EPOCH).map_or_else(
             |before| before.duration().as_nanos() | 1 << 127,
@@ -24,7 +24,7 @@ impl EntityTag {
         Self(format!("{length:x}-{nanos:x}-{number:x}"))
     }
 
-    /// The tag of what says itself how its versions differ. Characters that no tag may hold are left out.
+    /// The tag of a resource with its own version identity. Characters that are not allowed in a tag are left out.
     pub(crate) fn of_identity(identity: &str) -> Self {
         Self(
             identity
@@ -34,7 +34,7 @@ impl EntityTag {
         )
     }
 
-    /// As it stands in an `ETag` field, with its quotes.
+    /// The text for an `ETag` field, including the quotes.
     pub(crate) fn to_field(&self) -> String {
         format!("\"{}\"", self.0)
     }
@@ -45,15 +45,15 @@ impl EntityTag {
 pub(crate) struct Validators {
     /// Always known, always strong.
     pub etag: EntityTag,
-    /// In whole seconds, as HTTP writes it; `None` for what has no such date.
+    /// In whole seconds, as in HTTP; `None` for resources without a date.
     modified: Option<SystemTime>,
 }
 
-/// 9999-12-31T23:59:59Z, the last second that an HTTP-date can name.
+/// 9999-12-31T23:59:59Z, the last second that an HTTP-date can express.
 const LAST_DATE: Duration = Duration::from_secs(253_402_300_799);
 
 impl Validators {
-    /// Validators of a representation; a date that HTTP cannot write (before 1970, after 9999) counts as none.
+    /// Validators of a representation. A date that HTTP cannot express (before 1970, after 9999) is dropped.
     pub(crate) fn new(etag: EntityTag, modified: Option<SystemTime>) -> Self {
         let modified = modified
             .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
@@ -62,7 +62,7 @@ impl Validators {
         Self { etag, modified }
     }
 
-    /// `Last-Modified`, unless it would lie after `now` (§8.8.2.1 forbids to send that).
+    /// `Last-Modified`, unless it is later than `now` (§8.8.2.1 forbids sending that).
     pub(crate) fn last_modified(&self, now: Option<SystemTime>) -> Option<String> {
         self.modified
             .filter(|&modified| now.is_none_or(|now| modified <= now))
@@ -77,7 +77,7 @@ pub(crate) enum Precondition {
     Proceed,
     /// 304: the client has it.
     NotModified,
-    /// 412: the client wanted another version than there is.
+    /// 412: the client requires a version other than the current one.
     Failed,
 }
 
@@ -106,8 +106,8 @@ pub(crate) fn evaluate(headers: &HeaderMap, current: &Validators) -> Preconditio
 
 /// Returns true if `If-Range` (§13.1.5) allows a `Range` field to be honoured, or is absent.
 ///
-/// A date counts only when it is exactly the modification date and that lies a second in the past, so that it
-/// names one version (§8.8.2.2); without a clock (`now` is `None`) no date does.
+/// A date counts only if it equals the modification date and that is at least one second old, so that it names one
+/// version (§8.8.2.2). Without a clock (`now` is `None`) no date counts.
 pub(crate) fn if_range_holds(headers: &HeaderMap, current: &Validators, now: Option<SystemTime>) -> bool {
     let Some(field) = headers.get(IF_RANGE) else {
         return true;
@@ -125,7 +125,7 @@ pub(crate) fn if_range_holds(headers: &HeaderMap, current: &Validators, now: Opt
     date == modified && modified + Duration::from_secs(1) <= now
 }
 
-/// The HTTP-date of a field; several values, or a malformed one, are ignored.
+/// The HTTP-date of a field; `None` for several values or a malformed one.
 fn date(headers: &HeaderMap, name: &HeaderName) -> Option<SystemTime> {
     let mut values = headers.get_all(name).iter();
     let value = values.next().filter(|_| values.next().is_none())?;
@@ -139,7 +139,7 @@ struct Tag<'a> {
 }
 
 impl<'a> Tag<'a> {
-    /// Reads one tag off the front.
+    /// Reads one tag from the front.
     fn read(text: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let (weak, quoted) = match text.strip_prefix(b"W/") {
             Some(rest) => (true, rest),
@@ -162,8 +162,8 @@ impl<'a> Tag<'a> {
     }
 }
 
-/// Returns true if a tag of the list in field `name` satisfies `equals`, or the list is `*`; `None` without
-/// such a field. Elements after a malformed one are ignored.
+/// Returns true if a tag in the list of field `name` satisfies `equals`, or if the list is `*`; `None` if the field is
+/// absent. Elements after a malformed one are ignored.
 fn any_tag(headers: &HeaderMap, name: &HeaderName, equals: impl Fn(&Tag<'_>) -> bool) -> Option<bool> {
     let mut present = None;
     for value in headers.get_all(name) {

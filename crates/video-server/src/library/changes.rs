@@ -11,11 +11,11 @@ use crate::http::path::ResourceName;
 pub struct LibraryChanges<'a> {
     /// Number of titles that the earlier one did not have.
     pub added: usize,
-    /// Number of titles whose files, or whose manifests' representations, are others now.
+    /// Number of titles whose files, or whose manifests' representations, differ now.
     pub changed: usize,
     /// Number of titles that only the earlier one has.
     pub removed: usize,
-    /// Faults that the earlier one did not have.
+    /// New faults, which the earlier library did not have.
     pub faults: Vec<&'a Fault>,
     /// Number of bad titles, manifests and directories that are gone or good now.
     pub repaired: usize,
@@ -45,7 +45,7 @@ impl Library {
     }
 }
 
-/// The items of `all` whose keys no item of `others` has.
+/// The items of `all` whose keys do not occur in `others`.
 fn without<'a, T, K: Ord>(all: &'a [T], others: &'a [T], key: impl Fn(&'a T) -> K) -> Vec<&'a T> {
     let others: BTreeSet<K> = others.iter().map(&key).collect();
     all.iter().filter(|item| !others.contains(&key(item))).collect()
@@ -82,14 +82,14 @@ impl LibraryChanges<'_> {
     }
 }
 
-/// Part of a title that differs between two versions of it.
+/// Part of a title that can differ between two of its versions.
 #[derive(PartialEq)]
 enum Version<'a> {
     File(&'a EntityTag),
     Packaged(&'a PackagedTitle),
 }
 
-/// Versions of all titles. A manifest has the name of no title that is a file.
+/// Versions of all titles. A manifest never has the name of a title that is a file.
 fn versions(library: &Library) -> BTreeMap<&ResourceName, Version<'_>> {
     let files = library.indexed.iter();
     let files = files.map(|(name, indexed)| (name, Version::File(&indexed.etag)));
@@ -120,7 +120,7 @@ mod tests {
         directory
     }
 
-    /// Reads the directory again, until everything in it is settled.
+    /// Rescans the directory until everything in it is settled.
     fn again(library: &Library, directory: &TempDir) -> Library {
         let look = |library: &Library, now| library.rescan(directory.path(), now, &mut |_| ()).unwrap();
         let found = look(library, TokioRuntime.now());
@@ -148,7 +148,7 @@ mod tests {
         let directory = directory();
         let path = directory.path().join("film.mp4");
         let library = Library::scan(directory.path()).unwrap();
-        // The same version, as far as its properties tell.
+        // The same version, judging by its metadata.
         let metadata = fs::metadata(&path).unwrap();
         fs::write(&path, vec![0; usize::try_from(metadata.len()).unwrap()]).unwrap();
         let file = File::options().write(true).open(&path).unwrap();
@@ -156,7 +156,7 @@ mod tests {
         let same = again(&library, &directory);
         assert!(same.changes_since(&library).is_empty());
         assert_eq!(same.title_count(), 1);
-        // What the file holds now shows as soon as it looks new.
+        // The present contents show as soon as the file looks new.
         fs::write(&path, "x").unwrap();
         let read = again(&same, &directory);
         assert_eq!(counts(&read.changes_since(&same)), [0, 0, 1, 1, 0, 0]);

@@ -21,7 +21,7 @@ pub enum LibraryError {
     /// The path is not a directory.
     #[error("{} is not a directory; expected the directory of the titles", .0.display())]
     NotADirectory(PathBuf),
-    /// A directory beyond a limit.
+    /// A directory that exceeds a limit.
     #[error(
         "{} holds more than {limit} {what}; serve a smaller directory, or split it among several servers",
         path.display()
@@ -41,7 +41,7 @@ pub enum LibraryError {
     #[cfg(feature = "object-store")]
     #[error(transparent)]
     Origin(#[from] playrate_origin::OriginError),
-    /// A name that no request can have.
+    /// A name that a request cannot have.
     #[error(
         "invalid title name `{0}`; expected segments joined by `/`, none of them empty or with a leading dot"
     )]
@@ -50,7 +50,7 @@ pub enum LibraryError {
 
 #[cfg(feature = "object-store")]
 impl LibraryError {
-    /// Returns true if the store may let the same library be read later.
+    /// Returns true if the same library may be readable later because the store recovers.
     pub fn is_temporary(&self) -> bool {
         match self {
             Self::Origin(error) => error.is_temporary(),
@@ -70,7 +70,7 @@ pub enum FaultKind {
     Manifest,
     /// A directory below the media directory that cannot be read. Its titles are not served.
     Directory,
-    /// Anything else that is left out, although no title is bad.
+    /// Anything else that is left out although no title is bad.
     Warning,
 }
 
@@ -85,14 +85,14 @@ pub struct Fault {
     pub path: PathBuf,
     /// Place, problem and correction.
     pub message: String,
-    /// Detail by which it is the same fault in another reading. Numbers in the message may differ.
+    /// Detail that identifies the same fault in another reading. Numbers in the message may differ.
     pub(super) subject: String,
     /// True if the store may deliver it later.
     is_temporary: bool,
 }
 
 impl Fault {
-    /// A fault that is another one with each message.
+    /// A fault that each message distinguishes from others.
     pub(super) fn new(kind: FaultKind, path: &Path, message: String) -> Self {
         Self {
             kind,
@@ -112,7 +112,7 @@ impl Fault {
         }
     }
 
-    /// A warning that is the same one with each message about `subject`.
+    /// A warning whose identity is `subject`, whatever its message.
     pub(super) fn warning(path: &Path, subject: &str, message: String) -> Self {
         Self {
             subject: subject.to_owned(),
@@ -120,7 +120,7 @@ impl Fault {
         }
     }
 
-    /// A file whose name no request can have.
+    /// A file whose name a request cannot have.
     pub(super) fn unnamed(path: &Path) -> Self {
         let message = format!(
             "{} is not served: its name is hidden or not UTF-8",
@@ -130,7 +130,7 @@ impl Fault {
     }
 }
 
-/// A message stays readable however bad a directory is.
+/// Maximum number of faults in a message, to keep it readable.
 const SHOWN: usize = 10;
 
 fn list(faults: &[Fault]) -> String {

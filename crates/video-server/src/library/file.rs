@@ -1,5 +1,5 @@
-//! [`OpenFiles`]: the files that responses read, each open once, and their chunks in memory. [`OpenFile`]: one of them,
-//! in the version that was there when a request opened it.
+//! [`OpenFiles`]: the files that responses read, each opened once, with their chunks in memory. [`OpenFile`]: one of
+//! these files, in the version that a request opened.
 
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
@@ -18,18 +18,18 @@ use quick_cache::sync::Cache;
 use super::CHUNK;
 use crate::http::validator::EntityTag;
 
-/// Time without a change after which a file's chunks are kept. A file system's clock is coarse: two versions that were
-/// written within one of its ticks have the same time.
+/// Time without a change before a file's chunks are kept. A file system's clock is coarse: two versions written within
+/// one of its ticks have the same time.
 const SETTLED: Duration = Duration::from_secs(2);
 
 /// Default capacity: seven minutes of video at 5 Mbit/s.
 const DEFAULT_CAPACITY: ByteCount = ByteCount::new(256_000_000);
 
-/// Number of requested chunks that are remembered for each that has room.
+/// Number of requested chunks to remember for each chunk that the cache can hold.
 const REMEMBERED: usize = 4;
 
-/// A file that responses read; it is closed when the last of them has ended. A file replaced by another goes on
-/// being read as it was; one that is written to in place gives an error rather than a mix of two versions.
+/// A file that responses read; it is closed when the last of them has ended. If the file is replaced, responses go on
+/// reading the old one. If it is written to in place, they fail rather than mix two versions.
 #[derive(Debug)]
 pub(super) struct OpenFile {
     file: File,
@@ -37,12 +37,12 @@ pub(super) struct OpenFile {
     cache: Arc<ChunkCache>,
 }
 
-/// A version of a file among all that the machine has or had.
+/// A version of a file, unique among all files that the machine has or had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct FileIdentity {
     version: Version,
-    /// Time of the last change of the inode, which no program can set, in seconds and nanoseconds: inodes of deleted
-    /// files are used again. 0 on systems without inodes.
+    /// Time of the inode's last change in seconds and nanoseconds; no program can set it. Needed because inodes of
+    /// deleted files are reused. 0 on systems without inodes.
     changed: (i64, i64),
 }
 
@@ -69,7 +69,7 @@ struct Version {
     modified: Option<SystemTime>,
     /// Number of the device; 0 on systems without inodes.
     device: u64,
-    /// Inode number; 0 on systems without inodes. No other file has it while this one is open.
+    /// Inode number; 0 on systems without inodes. It is unique while this file is open.
     number: u64,
 }
 
@@ -96,7 +96,7 @@ impl Version {
 }
 
 /// Open files by path. Responses of one version of a file share its descriptor, so a client that requests a file many
-/// times and reads nothing takes one.
+/// times and reads nothing uses only one.
 #[derive(Debug)]
 pub(super) struct OpenFiles {
     by_path: Mutex<OpenFilesByPath>,
@@ -112,15 +112,15 @@ impl Default for OpenFiles {
 #[derive(Debug, Default)]
 struct OpenFilesByPath {
     files: HashMap<PathBuf, Weak<OpenFile>>,
-    /// Number of entries from which on those of closed files are removed.
+    /// Number of entries above which entries of closed files are removed.
     crowded: usize,
 }
 
-/// Fewest entries among which those of closed files are looked for.
+/// Minimum number of entries before entries of closed files are removed.
 const CROWD: usize = 64;
 
 impl OpenFiles {
-    /// No open files yet, and a cache of at most `capacity` for their chunks.
+    /// Creates an empty map, with a cache of at most `capacity` for the files' chunks.
     pub(super) fn with_cache(capacity: ByteCount) -> Self {
         Self {
             by_path: Mutex::default(),
@@ -132,8 +132,8 @@ impl OpenFiles {
         self.cache.totals()
     }
 
-    /// The file at `path` in its present version. Anything but a file is not opened: to open a pipe or a device may
-    /// block the server.
+    /// The file at `path` in its present version. Anything but a regular file is not opened: opening a pipe or a device
+    /// may block the server.
     pub(super) fn open(&self, path: &Path) -> io::Result<Option<Arc<OpenFile>>> {
         let Some(version) = OpenFile::version_at(path)? else {
             return Ok(None);
@@ -141,19 +141,19 @@ impl OpenFiles {
         if let Some(file) = self.by_path.lock().find(path, version) {
             return Ok(Some(file));
         }
-        // Opening may take long on a slow disk: not under the lock.
+        // Not under the lock: opening may take long on a slow disk.
         let Some(opened) = OpenFile::open(path, &self.cache)? else {
             return Ok(None);
         };
         let mut open = self.by_path.lock();
-        // Another request may have been faster, and the file may have been replaced since the first look.
+        // Another request may have been faster, and the file may have been replaced since the first lookup.
         if let Some(file) = open.find(path, opened.identity.version) {
             return Ok(Some(file));
         }
         Ok(Some(open.insert(path, opened)))
     }
 
-    /// Number of entries, those of closed files included.
+    /// Number of entries, including those of closed files.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.by_path.lock().files.len()
@@ -207,7 +207,7 @@ impl OpenFile {
         }
     }
 
-    /// Entity tag of the file at `path`, which is not opened; `None` if there is none.
+    /// Entity tag of the file at `path`, without opening it; `None` if there is none.
     pub(super) fn etag_at(path: &Path) -> io::Result<Option<EntityTag>> {
         Ok(Self::version_at(path)?.map(|version| version.etag()))
     }
@@ -224,7 +224,7 @@ impl OpenFile {
         self.identity.version.etag()
     }
 
-    /// Bytes from `offset` on, at most `max`, and at most to the end of their chunk.
+    /// Bytes from `offset` on, at most `max`, and not beyond the end of their chunk.
     pub(super) fn read_at(&self, offset: u64, max: usize) -> io::Result<Bytes> {
         if !self.is_cached() || offset >= self.len() {
             return self.read_from_disk(offset, max);
@@ -242,8 +242,8 @@ impl OpenFile {
         Ok(chunk.slice(begin..end))
     }
 
-    /// Returns true if its chunks may be kept. This asks the machine's clock, also in virtual time: files are real
-    /// there, and their bytes the same either way.
+    /// Returns true if the file's chunks may be cached. This uses the machine's clock even in virtual time: the files
+    /// are real, and their bytes are the same either way.
     fn is_cached(&self) -> bool {
         let age = self
             .identity
@@ -258,7 +258,7 @@ impl OpenFile {
         let length = usize::try_from(left).unwrap_or(usize::MAX).min(max);
         let mut buffer = Vec::with_capacity(length);
         let read = read_exact_at(&self.file, &mut buffer, length, offset);
-        // Looked at after reading: bytes of a file that changed meanwhile are not handed out.
+        // Checked after reading, so that bytes of a file that changed meanwhile are not returned.
         if read.is_err() || Version::of(&self.file.metadata()?) != self.identity.version {
             read?;
             return Err(io::Error::other("the file was written to while it was read"));
@@ -308,9 +308,9 @@ fn read_exact_at(file: &File, buffer: &mut Vec<u8>, length: usize, offset: u64) 
 /// A version of a file, and the chunk's number in it.
 type ChunkKey = (FileIdentity, u64);
 
-/// Chunks of [`CHUNK`] bytes, of which those stay that are read often. A chunk is kept from its second request on: to
-/// keep one that nothing requests again costs more than to read it. Several responses that lack it at the same time
-/// read it once.
+/// Cache of chunks of [`CHUNK`] bytes that are read often. A chunk is kept from its second request on: keeping a chunk
+/// that is never requested again costs more than reading it. Several responses that miss it at the same time read it
+/// once.
 #[derive(Debug)]
 struct ChunkCache {
     chunks: Cache<ChunkKey, Bytes, ByLength>,
@@ -320,7 +320,7 @@ struct ChunkCache {
     misses: AtomicU64,
 }
 
-/// Counts of the chunks that were found in memory, and of those that were read.
+/// Numbers of chunks found in memory and of chunks read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CacheTotals {
@@ -328,7 +328,7 @@ pub struct CacheTotals {
     pub hits: u64,
     /// Reads that took their chunk from the file.
     pub misses: u64,
-    /// Size of the chunks that are kept now.
+    /// Size of the chunks cached now.
     pub size: ByteCount,
 }
 
@@ -342,7 +342,7 @@ impl Weighter<ChunkKey, Bytes> for ByLength {
 }
 
 impl ChunkCache {
-    /// A cache of at most `capacity`; with none it keeps nothing.
+    /// Creates a cache of at most `capacity`; it keeps nothing if that is zero.
     fn new(capacity: ByteCount) -> Self {
         let chunks = capacity.as_u64() / CHUNK.as_u64();
         let chunks = usize::try_from(chunks).unwrap_or(usize::MAX).max(1);
@@ -354,12 +354,12 @@ impl ChunkCache {
         }
     }
 
-    /// Returns true if it can keep a whole chunk.
+    /// Returns true if the cache has room for a whole chunk.
     fn is_enabled(&self) -> bool {
         self.chunks.capacity() >= CHUNK.as_u64()
     }
 
-    /// The chunk `number` of `file`, by `read` if it is not there.
+    /// The chunk `number` of `file`, read by `read` if it is not cached.
     fn get(
         &self,
         file: FileIdentity,

@@ -1,18 +1,18 @@
 //! [`Library`]: the titles and files of a server.
 //!
-//! A directory is read at the start: every `.mp4` and `.m4v` in it is opened and its index read, so that
-//! its average rate is known from then on, and a bad one is logged at once. Of the index only a
-//! [`TitleSummary`] is kept; the frames of a thousand films would not fit. [`Library::rescan`] reads the directory
-//! again, and of its titles those that have changed.
+//! A directory is read at the start: every `.mp4` and `.m4v` in it is opened and its index read. This makes its average
+//! rate known, and a bad title is logged at once. Only a [`TitleSummary`] of the index is kept, because the frames of a
+//! thousand films would not fit. [`Library::rescan`] reads the directory again, and those titles that have changed.
 //!
-//! A file is looked up anew for each request, so files added to the directory later are served at once; responses of
-//! one version of it share a descriptor. DASH and HLS manifests are read as well: they tell which files are segments
-//! of which representation, and so the rate of a response. An unusable manifest is logged; its files are served like
-//! any others, without a rate, and so is a title that cannot be read: it may be a copy in progress.
+//! A file is looked up again for each request, so files added to the directory later are served at once; responses of
+//! one version share a descriptor. DASH and HLS manifests are read as well: they assign the segment files to
+//! representations, and so determine the rate of a response. If a manifest is unusable, this is logged and its files
+//! are served like any others, without a rate. The same holds for a title that cannot be read: it may be a copy in
+//! progress.
 //!
-//! Titles are not indexed while a request is answered: a title that is new, or has changed since the directory was
-//! read, is served as it is, and its rate is unknown (the log says so). A file that changes *while a response
-//! reads it* ends that response early: titles are to be replaced by renaming complete files over them.
+//! Requests never trigger indexing. A title that is new, or has changed since the directory was read, is served as it
+//! is with an unknown rate, and the log says so. A file that changes *while a response reads it* ends that response
+//! early: replace titles by renaming complete files over them.
 
 mod changes;
 mod error;
@@ -49,7 +49,7 @@ use crate::http::content_type;
 use crate::http::path::ResourceName;
 use crate::http::validator::{EntityTag, Validators};
 
-/// Maximum number of bytes that are read at once, and kept together in memory.
+/// Maximum number of bytes per read; also the unit of the cache.
 pub const CHUNK: ByteCount = ByteCount::new(64 << 10);
 
 /// Summary of a title's index.
@@ -90,7 +90,7 @@ impl TitleSummary {
     }
 }
 
-/// A title and the version of it that was indexed.
+/// A title and the version that was indexed.
 #[derive(Clone, Debug)]
 struct Indexed {
     summary: TitleSummary,
@@ -101,21 +101,21 @@ struct Indexed {
 /// precedence over files of the same name.
 #[derive(Debug, Default)]
 pub struct Library {
-    /// With all symbolic links resolved.
+    /// The directory with all symbolic links resolved.
     directory: Option<PathBuf>,
     /// Object store in place of a directory.
     #[cfg(feature = "object-store")]
     stored: Option<Stored>,
-    /// Shared with the libraries that it was read again from, so that a version of a file has one descriptor.
+    /// Shared with the libraries that preceded it, so that a version of a file has one descriptor.
     open_files: Arc<OpenFiles>,
     indexed: BTreeMap<ResourceName, Indexed>,
     sources: BTreeMap<ResourceName, Arc<dyn MediaSource>>,
     /// Highest average rate among the sources that may replace a source during playback.
     highest_rates: BTreeMap<ResourceName, Bitrate>,
     packaged: PackagedIndex,
-    /// Versions in which titles, playable or not, and manifests were read.
+    /// The versions of titles, playable or not, and of manifests that were read.
     versions: BTreeMap<ResourceName, EntityTag>,
-    /// Files that were new or had changed when the directory was read, and were left for the next time.
+    /// Files that were new or had changed when the directory was read, and were left for the next rescan.
     unsettled: BTreeMap<ResourceName, Unsettled>,
     /// Everything in the directory that cannot be used or is left out, sorted by kind.
     faults: Vec<Fault>,
@@ -129,24 +129,23 @@ impl Library {
         Self::default()
     }
 
-    /// Sets how much of the files' bytes may be kept in memory for further responses: by default 256 MB, nothing with
-    /// zero. Forgets those that are kept.
+    /// Sets how much memory may cache bytes of files for further responses: 256 MB by default, none if zero. Clears the
+    /// present cache.
     pub fn set_cache(&mut self, capacity: ByteCount) {
         self.open_files = Arc::new(OpenFiles::with_cache(capacity));
     }
 
-    /// Counts of the chunks of files that responses found in memory, and of those that they read.
+    /// Counts of the chunks that responses found in memory and of those that they read.
     pub fn cache_totals(&self) -> CacheTotals {
         self.open_files.cache_totals()
     }
 
-    /// Reads `directory` and the index of every title in it. Titles that cannot be played, manifests that cannot
-    /// be used and directories below it that cannot be read are logged and left out; see
-    /// [`faults`](Self::faults).
+    /// Reads `directory` and the index of every title in it. Titles that cannot be played, manifests that cannot be
+    /// used and subdirectories that cannot be read are logged and left out; see [`faults`](Self::faults).
     ///
     /// # Errors
-    /// It cannot be read as a directory, holds more than the limits, or holds titles, manifests and directories of
-    /// which none can be used; the error names them and their faults.
+    /// The directory cannot be read or exceeds the limits, or it has titles, manifests and directories but not a single
+    /// usable one. The error names them and their faults.
     pub fn scan(directory: &Path) -> Result<Self, LibraryError> {
         let library = scan::scan(directory, &Self::default(), None, &mut |_| ())?;
         if library.indexed.is_empty() && library.packaged.titles.is_empty() {
@@ -156,8 +155,8 @@ impl Library {
         Ok(library)
     }
 
-    /// Reads `directory` as [`scan`](Self::scan) does, and accepts neither a title that cannot be played nor a
-    /// manifest that cannot be used, nor a directory below it that cannot be read.
+    /// Reads `directory` as [`scan`](Self::scan) does, but accepts no title that cannot be played, no manifest that
+    /// cannot be used and no subdirectory that cannot be read.
     ///
     /// # Errors
     /// As [`scan`](Self::scan), or if a single title, manifest or directory is bad.
@@ -167,15 +166,14 @@ impl Library {
         Ok(library)
     }
 
-    /// Reads `directory` as it is at the time `now`. Titles that have not changed keep their summaries, without being
-    /// read, and titles from other sources stay. A title or manifest that is new or has changed is read once it was
-    /// the same at two looks at least 3 s apart, since it may be a copy in progress: until then the library has what
-    /// this one has of it, and [`next_look`](Self::next_look) says when to call this again. `visit` is called with the
-    /// path of each directory before it is listed. Nothing is logged of faults in it; see
-    /// [`changes_since`](Self::changes_since).
+    /// Reads `directory` as it is at the time `now`. Unchanged titles keep their summaries without being read, and
+    /// titles from other sources stay. A new or changed title or manifest may be a copy in progress, so it is read only
+    /// after two looks at least 3 s apart found it the same. Until then the new library keeps what this one has of it,
+    /// and [`next_look`](Self::next_look) says when to call this again. `visit` is called with the path of each
+    /// directory before it is listed. Faults are not logged; see [`changes_since`](Self::changes_since).
     ///
     /// # Errors
-    /// It cannot be read as a directory, or holds more than the limits.
+    /// The directory cannot be read, or exceeds the limits.
     pub fn rescan(
         &self,
         directory: &Path,
@@ -185,7 +183,7 @@ impl Library {
         scan::scan(directory, self, Some(now), visit)
     }
 
-    /// The same library if all of its titles can be played, all of its manifests be used and all directories be read.
+    /// Returns this library if all its titles can be played, all manifests used and all directories read.
     ///
     /// # Errors
     /// Names those that cannot, with their faults.
@@ -202,7 +200,7 @@ impl Library {
     /// Adds a title from another source, under `name` (`/` between segments, none in front).
     ///
     /// # Errors
-    /// No request could name it.
+    /// A request could not have that name.
     pub fn with_source(mut self, name: &str, source: Arc<dyn MediaSource>) -> Result<Self, LibraryError> {
         let resource = ResourceName::from_relative(Path::new(name));
         let name = resource.ok_or_else(|| LibraryError::Name(name.to_owned()))?;
@@ -219,7 +217,7 @@ impl Library {
     /// between them.
     ///
     /// # Errors
-    /// No request could name one of them.
+    /// A request could not have one of the names.
     pub fn with_representations(
         self,
         representations: impl IntoIterator<Item = (String, Arc<dyn MediaSource>)>,
@@ -279,7 +277,7 @@ impl Library {
         self.other_files
     }
 
-    /// Returns true if it has a file that stands for its root.
+    /// Returns true if a file of the library replaces its root page.
     pub(crate) fn has_index(&self) -> bool {
         let name = ResourceName::from_relative(Path::new("index.html"));
         name.is_some_and(|name| !matches!(self.open(&name), Ok(None)))
@@ -290,8 +288,8 @@ impl Library {
         Some(&self.packaged.files.get(name)?.first()?.representation)
     }
 
-    /// The set of representations that the resource `name` belongs to, and its average rate if that is known; `None`
-    /// if it is not known as media. Nothing is opened.
+    /// The set of representations that the resource `name` belongs to, and its average rate if known; `None` if it is
+    /// not known to be media. Opens nothing.
     pub(crate) fn media(&self, name: &ResourceName) -> Option<(usize, Option<Bitrate>)> {
         let indexed = self.indexed.get(name).map(|indexed| indexed.summary.average_rate);
         match self.representation(name) {
@@ -300,11 +298,11 @@ impl Library {
         }
     }
 
-    /// Opens the resource `name`; `None` if it does not exist, is not a file, or is a symbolic link that
-    /// leads out of the directory.
+    /// Opens the resource `name`; `None` if it does not exist, is not a file, or is a symbolic link that leaves the
+    /// directory.
     ///
     /// # Errors
-    /// It exists and cannot be opened.
+    /// The resource exists and cannot be opened.
     pub fn open(&self, name: &ResourceName) -> io::Result<Option<Resource>> {
         let content = match self.sources.get(name) {
             Some(source) => ResourceContent::Source(Arc::clone(source)),
@@ -369,7 +367,7 @@ impl Library {
         };
         let found = directory.join(name.as_str()).canonicalize();
         match found {
-            // A link may lead elsewhere in the directory, but not out of it.
+            // A link may point elsewhere in the directory, but not out of it.
             Ok(path) if path.starts_with(directory) => self.open_files.open(&path),
             Ok(path) => {
                 let leads_to = path.display();
@@ -401,12 +399,11 @@ fn is_absence(error: &io::Error) -> bool {
 pub struct Resource {
     /// Length, media type and version.
     pub(crate) info: ContentInfo,
-    /// Average rate of the title or representation that it belongs to, if known. `None` for a title that has
-    /// changed since it was indexed.
+    /// Average rate of its title or representation, if known. `None` for a title that has changed since it was indexed.
     pub average_rate: Option<Bitrate>,
-    /// Average rate of the best representation that may replace it during playback, if it is one of several.
+    /// Average rate of the best representation that may replace it during playback, if there are several.
     pub(crate) highest_rate: Option<Bitrate>,
-    /// Segments in it, if a manifest names it.
+    /// Its segments, if a manifest names it.
     segments: Option<Arc<[KnownSegment]>>,
     content: ResourceContent,
 }
@@ -430,12 +427,12 @@ impl Resource {
         packaged::duration_of(self.segments.as_ref()?, bytes)
     }
 
-    /// Reads bytes from `offset` on: at least one and at most `max`, none only at the end or if `max` is
-    /// zero. Files are read on the calling thread, from the page cache or the disk.
+    /// Reads bytes from `offset` on: at least one and at most `max`. Returns none only at the end or if `max` is zero.
+    /// Files are read on the calling thread, from the page cache or the disk.
     ///
     /// # Errors
-    /// The bytes cannot be read, the file has changed since it was opened, or it is an object of a store, which is
-    /// read while its response waits.
+    /// The bytes cannot be read, or the file has changed since it was opened, or the resource is an object of a store,
+    /// which only asynchronous reads can read.
     pub fn read_at(&self, offset: u64, max: usize) -> io::Result<Bytes> {
         match &self.content {
             ResourceContent::Source(source) => source.read_at(offset, max),
@@ -448,7 +445,7 @@ impl Resource {
         }
     }
 
-    /// The object of a store that it is, if it is one.
+    /// The object of the store, if it is one.
     #[cfg(feature = "object-store")]
     pub(crate) fn object(&self) -> Option<&Arc<playrate_origin::Object>> {
         match &self.content {

@@ -33,7 +33,7 @@ pub struct RepresentationSummary {
     pub title: ResourceName,
     /// Its `id` in the manifest.
     pub id: String,
-    /// Number of its set; representations of one set replace each other during playback.
+    /// Number of its set; representations of one set can replace each other during playback.
     pub set: usize,
     /// Video, audio or another kind of content.
     pub component: Component,
@@ -41,10 +41,10 @@ pub struct RepresentationSummary {
     pub codecs: Option<String>,
     /// Width and height of the video in pixels, if the manifest has them.
     pub resolution: Option<(u32, u32)>,
-    /// Bytes of its segments over their duration, if files and durations are known; otherwise the rate that
-    /// the manifest declares.
+    /// Bytes of its segments over their duration, if files and durations are known; otherwise the rate declared by the
+    /// manifest.
     pub average_rate: Option<Bitrate>,
-    /// The rate that the manifest declares, which is the one that players know it by.
+    /// The rate declared by the manifest, which is the one that players know.
     pub declared_rate: Option<Bitrate>,
     /// Number of segments in the manifest.
     pub segments: usize,
@@ -63,7 +63,7 @@ pub(super) struct KnownSegment {
     pub(super) representation: Arc<RepresentationSummary>,
 }
 
-/// Bytes of the first segment from `end` on in a file that holds these.
+/// Bytes of the first segment from `end` on, in a file with these segments.
 #[cfg(feature = "object-store")]
 pub(super) fn segment_from(segments: &[KnownSegment], end: u64) -> Option<Range<u64>> {
     let cuts = segments.iter().filter_map(|segment| segment.cut.bytes.clone());
@@ -71,7 +71,7 @@ pub(super) fn segment_from(segments: &[KnownSegment], end: u64) -> Option<Range<
         .min_by_key(|bytes| bytes.start)
 }
 
-/// Duration of the segments that lie within `part` of a file that holds these.
+/// Duration of the segments that lie within `part`, in a file with these segments.
 pub(super) fn duration_of(segments: &[KnownSegment], part: &Range<u64>) -> Option<Duration> {
     let cuts = segments.iter().map(|segment| &segment.cut);
     let is_within = |bytes: &Range<u64>| part.start <= bytes.start && bytes.end <= part.end;
@@ -86,27 +86,27 @@ pub(super) fn duration_of(segments: &[KnownSegment], part: &Range<u64>) -> Optio
 pub(super) struct PackagedIndex {
     pub(super) titles: Vec<PackagedTitle>,
     pub(super) files: BTreeMap<ResourceName, Arc<[KnownSegment]>>,
-    /// The file after another in its representation, of remote files.
+    /// The next file of the representation after each one, for remote files.
     pub(super) next: BTreeMap<ResourceName, ResourceName>,
 }
 
 /// A segment in a file.
 #[derive(Clone, Debug)]
 pub(super) struct Cut {
-    /// Its bytes; `None` if it is all of the file.
+    /// Its bytes; `None` if it is the whole file.
     pub(super) bytes: Option<Range<u64>>,
     /// Duration of the segment, if known.
     pub(super) duration: Option<Duration>,
 }
 
-/// Knowledge of the files of a directory before its manifests are read.
+/// Knowledge about a directory's files before its manifests are read.
 #[derive(Clone, Copy)]
 pub(super) struct Known<'a> {
     /// Segments of files that were read as titles.
     pub(super) cuts: &'a BTreeMap<ResourceName, Vec<Cut>>,
     /// Titles and manifests that may be incomplete.
     pub(super) unsettled: &'a BTreeMap<ResourceName, Unsettled>,
-    /// The library as it was before.
+    /// The library before this reading.
     pub(super) previous: &'a Library,
 }
 
@@ -118,7 +118,7 @@ pub(super) trait Files {
     /// Number of bytes of the file `name`; `None` if it does not exist.
     fn size(&self, name: &ResourceName) -> Option<u64>;
 
-    /// Returns true if it is worthwhile to know which file comes after another.
+    /// Returns true if the order of files is worth knowing.
     fn is_remote(&self) -> bool;
 }
 
@@ -140,7 +140,7 @@ impl Files for DirectoryFiles<'_> {
     }
 }
 
-/// Reads `manifests`. What they name in vain is added to `faults`. A title keeps its previous contents while its
+/// Reads `manifests`. Missing files that they name are added to `faults`. A title keeps its previous contents while its
 /// manifest, or a title or manifest that it names, may be incomplete.
 pub(super) fn read(
     files: &dyn Files,
@@ -148,8 +148,7 @@ pub(super) fn read(
     known: Known<'_>,
     faults: &mut Vec<Fault>,
 ) -> PackagedIndex {
-    // Where both formats share segments, DASH says which replace each other; in HLS that may stand in another
-    // file.
+    // If both formats share segments, DASH says which ones replace each other; in HLS, another file may say that.
     manifests.sort_by_key(|(path, name)| {
         (
             path.extension().is_none_or(|extension| extension != "mpd"),
@@ -162,7 +161,7 @@ pub(super) fn read(
         faults,
         packaged: PackagedIndex::default(),
     };
-    // In HLS, playlists are put into the title of the main playlist that names them.
+    // In HLS, playlists become part of the title of the main playlist that names them.
     let mut playlists: BTreeMap<ResourceName, MediaPlaylist> = BTreeMap::new();
     let mut mains = Vec::new();
     let mut unsettled_playlists = Vec::new();
@@ -209,7 +208,7 @@ pub(super) fn read(
     }
     playlists.retain(|name, _| !named_by_mains.contains(name));
     for (name, playlist) in playlists {
-        // A new playlist waits for one beside or above it, which may be the main one that names it.
+        // A new playlist waits for new ones in its directory or above: one may be the main playlist that names it.
         let may_be_named = unsettled_playlists.iter().any(|main| {
             main.parent()
                 .is_some_and(|above| playlist.path.starts_with(above))
@@ -236,7 +235,7 @@ struct MainPlaylist {
 struct MediaPlaylist {
     path: PathBuf,
     representation: ManifestRepresentation,
-    /// Number of its segments, those of the files that it names included.
+    /// Number of its segments, including those of the files that it names.
     segments: usize,
 }
 
@@ -252,7 +251,7 @@ struct ManifestReader<'a> {
 }
 
 impl ManifestReader<'_> {
-    /// Returns true if one of the files that are pieces may be incomplete.
+    /// Returns true if a file of a piece may be incomplete.
     fn is_unsettled(&self, representation: &ManifestRepresentation) -> bool {
         let unsettled = self.known.unsettled;
         let mut files = representation
@@ -273,7 +272,7 @@ impl ManifestReader<'_> {
             .any(|title| title.manifest == *name)
     }
 
-    /// Takes over what was known before of the manifest `name`, which lies at `path`, if anything was.
+    /// Keeps the earlier knowledge of the manifest `name` at `path`, if there is any.
     fn keep(&mut self, path: &Path, name: &ResourceName) {
         let previous = self.known.previous;
         let bad = previous.faults(FaultKind::Manifest).into_iter();
@@ -294,7 +293,7 @@ impl ManifestReader<'_> {
         }
     }
 
-    /// Number of segments, those of the files that are pieces included: each of these may have thousands.
+    /// Number of segments, including those of the pieces' files: each file may have thousands.
     fn count(&self, representation: &ManifestRepresentation) -> usize {
         let pieces = representation.pieces.iter();
         pieces.map(|piece| self.cuts(piece).map_or(1, <[_]>::len)).sum()
@@ -330,7 +329,7 @@ impl ManifestReader<'_> {
         let mut waits = false;
         for variant in variants {
             let file = variant.file.as_deref().and_then(named);
-            // Streams that differ only in their sound share a playlist.
+            // Streams that differ only in their audio share a playlist.
             if file.as_ref().is_some_and(|file| !taken.insert(file.clone())) {
                 continue;
             }
@@ -358,7 +357,7 @@ impl ManifestReader<'_> {
             self.keep(&path, &name);
             return found;
         }
-        // Many main playlists may name the same long one: it is copied for one of them at a time.
+        // Many main playlists may name the same long one, so it is copied for one of them at a time.
         let count = named_here.iter().map(|(_, playlist)| playlist.segments).sum();
         if self.allows(&path, count) {
             let with_pieces = |(mut representation, playlist): (ManifestRepresentation, &MediaPlaylist)| {
@@ -414,7 +413,7 @@ impl ManifestReader<'_> {
             self.faults.push(Fault::warning(path, "segments", message));
         }
         for (file, pieces) in files {
-            // The first manifest that names a file says what it is.
+            // The first manifest that names a file determines its meaning.
             self.packaged.files.entry(file).or_insert_with(|| pieces.into());
         }
         self.packaged.titles.push(PackagedTitle {
@@ -423,7 +422,7 @@ impl ManifestReader<'_> {
         });
     }
 
-    /// Adds up a representation, and says which of its pieces are there.
+    /// Adds up a representation and reports which of its pieces exist.
     fn measure(
         &self,
         title: &ResourceName,
@@ -482,7 +481,7 @@ impl ManifestReader<'_> {
         (summary, there)
     }
 
-    /// A piece, or if it is a file that was read as a title, the segments that are in there.
+    /// The segments in a piece's file if that was read as a title; otherwise the piece itself.
     fn cut(&self, piece: Piece) -> Vec<(Option<ResourceName>, Cut)> {
         let file = piece.file.as_deref().and_then(named);
         match self.cuts(&piece) {
@@ -497,7 +496,7 @@ impl ManifestReader<'_> {
         }
     }
 
-    /// The segments in the file of this piece, if it is all of a file that was read as a title.
+    /// The segments in the file of this piece, if the piece is a whole file that was read as a title.
     fn cuts(&self, piece: &Piece) -> Option<&[Cut]> {
         let whole = piece.file.as_deref().filter(|_| piece.bytes.is_none())?;
         let cuts = self.known.cuts.get(&named(whole)?)?;

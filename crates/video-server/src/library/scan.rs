@@ -18,14 +18,14 @@ use crate::http::path::ResourceName;
 
 /// Maximum depth of nested directories. Real libraries have three or four levels.
 const DEPTH: usize = 16;
-/// Maximum number of files and directories. A three-hour title in 2 s segments and ten representations has
-/// 54,000.
+/// Maximum number of files and directories. A three-hour title in 2 s segments and ten representations has 54,000
+/// files.
 const ENTRIES: usize = 1_000_000;
-/// Maximum number of indexed titles. A summary takes about 300 bytes, and reading an index some milliseconds.
+/// Maximum number of indexed titles. A summary takes about 300 bytes; reading an index takes some milliseconds.
 pub(super) const TITLES: usize = 100_000;
 
-/// Reads `directory`; what has not changed since `previous` was read, or may be incomplete `now`, is taken from there.
-/// Without `now` everything is read. `visit` gets each directory before it is listed.
+/// Reads `directory`. What has not changed since `previous` was read, or may be incomplete at `now`, is taken from
+/// `previous`. Without `now` everything is read. `visit` is called with each directory before it is listed.
 pub(super) fn scan(
     directory: &Path,
     previous: &Library,
@@ -56,7 +56,7 @@ pub(super) fn scan(
             continue;
         };
         if Manifest::is_named(&path) {
-            // It is read or kept with all others, below.
+            // Read or kept below, together with all others.
             look.is_settled(&name, &path);
             manifests.push((path, name));
             other_files += 1;
@@ -74,7 +74,7 @@ pub(super) fn scan(
                 what: "titles",
             });
         }
-        // What a manifest may name is read again: its segments are kept for the files of manifests alone.
+        // A file that a manifest may name is read again: segments are kept only for files of manifests.
         if !packaged && let Some(unchanged) = previous.unchanged(&name, &path) {
             look.versions.insert(name.clone(), unchanged.etag.clone());
             indexed.insert(name, unchanged);
@@ -143,7 +143,7 @@ fn resolve(directory: &Path) -> Result<PathBuf, LibraryError> {
 }
 
 impl Library {
-    /// Entries of the titles that are not files.
+    /// Entries of the titles from other sources than files.
     pub(super) fn titles_of_sources(&self) -> BTreeMap<ResourceName, Indexed> {
         let of_sources = self
             .indexed
@@ -154,7 +154,7 @@ impl Library {
             .collect()
     }
 
-    /// Entry of the title `name`, if the file at `path` is the version that was indexed.
+    /// Entry of the title `name`, if the file at `path` is the indexed version.
     fn unchanged(&self, name: &ResourceName, path: &Path) -> Option<Indexed> {
         let known = self.indexed.get(name)?;
         let etag = OpenFile::etag_at(path).ok()??;
@@ -163,7 +163,7 @@ impl Library {
 }
 
 fn index(path: &Path) -> Result<(Indexed, Vec<Cut>), MediaError> {
-    // The version is taken before the index is read: if the file changes in between, the two differ later on.
+    // The version is taken before the index is read, so a change in between shows as a difference later.
     let version = OpenFile::etag_at(path).map_err(|error| MediaError::from(error).in_file(path))?;
     let etag = version.ok_or_else(|| {
         let gone = io::Error::from(io::ErrorKind::NotFound);
@@ -182,7 +182,7 @@ fn index(path: &Path) -> Result<(Indexed, Vec<Cut>), MediaError> {
     Ok((indexed, cuts))
 }
 
-/// Returns true if a file must be a title. A `.m4s` is not: it is a segment and cannot be read without its
+/// Returns true if a file must be a title. A `.m4s` need not be: it is a segment, which cannot be read without its
 /// initialisation segment.
 pub(super) fn is_title(path: &Path) -> bool {
     let extension = path.extension().unwrap_or_default();
@@ -191,8 +191,8 @@ pub(super) fn is_title(path: &Path) -> bool {
         .any(|title| extension.eq_ignore_ascii_case(title))
 }
 
-/// Returns true if an `.mp4` beside a manifest may have this error: as an initialisation segment (no frames),
-/// as an audio representation (no H.264), as a media segment (no `moov`).
+/// Returns true if an `.mp4` of a packaged title may have this error: as an initialisation segment (no frames), as an
+/// audio representation (no H.264), as a media segment (no `moov`).
 pub(super) fn is_part(error: &MediaError) -> bool {
     matches!(
         error.cause(),
@@ -202,7 +202,7 @@ pub(super) fn is_part(error: &MediaError) -> bool {
 
 struct Found {
     path: PathBuf,
-    /// A DASH or HLS manifest lies in the same directory or above it.
+    /// True if a DASH or HLS manifest is in the same directory or above it.
     packaged: bool,
 }
 
@@ -227,7 +227,7 @@ impl<'a> Walk<'a> {
 
     fn below(&mut self, directory: &Path, depth: usize, packaged: bool) -> Result<(), LibraryError> {
         let (files, directories) = match self.contents(directory) {
-            // As a title that cannot be played, it does not keep the others from being served.
+            // Like a title that cannot be played, it must not keep the others from being served.
             Err(LibraryError::Unreadable { error, .. })
                 if directory != self.root && error.kind() == io::ErrorKind::PermissionDenied =>
             {
@@ -253,7 +253,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// The files in one directory, and the directories.
+    /// The files and directories in one directory.
     fn contents(&mut self, directory: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), LibraryError> {
         let mut files = Vec::new();
         let mut directories = Vec::new();
@@ -266,7 +266,7 @@ impl<'a> Walk<'a> {
                 error,
             };
             let kind = match fs::symlink_metadata(&path) {
-                // It was removed or renamed meanwhile.
+                // It was removed or renamed in the meantime.
                 Err(error) if is_absence(&error) => continue,
                 found => found.map_err(unreadable)?.file_type(),
             };
@@ -279,7 +279,7 @@ impl<'a> Walk<'a> {
         Ok((files, directories))
     }
 
-    /// The entries of one directory, by name, so that two runs read them in the same order.
+    /// The entries of one directory, sorted by name, so that two runs read them in the same order.
     fn list(&mut self, directory: &Path) -> Result<Vec<PathBuf>, LibraryError> {
         let unreadable = |error| LibraryError::Unreadable {
             path: directory.to_owned(),
@@ -302,7 +302,7 @@ impl<'a> Walk<'a> {
         Ok(paths)
     }
 
-    /// Links to directories are left out, so that no loop can be walked; links out of the root are not served.
+    /// Links to directories are skipped to avoid loops; links out of the root are not served.
     fn leads_to_a_file(&mut self, link: &Path) -> bool {
         let target = link.canonicalize();
         let inside = target.is_ok_and(|target| target.starts_with(self.root) && target.is_file());

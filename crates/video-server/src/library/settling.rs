@@ -1,4 +1,4 @@
-//! [`Look`]: which files of a media directory are complete, as far as two looks at them tell.
+//! [`Look`]: decides by two looks which files of a media directory are complete.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,18 +11,18 @@ use super::file::OpenFile;
 use crate::http::path::ResourceName;
 use crate::http::validator::EntityTag;
 
-/// Time for which a new or changed file must stay as it is before it is read: a copy in progress changes it.
+/// Time that a new or changed file must stay unchanged before it is read: a copy in progress changes it.
 const SETTLING: Duration = Duration::from_secs(3);
 
-/// Time after which a manifest is read although it changes all the time, as that of a live title does.
+/// Time after which a manifest is read although it keeps changing, as that of a live title does.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// A version of a file that has been seen and not been read.
+/// A version of a file that has been seen but not read.
 #[derive(Clone, Debug)]
 pub(super) struct Unsettled {
     etag: EntityTag,
     since: Instant,
-    /// Time at which the first version was seen that has not been read.
+    /// Time at which the first unread version was seen.
     first: Instant,
 }
 
@@ -30,10 +30,10 @@ pub(super) struct Unsettled {
 #[derive(Debug)]
 pub(super) struct Look<'a> {
     previous: &'a Library,
-    /// `None` for the first look, at which every file is taken to be complete.
+    /// `None` for the first look, which takes every file to be complete.
     now: Option<Instant>,
     pub(super) unsettled: BTreeMap<ResourceName, Unsettled>,
-    /// Versions of the files that were found settled, or that were read before.
+    /// Versions of the files found settled or read before.
     pub(super) versions: BTreeMap<ResourceName, EntityTag>,
 }
 
@@ -47,10 +47,10 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Returns true if the file `name` at `path` may be read: it is as it was when it was read before, or has been as
-    /// it is for [`SETTLING`], or it is a manifest and has changed for [`LONGEST`].
+    /// Returns true if the file `name` at `path` may be read: it is unchanged since it was read, or unchanged for
+    /// [`SETTLING`], or it is a manifest that has been changing for [`LONGEST`].
     pub(super) fn is_settled(&mut self, name: &ResourceName, path: &Path) -> bool {
-        // To read a file that is gone gives an error with the reason.
+        // Reading a missing file gives an error with the reason.
         let Ok(Some(etag)) = OpenFile::etag_at(path) else {
             return true;
         };

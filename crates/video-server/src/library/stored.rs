@@ -1,8 +1,7 @@
 //! [`Stored`]: a library in an object store.
 //!
-//! The store is listed, and the index of each title read by ranges; the media is passed over. An object is replaced at
-//! once, so nothing needs to settle. Of the next listing, objects with the entity tags of the last one are not read
-//! again.
+//! The store is listed, and the index of each title is read by ranges, skipping the media. An object is replaced
+//! atomically, so nothing needs to settle. At the next listing, objects with unchanged entity tags are not read again.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,14 +21,14 @@ use super::{Fault, FaultKind, Indexed, Library, LibraryError, TitleSummary};
 use crate::http::path::ResourceName;
 use crate::http::validator::EntityTag;
 
-/// Objects that are read at the same time: each waits for the store most of the time.
+/// Number of objects read at the same time: each read mostly waits for the store.
 const CONCURRENT: usize = 16;
 
 /// Contents of an object store.
 #[derive(Clone, Debug)]
 pub(super) struct Stored {
     origin: Origin,
-    /// All objects of the last listing that requests can name.
+    /// All objects of the last listing that a request can name.
     objects: BTreeMap<ResourceName, EntityTag>,
     /// Titles, playable or not, as they were read.
     titles: BTreeMap<ResourceName, Arc<ReadTitle>>,
@@ -37,7 +36,7 @@ pub(super) struct Stored {
     is_incomplete: bool,
 }
 
-/// Index of a title, in one version of it.
+/// Index of one version of a title.
 #[derive(Debug)]
 struct ReadTitle {
     etag: EntityTag,
@@ -45,7 +44,7 @@ struct ReadTitle {
 }
 
 impl Stored {
-    /// The object `name`, in the version that is known.
+    /// The object `name` in the known version.
     pub(super) fn open(&self, name: &ResourceName) -> Option<Arc<Object>> {
         match self.origin.known(name.as_str()) {
             KnownObject::Object(object) => Some(object),
@@ -76,8 +75,8 @@ impl Library {
         Ok(library)
     }
 
-    /// Lists the store again, and reads the titles that are new or have changed; `None` if nothing has, or if the
-    /// library is not that of a store. The calling thread waits for the store.
+    /// Lists the store again and reads new and changed titles; `None` if nothing has changed, or if the library does
+    /// not come from a store. The calling thread waits for the store.
     ///
     /// # Errors
     /// The store does not answer or refuses, or has more objects than the limits allow.
@@ -96,7 +95,7 @@ impl Library {
         Ok((!is_same || is_complete || !has_same_faults).then_some(library))
     }
 
-    /// Totals of the store and the cache of its objects, if the library is that of a store.
+    /// Totals of the store and of the cache of its objects, if the library comes from a store.
     pub fn origin_totals(&self) -> Option<OriginTotals> {
         self.origin().map(Origin::totals)
     }
@@ -105,7 +104,7 @@ impl Library {
         self.stored.as_ref().map(|stored| &stored.origin)
     }
 
-    /// The object and its bytes that a player requests after `bytes` of `name`, in the order of the manifest.
+    /// The object, and its bytes, that a player requests after `bytes` of `name` in the order of the manifest.
     pub(crate) fn next_segment(
         &self,
         name: &ResourceName,
@@ -123,7 +122,7 @@ impl Library {
 }
 
 impl Stored {
-    /// The present objects, and warnings of those that no request can name.
+    /// The present objects, and warnings about those that a request cannot name.
     fn list(&self) -> Result<(Objects, Vec<Fault>), LibraryError> {
         let listed = self.origin.list()?;
         let mut faults = Vec::new();
@@ -224,7 +223,7 @@ impl Stored {
         })
     }
 
-    /// Reads the indexes of `titles`, except those that were read before.
+    /// Reads the indexes of `titles`, except those already read.
     fn read_titles(
         &self,
         titles: Vec<(&ResourceName, &Arc<Object>)>,
@@ -232,7 +231,7 @@ impl Stored {
         let read = concurrently(titles, |(name, object): (&ResourceName, &Arc<Object>)| {
             let etag = EntityTag::of_identity(object.etag());
             let before = self.titles.get(name).filter(|title| title.etag == etag);
-            // What the store did not deliver may come the next time.
+            // The store may deliver next time what it did not deliver before.
             let before = before.filter(|title| !matches!(&title.index, Err(error) if is_of_store(error)));
             let read = || {
                 let index = index(object);
@@ -244,13 +243,13 @@ impl Stored {
         read.into_iter().collect()
     }
 
-    /// URL of an object, where messages name a path.
+    /// URL of an object, used in messages instead of a path.
     fn path(&self, name: &str) -> PathBuf {
         PathBuf::from(self.origin.url(name))
     }
 }
 
-/// Applies `read`, which waits for the store, to all `items`, in any order.
+/// Applies `read`, which waits for the store, to all `items` in any order.
 fn concurrently<T: Send, R: Send>(items: Vec<T>, read: impl Fn(T) -> R + Sync) -> Vec<R> {
     let concurrent = CONCURRENT.min(items.len());
     let left = Mutex::new(items.into_iter());
@@ -271,7 +270,7 @@ fn concurrently<T: Send, R: Send>(items: Vec<T>, read: impl Fn(T) -> R + Sync) -
     results.into_inner()
 }
 
-/// Returns true if the error is not one of the title's content.
+/// Returns true if the error comes from the store and not from the title's content.
 fn is_of_store(error: &MediaError) -> bool {
     matches!(
         error.cause(),
@@ -282,7 +281,7 @@ fn is_of_store(error: &MediaError) -> bool {
     )
 }
 
-/// This error, naming the object at `path`; those of the store name it already.
+/// Adds the object at `path` to this error; errors of the store already name it.
 fn in_object(error: MediaError, path: &Path) -> MediaError {
     if is_of_store(&error) {
         error
@@ -341,10 +340,10 @@ impl Objects {
     }
 }
 
-/// Objects of which all manifests have been read.
+/// The objects, with all their manifests read in advance.
 struct ReadManifests<'a> {
     objects: &'a Objects,
-    /// Manifests that were not taken yet.
+    /// Manifests that have not been taken yet.
     contents: RefCell<BTreeMap<ResourceName, Result<Manifest, MediaError>>>,
 }
 

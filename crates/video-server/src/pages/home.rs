@@ -13,7 +13,7 @@ use crate::library::{Library, RepresentationSummary};
 
 /// Maximum number of titles on the page, about 200 kB.
 const MAX_TITLES: usize = 500;
-/// Maximum number of representations that are listed of a title.
+/// Maximum number of representations listed for a title.
 const MAX_REPRESENTATIONS: usize = 24;
 
 /// The page of `library`.
@@ -21,7 +21,7 @@ const MAX_REPRESENTATIONS: usize = 24;
 #[template(path = "index.html")]
 pub(super) struct HomePage<'a> {
     pub(super) pin: String,
-    /// Names of the players for manifests, with spaces in between.
+    /// Names of the manifest players, separated by spaces.
     pub(super) scripts: String,
     pub(super) library: &'a Library,
 }
@@ -36,13 +36,13 @@ fn format_of(manifest: &ResourceName) -> &'static str {
     }
 }
 
-/// Duration of the longest of `representations`, if one is known.
+/// Duration of the longest of `representations`, if any is known.
 fn longest(representations: &[Arc<RepresentationSummary>]) -> Option<Duration> {
     let durations = representations.iter().map(|one| one.duration);
     durations.max().filter(|time| !time.is_zero())
 }
 
-/// Average rate, or else the rate that the manifest declares.
+/// Average rate, or else the rate declared by the manifest.
 fn rate(one: &RepresentationSummary) -> Option<Bitrate> {
     one.average_rate.or(one.declared_rate)
 }
@@ -55,7 +55,7 @@ fn kind(one: &RepresentationSummary) -> &'static str {
     }
 }
 
-/// Playing time as players show it: `1:02:03`, `2:03`, or `9.6 s` below a minute.
+/// Playing time in the format of players: `1:02:03`, `2:03`, or `9.6 s` below a minute.
 fn clock(time: &Duration) -> String {
     let seconds = time.as_secs();
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {

@@ -1,9 +1,8 @@
-//! [`Pages`]: the web page at `/`, on which a viewer chooses a title, plays it, and sees the state of their own
-//! connection.
+//! [`Pages`]: the web page at `/`, where viewers choose and play titles and see the state of their own connection.
 //!
-//! Everything else that it needs is below `/.playrate/`, a hidden name that no file of a library can have. The page
-//! loads nothing from elsewhere, and its policy (CSP) allows nothing else. Pages of other origins may not read any of
-//! it, whatever CORS allows for the library.
+//! Its other files are below `/.playrate/`, a hidden name that no file of a library can have. The page loads nothing
+//! from elsewhere, and its policy (CSP) allows nothing else. Pages of other origins can never read these files,
+//! whatever CORS allows for the library.
 
 mod home;
 mod scripts;
@@ -29,19 +28,18 @@ use crate::library::Library;
 
 /// Path of the page.
 pub(crate) const HOME: &str = "/";
-/// Path of the file that takes its place.
+/// Path of the file that replaces the page.
 pub(crate) const INDEX: &str = "/index.html";
-/// Beginning of the paths of everything else.
+/// Prefix of all other paths.
 const PREFIX: &str = "/.playrate/";
-/// Path of the state of the connection on which it is requested.
+/// Path of the state of the requesting connection.
 const CONNECTION: &str = "/.playrate/connection.json";
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = concat!(include_str!("curves.js"), include_str!("page.js"));
 
-/// Fields of every response. The page runs scripts of this server and no others, not even inline; `blob:` is the
-/// address of a video that dash.js or hls.js fills. Other sites may neither show the page in a frame nor load its
-/// parts.
+/// Fields of every response. The page runs only scripts of this server, and no inline ones; `blob:` is the address of a
+/// video that dash.js or hls.js fills. Other sites may neither frame the page nor load its parts.
 const FIELDS: [(HeaderName, HeaderValue); 4] = [
     (
         CONTENT_SECURITY_POLICY,
@@ -58,7 +56,7 @@ const FIELDS: [(HeaderName, HeaderValue); 4] = [
     ),
 ];
 
-/// Pages for browsers, beside the library.
+/// Pages for browsers, in addition to the library.
 #[derive(Clone, Debug)]
 pub struct Pages {
     pin: Pin,
@@ -81,7 +79,7 @@ impl Pages {
         self
     }
 
-    /// Replaces the pin, after the certificate was renewed.
+    /// Replaces the pin after a renewal of the certificate.
     pub(crate) fn set_pin(&mut self, pin: Pin) {
         self.pin = pin;
     }
@@ -105,7 +103,7 @@ impl Pages {
     }
 }
 
-/// Returns true if `path` is that of the state of the connection on which it is requested.
+/// Returns true if `path` requests the state of the requesting connection.
 pub(crate) fn is_about_connection(path: &str) -> bool {
     path == CONNECTION
 }
@@ -128,12 +126,12 @@ impl Page {
             content_type,
             tag: EntityTag::of_identity(&format!("{:x}-{:x}", body.len(), hasher.finish())),
             body,
-            // It may be kept, and is asked for again before each use: the library and the program change.
+            // A browser may keep it, but must revalidate it before each use: the library and the program change.
             caching: HeaderValue::from_static("private, no-cache"),
         }
     }
 
-    /// JSON that no cache keeps.
+    /// JSON that must not be cached.
     pub(crate) fn data(value: &Value) -> Self {
         Self {
             caching: HeaderValue::from_static("no-store"),

@@ -1,4 +1,4 @@
-//! [`PlayerScripts`]: dash.js and hls.js, from a directory of the operator.
+//! [`PlayerScripts`]: dash.js and hls.js, from a directory chosen by the operator.
 
 use std::fs;
 use std::io;
@@ -10,7 +10,7 @@ use super::Page;
 
 pub(super) const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// Name below the prefix of the pages, and the files that it may be, in a directory of scripts or in `node_modules`.
+/// Name below the prefix of the pages, and the possible files in a directory of scripts or in `node_modules`.
 const PLAYERS: [(&str, [&str; 2]); 2] = [
     (
         "dash.js",
@@ -21,7 +21,7 @@ const PLAYERS: [(&str, [&str; 2]); 2] = [
 /// Maximum size of a script in bytes; dash.js 5 has 0.9 MB.
 const MAX_SIZE: u64 = 8 << 20;
 
-/// Players of manifests, which the page loads when a title needs one.
+/// Players for manifests, which the page loads when a title needs one.
 #[derive(Clone, Debug, Default)]
 pub struct PlayerScripts(Vec<(&'static str, Page)>);
 
@@ -50,7 +50,8 @@ pub enum PlayerScriptsError {
 }
 
 impl PlayerScripts {
-    /// Reads the players in `directory`: `dash.all.min.js`, `hls.min.js`, or both, also where npm installs them.
+    /// Reads the players in `directory`: `dash.all.min.js`, `hls.min.js`, or both, also at the paths where npm installs
+    /// them.
     ///
     /// # Errors
     /// There is none, or one cannot be read.
@@ -81,7 +82,7 @@ impl PlayerScripts {
         Some(page)
     }
 
-    /// Names of the players that are there.
+    /// Names of the available players.
     pub(super) fn names(&self) -> Vec<&'static str> {
         self.0.iter().map(|&(name, _)| name).collect()
     }

@@ -1,7 +1,7 @@
-//! [`Arms`]: named controllers, one of which the first media request on a connection chooses.
+//! [`Arms`]: named controllers. The first media request on a connection chooses one of them.
 //!
-//! Congestion control belongs to a connection, requests to a viewer. So the first request that names an arm
-//! or is for media decides, and later requests that name another arm are answered with the connection's.
+//! Congestion control belongs to a connection, requests to a viewer. So the first request that names an arm or is for
+//! media decides; if later requests name another arm, they are still served with the connection's arm.
 
 use core::fmt;
 use core::str::FromStr;
@@ -87,7 +87,7 @@ impl FromStr for Arm {
     }
 }
 
-/// Errors in the definition of arms, with the text that is wrong.
+/// Errors in the definition of arms, with the invalid text.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum ArmsError {
@@ -140,7 +140,7 @@ impl Arms {
         self.by
     }
 
-    /// The arms, in the order in which they were given.
+    /// The arms, in their given order.
     pub fn arms(&self) -> &[Arm] {
         &self.arms
     }
@@ -183,13 +183,13 @@ fn parameter(query: &str) -> Option<&str> {
     pairs.find_map(|(name, value)| (name == PARAMETER).then_some(value))
 }
 
-/// The arm that a request names.
+/// The arm named by a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ArmRequest {
     Arm(usize),
-    /// None, and the request is for media.
+    /// No arm, and the request is for media.
     Default,
-    /// None, and the request decides nothing.
+    /// No arm, and the request decides nothing.
     Nothing,
 }
 
@@ -228,7 +228,7 @@ impl ArmChoice {
         if first {
             return requested.and_then(|index| arms.arms.get(index));
         }
-        // Logged once per connection; the session's log line has the number.
+        // Logged once per connection; the session's log line includes the count.
         if requested.is_some() && decided != requested && self.mismatches.fetch_add(1, Relaxed) == 0 {
             tracing::info!(
                 connection = self.connection,
@@ -241,7 +241,7 @@ impl ArmChoice {
         None
     }
 
-    /// Name of the arm, once it is decided.
+    /// Name of the arm, once decided.
     pub(super) fn name(&self, arms: &Arms) -> Option<String> {
         self.decided.get().map(|&index| name(arms, index).to_owned())
     }

@@ -43,8 +43,7 @@ pub(super) struct ActiveConnection {
     pub(super) bytes: AtomicU64,
 }
 
-/// Serves one client until its connection ends. `_alive` keeps the server's shutdown waiting until this task
-/// ends.
+/// Serves one client until its connection ends. `_alive` delays the server's shutdown until this task ends.
 pub(super) async fn serve(
     incoming: Incoming,
     id: u64,
@@ -102,7 +101,7 @@ pub(super) async fn serve(
         bytes: AtomicU64::new(0),
     });
     server.active.lock().insert(id, Arc::clone(&connection));
-    // Closed when the last exchange has ended.
+    // Closed once the last exchange has ended.
     let (running, mut ended) = mpsc::channel::<()>(1);
     let end = loop {
         match session.accept().await {
@@ -134,7 +133,7 @@ pub(super) async fn serve(
         end,
     };
     {
-        // Under one lock, so that a snapshot has it once.
+        // Under one lock, so that a snapshot contains it exactly once.
         let mut active = server.active.lock();
         active.remove(&id);
         server.counters.sessions.fetch_add(1, Relaxed);
@@ -191,7 +190,7 @@ pub struct ConnectionState {
     pub id: u64,
     /// Address of the client at the beginning of the connection.
     pub peer: SocketAddr,
-    /// Arm that was chosen for it; `None` without arms, or if no request chose one.
+    /// Arm chosen for it; `None` without arms, or if no request has chosen one.
     pub arm: Option<String>,
     /// Spec of its present controller.
     pub controller: String,
@@ -203,7 +202,7 @@ pub struct ConnectionState {
     pub responses: u64,
     /// Number of responses that were aborted.
     pub aborted: u64,
-    /// Last sample of its congestion control; `None` before the first acknowledgement.
+    /// Last sample of its congestion control; `None` until the first acknowledgement.
     pub sample: Option<Sample>,
     /// Delivery rate while there was enough to send, over the last seconds of such time.
     pub delivery_rate: Option<Bitrate>,
@@ -213,12 +212,12 @@ pub struct ConnectionState {
     pub buffered: Option<Duration>,
     /// Worst state that its players reported last.
     pub playback: Option<Playback>,
-    /// Reports of its players so far (CMCD), if there were any.
+    /// Reports of its players so far (CMCD), if any.
     pub player: Option<PlayerReport>,
 }
 
 impl ConnectionState {
-    /// The state as JSON, without the connection's number and its client's address, so that its own client may read it.
+    /// The state as JSON, without the connection's number and the client's address: the client itself may read it.
     /// Rates are in bit/s, sizes in bytes; unknown values are null.
     pub fn to_json(&self) -> Value {
         let sample = self.sample.as_ref();

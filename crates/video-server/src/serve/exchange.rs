@@ -18,7 +18,7 @@ use super::playback::MediaRequest;
 use crate::library::CHUNK;
 use crate::site::{Content, Reply, ResourceBody};
 
-/// Reason for which a response was aborted.
+/// Reason why a response was aborted.
 #[derive(Debug, thiserror::Error)]
 enum ResponseError {
     #[error(transparent)]
@@ -27,7 +27,7 @@ enum ResponseError {
     Read(#[from] std::io::Error),
 }
 
-/// Receives one request and answers it. `_running` keeps the connection's task waiting until this one ends.
+/// Receives and answers one request. `_running` keeps the connection's task waiting until this one ends.
 pub(super) async fn serve(
     arrival: Arrival,
     connection: Arc<ActiveConnection>,
@@ -142,7 +142,7 @@ async fn answer(
                 let Some(chunk) = body.next_chunk(CHUNK).await? else {
                     break;
                 };
-                // Counted before it is written: of an aborted chunk the client may have received a part.
+                // Counted before it is written, because the client may have received a part of an aborted chunk.
                 progress.sent += chunk.len() as u64;
                 connection.playback.delivered(Bytes::from(chunk.len()));
                 writer.write(chunk).await?;
@@ -204,7 +204,7 @@ fn add_cmsd(
     path.rtt = sampled
         .and_then(|sample| sample.smoothed_rtt)
         .or_else(|| Some(connection.quinn.rtt()));
-    // If no rate fits, the lowest one.
+    // The lowest rate if none fits.
     path.max_bitrate = ladder.iter().copied().filter(fitting).max().or(lowest);
     path.write(headers);
 }
@@ -213,7 +213,7 @@ fn add_cmsd(
 #[derive(Debug, Default)]
 pub(super) struct ResponseCount(Mutex<Counts>);
 
-/// Under one lock, so that no response is seen in both numbers or in neither.
+/// Under one lock, so that each response is in exactly one of the two numbers.
 #[derive(Debug, Default)]
 struct Counts {
     /// Responses that have begun and not ended.
@@ -234,7 +234,7 @@ impl ResponseCount {
         }
     }
 
-    /// From now on responses that fail are aborted by the shutdown.
+    /// From now on, failed responses count as aborted by the shutdown.
     pub(super) fn stop(&self) {
         self.0.lock().is_stopping = true;
     }
@@ -254,7 +254,7 @@ pub(super) struct RunningResponse<'a> {
 }
 
 impl RunningResponse<'_> {
-    /// Ends a response that its client has received whole.
+    /// Ends a response that the client has received completely.
     pub(super) fn complete(mut self) {
         self.is_complete = true;
     }

@@ -1,4 +1,4 @@
-//! [`FetchedTitles`]: rate of the media that a connection fetches, as the library knows it.
+//! [`FetchedTitles`]: the rate of the media fetched on a connection, according to the library.
 
 use std::collections::BTreeMap;
 
@@ -7,23 +7,23 @@ use playrate_units::Bitrate;
 
 use crate::http::path::ResourceName;
 
-/// Maximum number of titles that a connection fetches at once, as far as their rates count.
+/// Maximum number of titles per connection whose rates count at a time.
 const MAX_TITLES: usize = 16;
 
-/// Highest playback speed that is believed, in thousandths: four times, the most that players offer in their menus.
+/// Maximum credible playback speed in thousandths: four times, the most that players offer in their menus.
 const MAX_SPEED_PER_MILLE: u64 = 4_000;
 
-/// Titles that are being fetched on one connection; of those whose responses have ended, the last one.
+/// Titles being fetched on one connection, and the last one whose responses have ended.
 ///
-/// Every object of a title counts once, at the rate at which its player consumes it: the rate that the library knows
-/// times the playback speed that the player reports. A report raises the sum by that speed alone, at most
-/// [`MAX_SPEED_PER_MILLE`]; without one, each part is at most what the same request adds without a report.
+/// Every object of a title counts once, at the rate at which its player consumes it: the library's rate times the
+/// playback speed that the player reports. A report can raise the sum by that speed only, at most
+/// [`MAX_SPEED_PER_MILLE`]; in all other respects each object counts at most as much as it would without a report.
 #[derive(Debug, Default)]
 pub(super) struct FetchedTitles(BTreeMap<ResourceName, FetchedTitle>);
 
 #[derive(Debug, Default)]
 struct FetchedTitle {
-    /// Objects that play together, by set of representations: of each set, the last requested.
+    /// Objects that play together: the last requested one of each set of representations.
     objects: BTreeMap<usize, FetchedObject>,
     responses: usize,
 }
@@ -31,7 +31,7 @@ struct FetchedTitle {
 #[derive(Clone, Copy, Debug)]
 struct FetchedObject {
     rate: Bitrate,
-    /// Of the best representation in its place.
+    /// Rate of the best representation that could replace it.
     highest: Bitrate,
     /// Type of the object according to its player.
     object_type: Option<ObjectType>,
@@ -57,7 +57,7 @@ impl FetchedTitles {
         let fetched = self.0.entry(title.clone()).or_default();
         fetched.responses += 1;
         let object_type = report.and_then(|report| report.object_type);
-        // A player may know better which objects replace each other: it has the languages, for example.
+        // The player may know better which objects replace each other: it knows the languages, for example.
         fetched
             .objects
             .retain(|_, other| !is_replaced(other.object_type, object_type));
@@ -72,8 +72,8 @@ impl FetchedTitles {
         true
     }
 
-    /// Ends a response of `title`. Returns true if the title is removed: its responses have ended while those
-    /// of others are in progress.
+    /// Ends a response of `title`. Returns true if this removes the title: its responses have ended while those of
+    /// other titles are in progress.
     pub(super) fn end(&mut self, title: &ResourceName) -> bool {
         if let Some(fetched) = self.0.get_mut(title) {
             fetched.responses = fetched.responses.saturating_sub(1);
@@ -106,16 +106,16 @@ impl FetchedTitles {
     }
 }
 
-/// The library's rate, or a player's if that is lower. A reported rate of zero counts as absent: it would
-/// withhold what the library knows.
+/// The library's rate, or the player's if that is lower. A reported rate of zero counts as absent: it would hide the
+/// library's rate.
 fn lowered(rate: Bitrate, reported: Option<Bitrate>) -> Bitrate {
     reported
         .filter(|&reported| reported > Bitrate::ZERO)
         .map_or(rate, |reported| reported.min(rate))
 }
 
-/// Playback speed (`pr`) in thousandths, as far as it is believed. A player that is paused or slower than real time
-/// still counts at normal speed: it may go on at once.
+/// Playback speed (`pr`) in thousandths, as far as it is credible. A player that is paused or slower than real time
+/// still counts at normal speed: it may resume at once.
 pub(super) fn speed_per_mille(report: &Cmcd) -> u64 {
     let speed = report.playback_rate.unwrap_or(1.0) * 1_000.0;
     #[expect(
@@ -127,13 +127,13 @@ pub(super) fn speed_per_mille(report: &Cmcd) -> u64 {
     speed.clamp(1_000, MAX_SPEED_PER_MILLE)
 }
 
-/// Returns true if an object of the type `other` does not go on playing beside a new one of the type `new`.
+/// Returns true if an object of the type `new` replaces one of the type `other`, instead of playing together with it.
 fn is_replaced(other: Option<ObjectType>, new: Option<ObjectType>) -> bool {
     let is_muxed = |object| object == Some(ObjectType::Muxed);
     is_muxed(new) || is_muxed(other) || (other == new && new.is_some_and(is_media))
 }
 
-/// Returns true if objects of this type are played, and so have a rate.
+/// Returns true if objects of this type are played and so have a rate.
 pub(super) fn is_media(object: ObjectType) -> bool {
     !matches!(
         object,
@@ -158,7 +158,7 @@ mod tests {
         report
     }
 
-    /// The rate in kbit/s after a request for a set of `film.mpd` whose rate is 4 Mbit/s, with `report`.
+    /// The rate in kbit/s after a request for a 4 Mbit/s set of `film.mpd`, with `report`.
     fn kbps(titles: &mut FetchedTitles, set: usize, report: Option<&Cmcd>) -> u64 {
         assert!(titles.begin(
             &name("film.mpd"),

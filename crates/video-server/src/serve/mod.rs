@@ -1,21 +1,20 @@
 //! [`VideoServer`]: a video server over HTTP/3.
 //!
-//! Every connection has its own controller, [`VideoKnowledge`](playrate_cc::VideoKnowledge) and task, which
-//! accepts its requests. Every request has a task that reads the resource chunk by chunk and hands each chunk
-//! to the transport, which accepts the next one only when it has room. So a connection never costs more
-//! memory than
+//! Every connection has its own controller, [`VideoKnowledge`](playrate_cc::VideoKnowledge) and a task that accepts its
+//! requests. Every request has a task that reads the resource chunk by chunk and hands each chunk to the transport,
+//! which accepts the next one only when it has room. So the memory of a connection is at most
 //!
 //! > send window + concurrent requests × ([`CHUNK`] + the transport's buffer for a request, 64 KiB) + receive window
 //!
-//! which with the transport's defaults (4 MiB, 100, 64 KiB each, 1 MiB) is at most 17.5 MiB. A chunk is read
-//! only when less than 256 KiB of earlier chunks wait to be sent, so a client behind a slow path costs less:
-//! 100 of them, each with a response of 1.9 MB open behind 60 Mbit/s in all, were measured to cost 0.5 MB of
-//! resident memory each. `docs/flow-control.md` shows all mechanisms between a file and the socket.
+//! which with the transport's defaults (4 MiB, 100, 64 KiB each, 1 MiB) is 17.5 MiB. A chunk is read only when less
+//! than 256 KiB of earlier chunks wait to be sent, so a client behind a slow path costs less. Measured: 100 clients
+//! behind 60 Mbit/s in all, each with an open response of 1.9 MB, cost 0.5 MB of resident memory each.
+//! `docs/flow-control.md` shows all mechanisms between a file and the socket.
 //!
-//! A client's mistake ends its exchange or its connection, never the server. The response to a
-//! client that acknowledges nothing of it is reset after `stall_timeout` of
-//! [`ServerOptions`](playrate_transport::ServerOptions), a connection without requests is closed after
-//! `idle_limit`, a silent one after the idle timeout.
+//! A client's mistake ends its exchange or its connection, never the server. Time limits of
+//! [`ServerOptions`](playrate_transport::ServerOptions): if a client acknowledges nothing of a response, the response
+//! is reset after `stall_timeout`; a connection without requests is closed after `idle_limit`, a silent one after the
+//! idle timeout.
 
 pub mod arms;
 mod connection;
@@ -61,27 +60,27 @@ use crate::site::{ReplyCounts, Site};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Settings {
-    /// Controller of every connection for which no arm was chosen.
+    /// Controller of every connection without a chosen arm.
     pub controller: ControllerChoice,
-    /// Controllers that requests may choose instead.
+    /// Controllers that requests can choose instead.
     pub arms: Option<Arms>,
     /// Size of the players' playout buffers, if the operator knows it.
     pub playout_buffer: Option<Bytes>,
-    /// Acknowledgements that clients are asked for in place of those that the controller wants.
+    /// Acknowledgements requested from clients, overriding the controller's choice.
     pub ack_request: Option<AckRequest>,
     /// Clock for `Date` fields; without it none is sent, as in virtual time.
     pub wall_clock: Option<fn() -> SystemTime>,
     /// Other origins whose pages may read responses.
     pub cors: Option<Cors>,
-    /// Pages for browsers, beside the library; without them `/` names nothing.
+    /// Pages for browsers, in addition to the library; without them `/` is not found.
     pub pages: Option<Pages>,
     /// Limits beyond which new sessions are refused.
     pub limits: Limits,
     /// Processor time of the process, for [`Limits::cpu`]; without it that limit never applies.
     pub processor_time: Option<fn() -> Duration>,
-    /// Number of processors that the server can use: its limit is a share of their time.
+    /// Number of processors that the server can use: [`Limits::cpu`] is a share of their time.
     pub processors: NonZeroU32,
-    /// Receive notifications about connections, and their samples of congestion control.
+    /// Observers that are notified about connections and receive samples of their congestion control.
     pub observers: Vec<Arc<dyn Observer>>,
     /// Minimum time between two samples of a connection's congestion control.
     pub sample_interval: Duration,
@@ -110,14 +109,14 @@ impl Settings {
 /// State shared by all tasks of a server.
 #[derive(Debug)]
 struct ServerContext {
-    /// For tasks that are of no worker.
+    /// For tasks that do not belong to a worker.
     runtime: Arc<dyn Runtime>,
     site: Arc<Site>,
     settings: Settings,
-    /// For clients over other versions of HTTP.
+    /// Shared with clients over other versions of HTTP.
     admission: Arc<Admission>,
     connections: AtomicU64,
-    /// Open connections whose handshake is done, by number.
+    /// Open connections after their handshake, by number.
     active: Mutex<BTreeMap<u64, Arc<ActiveConnection>>>,
     responses: ResponseCount,
     counters: ServerCounters,
@@ -148,7 +147,7 @@ struct ServerCounters {
 pub struct ServerTotals {
     /// Number of connections that have ended.
     pub sessions: u64,
-    /// Number of responses that arrived whole.
+    /// Number of responses that clients received completely.
     pub responses: u64,
     /// Bytes of content of responses that have ended.
     pub bytes: Bytes,
@@ -159,7 +158,7 @@ pub struct ServerTotals {
 pub struct VideoServer {
     transport: Server,
     context: Arc<ServerContext>,
-    /// Closed when the last task has ended.
+    /// Closed once the last task has ended.
     tasks: Arc<tokio::sync::Mutex<mpsc::Receiver<()>>>,
 }
 
@@ -176,8 +175,8 @@ pub struct ShutdownReport {
 }
 
 impl VideoServer {
-    /// Starts serving `library` on `transport`. What is not of one connection runs on `runtime`, and so do
-    /// connections unless the transport has a runtime for each socket.
+    /// Starts serving `library` on `transport`. Connections run on the runtime of their socket if the transport has one
+    /// per socket; everything else runs on `runtime`.
     pub fn start(transport: Server, runtime: Arc<dyn Runtime>, library: Library, settings: Settings) -> Self {
         let (alive, tasks) = mpsc::channel(1);
         let site = Site {
@@ -215,12 +214,12 @@ impl VideoServer {
         self.transport.local_addr()
     }
 
-    /// The library that it serves now.
+    /// The library that it currently serves.
     pub fn library(&self) -> Arc<Library> {
         self.context.site.library()
     }
 
-    /// Serves `library` from now on. Responses in progress are not affected.
+    /// Serves `library` from now on. Does not affect responses in progress.
     pub fn set_library(&self, library: Library) {
         self.context.site.set_library(library);
     }
@@ -235,33 +234,33 @@ impl VideoServer {
         &self.context.admission
     }
 
-    /// Uses `identity` for connections from now on.
+    /// Uses `identity` for new connections.
     ///
     /// # Errors
-    /// Its certificate and key cannot be used; the server keeps the previous identity.
+    /// The certificate and key cannot be used; the server keeps the previous identity.
     pub fn set_identity(&self, identity: &Identity) -> Result<(), EndpointError> {
         self.transport.set_identity(identity)?;
         self.context.site.set_pin(identity.pin());
         Ok(())
     }
 
-    /// Totals of the decisions on clients that wanted to connect, up to now.
+    /// Totals of the decisions on connecting clients so far.
     pub fn clients(&self) -> ClientTotals {
         self.transport.clients()
     }
 
-    /// Numbers of open connections of the workers, those during handshake or close included.
+    /// Numbers of open connections of the workers, including those in handshake or closing.
     pub fn worker_connections(&self) -> Vec<usize> {
         let workers = self.transport.workers().iter();
         workers.map(Worker::open_connections).collect()
     }
 
-    /// Totals of datagrams that reached another worker than the one that has their connection.
+    /// Totals of datagrams that arrived at a worker other than that of their connection.
     pub fn forwarded(&self) -> ForwardedTotals {
         self.transport.forwarded()
     }
 
-    /// Number of open connections, those during handshake or close included.
+    /// Number of open connections, including those in handshake or closing.
     pub fn open_connections(&self) -> usize {
         self.transport.open_connections()
     }
@@ -271,16 +270,16 @@ impl VideoServer {
         self.transport.idle().await;
     }
 
-    /// States of the connections whose handshake is done, the oldest first.
+    /// States of all connections after their handshake, oldest first.
     pub fn connections(&self) -> Vec<ConnectionState> {
         self.snapshot().0
     }
 
-    /// States of the connections whose handshake is done, the oldest first, and totals of the same moment: each
-    /// connection is either among the former or counted as ended in the latter.
+    /// States of all connections after their handshake, oldest first, with totals of the same moment: each connection
+    /// is either in the states or counted as ended in the totals.
     pub fn snapshot(&self) -> (Vec<ConnectionState>, ServerTotals) {
         let (now, arms) = (self.context.runtime.now(), self.context.settings.arms.as_ref());
-        // The states are read outside the lock, which connections that begin and end need.
+        // The states are read outside the lock: connections need it to begin and end.
         let (connections, totals) = {
             let active = self.context.active.lock();
             (active.values().cloned().collect::<Vec<_>>(), self.totals())
@@ -307,13 +306,12 @@ impl VideoServer {
         &self.context.settings
     }
 
-    /// Shuts down: refuses new connections and requests, waits for responses, and aborts those that have not
-    /// ended after `deadline`. If the first call is cancelled, a second one with a shorter deadline may
-    /// follow.
+    /// Shuts down: refuses new connections and requests, waits for responses, and aborts those still running after
+    /// `deadline`. If a first call is cancelled, a second one with a shorter deadline may follow.
     pub async fn shutdown(&self, deadline: Duration) -> ShutdownReport {
         self.context.responses.stop();
         let drained = self.transport.shutdown(deadline).await;
-        // The connections are closed; their tasks report their summaries and end.
+        // The connections are closed; their tasks now report their summaries and end.
         let ended = async { self.tasks.lock().await.recv().await };
         if time::timeout(&*self.context.runtime, Duration::from_secs(1), ended)
             .await
@@ -323,16 +321,16 @@ impl VideoServer {
         }
         ShutdownReport {
             drained,
-            // Those in progress were aborted with their connections, although their tasks have not noticed.
+            // Responses in progress were aborted with their connections, although their tasks have not noticed yet.
             cut: self.context.responses.not_complete(),
             totals: self.totals(),
         }
     }
 }
 
-/// Starts what runs on each runtime of a server: the measurement of its load, and the workers of `transport`.
+/// Starts the tasks of each runtime of a server: the load measurement and the workers of `transport`.
 fn start_workers(transport: &Server, server: &Arc<ServerContext>, alive: &mpsc::Sender<()>) {
-    // Workers of one runtime share its task queue, in which bodies wait to start.
+    // Workers of one runtime share its task queue, where bodies wait to start.
     let mut contexts: Vec<WorkerContext> = Vec::new();
     let mut context_of = |runtime: &Arc<dyn Runtime>| {
         let there = |context: &&WorkerContext| Arc::ptr_eq(&context.runtime, runtime);
@@ -369,8 +367,8 @@ fn start_workers(transport: &Server, server: &Arc<ServerContext>, alive: &mpsc::
     }
 }
 
-/// Sleeps for one [`TICK`] after another and reports the lateness of the wake-ups, until `admission` is dropped; for
-/// one thread of a server also the use of its processors.
+/// Sleeps for one [`TICK`] after another and reports the lateness of the wake-ups, until `admission` is dropped. One
+/// thread of a server also reports the processor time.
 async fn observe_load(
     admission: Weak<Admission>,
     runtime: Arc<dyn Runtime>,

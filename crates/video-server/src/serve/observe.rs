@@ -16,7 +16,7 @@ use super::connection::ConnectionState;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConnectionInfo {
-    /// Number of the connection, counted from 0. Handshakes that fail use up a number.
+    /// Number of the connection, counted from 0. Failed handshakes use up numbers as well.
     pub id: u64,
     /// Address of the client at the beginning of the connection.
     pub peer: SocketAddr,
@@ -71,19 +71,18 @@ pub struct PlayerReport {
     pub requests: u64,
     /// Number of playback sessions (`sid`) that began.
     pub viewings: u64,
-    /// Number of requests that report an empty buffer since the request before (`bs`), without those of a player that
-    /// has so far only started up.
+    /// Number of requests that report an empty buffer since the previous request (`bs`), not counting a player that has
+    /// only started up so far.
     pub stalls: u64,
-    /// Lowest buffer level after the start of playback (`bl`).
+    /// Lowest buffer level after playback started (`bl`).
     pub lowest_buffer: Option<Duration>,
-    /// Identifiers of the playback sessions (`sid`), in order of their beginning; the first eight only.
+    /// Identifiers of the playback sessions (`sid`), in order of their beginning; only the first eight.
     pub sessions: Vec<String>,
-    /// Throughput that a player measured last (`mtp`).
+    /// Last throughput that a player measured (`mtp`).
     pub measured_throughput: Option<Bitrate>,
-    /// Number of CMCD pairs that were not understood.
+    /// Number of unknown or invalid CMCD pairs.
     pub ignored: u64,
-    /// Sum over requested video of its rate (`br`) times its duration (`d`), in bits, and the sum of these
-    /// durations.
+    /// Sum of rate (`br`) times duration (`d`) over the requested video, in bits, and the sum of these durations.
     bits: f64,
     time: Duration,
     /// Sum of the buffer levels reported during playback (`bl`), and their number.
@@ -111,7 +110,7 @@ impl PlayerReport {
         self.buffered.checked_div(self.buffer_reports)
     }
 
-    /// Adds the report of one request; `known` if its playback session is known.
+    /// Adds the report of one request; `known` says whether its playback session is known.
     pub(super) fn add(&mut self, cmcd: &Cmcd, known: bool) {
         self.requests += 1;
         self.viewings += u64::from(!known);
@@ -141,7 +140,7 @@ impl PlayerReport {
     }
 }
 
-/// Receives notifications about a server's connections. It is called on their tasks and must not block.
+/// Receives notifications about a server's connections. Called on their tasks, so it must not block.
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
@@ -167,7 +166,7 @@ pub trait Observer: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// A connection whose handshake had succeeded has ended.
+    /// A connection has ended after a successful handshake.
     fn finished(&self, session: &SessionSummary) {
         let _ = session;
     }

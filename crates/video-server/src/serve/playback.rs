@@ -1,10 +1,10 @@
-//! [`PlaybackTracker`]: derives the state of playback from the requests on a connection, for its controller.
+//! [`PlaybackTracker`]: derives the state of playback from a connection's requests, for the controller.
 //!
-//! Reports of players (CMCD) may be false. What would raise the controller's window comes from the library and
-//! the operator, and a report can only lower it: the rate ([`FetchedTitles`]), the size of the buffer
-//! ([`VideoKnowledge::reported_buffer`]). There are two exceptions. A player that reports that it starts or stalls is
-//! believed while less than [`URGENT`] was delivered ahead of playback ([`DeliveredAhead`]). A playback speed (`pr`)
-//! of up to four times multiplies the library's rate, because that is what the player consumes.
+//! Reports of players (CMCD) may be false. Whatever would raise the controller's window comes from the library and the
+//! operator; a report can only lower it: the rate ([`FetchedTitles`]), the size of the buffer
+//! ([`VideoKnowledge::reported_buffer`]). There are two exceptions. A player that reports a start or a stall is
+//! believed while less than [`URGENT`] was delivered ahead of playback ([`DeliveredAhead`]). A playback speed (`pr`) of
+//! up to four times multiplies the library's rate, because the player consumes media at that speed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ const SILENCE: Duration = Duration::from_secs(10);
 const MAX_SILENCE: Duration = Duration::from_secs(70);
 /// Number of consecutive reports at the maximum level after which a buffer counts as full.
 const SETTLED: u32 = 3;
-/// Playing time delivered ahead of playback from which on no player needs media urgently, whatever it reports.
+/// Playing time delivered ahead of playback above which no player needs media urgently, whatever it reports.
 const URGENT: Duration = Duration::from_secs(5);
 
 /// A request for a resource of the library, with the player's report.
@@ -57,9 +57,9 @@ pub(super) struct PlaybackTracker {
 struct PlaybackState {
     titles: FetchedTitles,
     ahead: DeliveredAhead,
-    /// Sessions of the players that report.
+    /// Sessions of the players that send reports.
     sessions: BTreeMap<SessionKey, PlaybackSession>,
-    /// Worst state that the players of live sessions reported last.
+    /// Worst of the states that players of live sessions reported last.
     playback: Option<Playback>,
     report: PlayerReport,
 }
@@ -67,7 +67,7 @@ struct PlaybackState {
 /// Identity of a playback session.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum SessionKey {
-    /// A player that reports no identifier, known by the title that it requests.
+    /// A player without a session identifier, known by the title that it requests.
     Title(ResourceName),
     /// CMCD's session identifier, `sid`.
     Session(String),
@@ -84,11 +84,11 @@ enum MediaObject {
 struct PlaybackSession {
     /// Buffer levels of the player.
     levels: BTreeMap<MediaObject, Duration>,
-    /// False for objects of which all requests were for a start-up.
+    /// False for objects that were only requested for a start-up.
     has_played: BTreeMap<MediaObject, bool>,
     deadline: Option<Duration>,
     playback: Option<Playback>,
-    /// Highest level of the lowest buffer, and the number of consecutive reports at about this level.
+    /// Highest level of the emptier buffer, and the number of consecutive reports at about this level.
     highest: (Duration, u32),
     responses: usize,
     seen: Instant,
@@ -111,17 +111,18 @@ impl PlaybackSession {
         self.levels.values().min().copied()
     }
 
-    /// Applies a player's report to the session. Returns true if it reports that playback stalled.
+    /// Applies a player's report to the session. Returns true if it reports a stall.
     fn apply(&mut self, object: MediaObject, cmcd: &Cmcd) -> bool {
-        // dash.js reports an empty buffer at start-up too, if playback begins before it has counted its first segment.
+        // dash.js also reports an empty buffer at start-up, if playback begins before it has counted its first segment.
         let has_played = self.has_played.entry(object).or_insert(cmcd.underflow);
         *has_played |= !cmcd.startup;
         let stalled = cmcd.underflow && *has_played;
         if let Some(level) = cmcd.buffer_length {
-            // The time until the buffer is empty, as all times of the controller: `bl` is media time.
+            // Converts `bl`, which is media time, to the time until the buffer is empty, like all times of the
+            // controller.
             let level = level.mul_f64(1_000.0 / speed_per_mille(cmcd) as f64);
             self.levels.insert(object, level);
-            // Only the lower of two buffers limits how full both get.
+            // Only the emptier of two buffers limits how full both get.
             if self.level() == Some(level) {
                 self.track_level(level);
             }
@@ -129,8 +130,8 @@ impl PlaybackSession {
         if stalled {
             self.levels.insert(object, Duration::ZERO);
         }
-        // dash.js requests an initialisation segment with `su` at every switch, and a manifest without it
-        // before it plays.
+        // dash.js requests an initialisation segment with `su` at every switch, and a manifest without it before
+        // playback.
         let playback = match (stalled, cmcd.startup) {
             (true, _) => Some(Playback::Starved),
             (false, true) if has_a_rate(object) || self.playback.is_none() => Some(Playback::Starting),
@@ -142,16 +143,15 @@ impl PlaybackSession {
         stalled
     }
 
-    /// Follows the lowest buffer until it is full.
+    /// Tracks the emptier buffer until it is full.
     fn track_level(&mut self, level: Duration) {
         let (highest, reports) = self.highest;
-        // Within a tenth counts as the same level: a full buffer is refilled as soon as it is slightly less
-        // than full.
+        // Within a tenth counts as the same level: a full buffer is refilled as soon as it is slightly below full.
         let margin = highest / 10;
         self.highest = if level > highest + margin {
             (level, 0)
         } else if level < highest.saturating_sub(margin) {
-            // It drains because media arrive too slowly; a size that is known stays.
+            // The buffer drains because media arrives too slowly; a known size stays.
             (highest, if reports < SETTLED { 0 } else { reports })
         } else {
             (highest.max(level), reports.saturating_add(1))
@@ -192,12 +192,12 @@ impl PlaybackTracker {
         (report.requests > 0).then_some(report)
     }
 
-    /// Worst state that the players reported last, be it believed or not; `None` without any.
+    /// Worst state that the players reported last, whether believed or not; `None` without reports.
     pub(super) fn reported(&self) -> Option<Playback> {
         self.state.lock().playback
     }
 
-    /// Logs the state that the controller of this connection knows.
+    /// Logs the state that this connection's controller knows.
     pub(super) fn log(&self, connection: u64) {
         let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         tracing::debug!(
@@ -262,7 +262,7 @@ impl PlaybackTracker {
 
     /// Writes the combined state of all titles and live sessions for the controller.
     fn publish(&self, state: &mut PlaybackState, now: Instant) {
-        // A manifest has no rate; playback goes on at the known one.
+        // A manifest has no rate: playback goes on at the known one.
         if let Some(rate) = state.titles.rate() {
             self.knowledge.set_average_rate(Some(rate));
             self.knowledge.set_highest_rate(state.titles.highest_rate());
@@ -312,7 +312,7 @@ impl PlaybackState {
         Some(key)
     }
 
-    /// The reported state of the players, as far as it is believed.
+    /// The state reported by the players, as far as it is believed.
     fn believed(&self, now: Instant) -> Option<Playback> {
         let is_urgent = self.ahead.level(now) < URGENT;
         self.playback
@@ -320,8 +320,8 @@ impl PlaybackState {
     }
 }
 
-/// Removes sessions other than `key` that have ended: those with an identifier some time after their last
-/// request, those without when they have no response in progress.
+/// Removes sessions other than `key` that have ended. Those with an identifier end some time after their last request,
+/// those without one end with their last response.
 fn remove_ended(sessions: &mut BTreeMap<SessionKey, PlaybackSession>, key: &SessionKey, now: Instant) {
     sessions.retain(|known, session| {
         known == key
@@ -344,9 +344,9 @@ fn has_a_rate(object: MediaObject) -> bool {
 #[derive(Debug)]
 pub(super) struct ResponseGuard {
     tracker: Arc<PlaybackTracker>,
-    /// Title whose rate counts.
+    /// Title whose rate it counts for.
     title: Option<ResourceName>,
-    /// Session of the player that reports.
+    /// Session of the reporting player.
     session: Option<SessionKey>,
 }
 
@@ -356,12 +356,12 @@ impl Drop for ResponseGuard {
     }
 }
 
-/// Buffer level of a modelled player that plays from the first byte on and never pauses: what was delivered,
-/// less the time since.
+/// Buffer level of a modelled player that plays from the first byte on and never pauses: what was delivered, less the
+/// time since.
 #[derive(Debug)]
 struct DeliveredAhead {
     level: Duration,
-    /// Time of the level.
+    /// Time at which the level applies.
     at: Instant,
 }
 
@@ -373,7 +373,7 @@ impl DeliveredAhead {
         }
     }
 
-    /// Playing time that such a player has left at `now`.
+    /// Playing time that the modelled player has left at `now`.
     fn level(&self, now: Instant) -> Duration {
         self.level.saturating_sub(now.saturating_duration_since(self.at))
     }

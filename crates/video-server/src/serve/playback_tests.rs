@@ -43,9 +43,8 @@ impl Fixture {
         drop(self.requests(after, text));
     }
 
-    /// A request after `after` seconds with the CMCD `text`: of a title named after the session, whose video is
-    /// set 0 and whose sound is set 1. The library knows the reported rate, or else 77 kbit/s, and none of
-    /// manifests.
+    /// A request after `after` seconds with the CMCD `text`, for a title named after the session: its video is set 0,
+    /// its sound set 1. The library knows the reported rate, or else 77 kbit/s; it knows none for manifests.
     fn requests(&self, after: u64, text: &str) -> Option<ResponseGuard> {
         let cmcd = cmcd(text);
         let rate = cmcd.bitrate.unwrap_or(Bitrate::from_kbps(77));
@@ -169,7 +168,7 @@ fn the_controller_knows_what_an_honest_player_reports() {
 fn an_empty_buffer_of_a_player_that_starts_up_is_no_stall() {
     let fixture = Fixture::new();
     let stalls = || fixture.tracker.report().unwrap().stalls;
-    // As dash.js 5.2.1 reported, which began to play 3 ms before it had counted its first segment.
+    // A report of dash.js 5.2.1, which began to play 3 ms before it had counted its first segment.
     fixture.reports(0, "sid=\"a\",ot=v,br=900,bl=0,dl=0,su");
     fixture.reports(0, "sid=\"a\",ot=a,br=96,bl=2700,dl=2700");
     fixture.reports(0, "sid=\"a\",ot=v,br=2400,bl=2900,dl=2900,bs,su");
@@ -235,7 +234,7 @@ fn a_buffer_that_stops_growing_counts_as_full() {
 #[test]
 fn a_buffer_that_drains_does_not_count_as_full() {
     let fixture = Fixture::new();
-    // dash.js on a path that is too slow for what it tried.
+    // dash.js on a path too slow for the representation that it tried.
     for (at, level) in [2_900, 2_700, 0, 900, 0, 2_600, 1_700, 2_600, 2_700]
         .into_iter()
         .enumerate()
@@ -243,7 +242,7 @@ fn a_buffer_that_drains_does_not_count_as_full() {
         fixture.reports(at as u64, &format!("sid=\"a\",ot=v,br=300,bl={level}"));
         assert_eq!(fixture.knowledge.reported_buffer(), None, "{level}");
     }
-    // The lower of two buffers counts.
+    // The emptier of two buffers counts.
     for (at, level) in [(9, 14_400), (10, 14_500), (11, 14_400), (12, 14_500)] {
         fixture.reports(at, &format!("sid=\"a\",ot=a,br=100,bl={}", level + 2_500));
         fixture.reports(at, &format!("sid=\"a\",ot=v,br=300,bl={level}"));
@@ -335,7 +334,7 @@ fn a_player_that_was_delivered_seconds_ahead_is_not_believed_to_need_media_urgen
     }
 }
 
-/// A report in which everything is random, and mostly false.
+/// A report with random and mostly false values.
 fn any_report() -> impl Strategy<Value = Option<String>> {
     const TYPES: &[&str] = &["m", "a", "v", "av", "i", "c", "tt", "k", "o"];
     let number = || prop_oneof![Just(0_u64), 0..20_000_u64, 0..20_000_000_u64];
@@ -361,7 +360,7 @@ fn any_report() -> impl Strategy<Value = Option<String>> {
 }
 
 proptest! {
-    // Each request: after so many seconds, with this report, for an object, whose response may stay open.
+    // Each request: its delay in seconds, its report, its object, and whether its response stays open.
     #[test]
     fn whatever_players_report_no_fact_that_raises_a_window_exceeds_that_of_the_same_requests_without_reports(
         requests in proptest::collection::vec(

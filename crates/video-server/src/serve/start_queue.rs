@@ -1,4 +1,4 @@
-//! [`StartQueue`]: starts bodies one after the other, so that an overloaded server finishes those in progress.
+//! [`StartQueue`]: starts bodies one after another, so that an overloaded server finishes those in progress.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -8,19 +8,18 @@ use tokio::sync::Mutex;
 /// Bytes per turn of the task queue. A connection with much to send sends a fifth of this in one turn, so
 /// about five bodies are in progress when the processors are the limit.
 const BYTES_PER_TURN: u64 = 128 << 10;
-/// Maximum number of turns. A longer body needs no more room in the processors' caches than this many turns'
-/// bytes.
+/// Maximum number of turns. Longer bodies occupy no more of the processors' caches than the bytes of this many turns.
 const MAX_TURNS: u64 = 16;
 
 /// Bodies that wait to start, in the order of their requests.
 ///
-/// The first one waits for some turns of the runtime's task queue, the more the longer it is. On an idle
-/// server a turn takes no time. When the processors are the limit, it takes as long as everything that is
-/// ready to be sent; then bodies start as fast as others end and few are in progress. Without this all bodies
-/// would be in progress, all of them late, and their data would not fit the processors' caches. Bodies that
-/// wait for the network are not in the task queue, so they delay no other.
+/// The first body waits for some turns of the runtime's task queue; longer bodies wait for more turns. On an idle
+/// server a turn takes no time. When the processors are the limit, a turn takes as long as sending everything that is
+/// ready; bodies then start as fast as others end, and few are in progress. Otherwise all bodies would be in progress,
+/// all late, and their data would not fit the processors' caches. Bodies that wait for the network are not in the task
+/// queue, so they delay no others.
 ///
-/// `docs/flow-control.md` shows it among the other mechanisms and has its measurements.
+/// `docs/flow-control.md` describes it among the other mechanisms, with its measurements.
 #[derive(Debug, Default)]
 pub(super) struct StartQueue(Mutex<()>);
 
@@ -34,8 +33,8 @@ impl StartQueue {
     }
 }
 
-/// Yields to all tasks that are in the runtime's task queue now. (tokio's `yield_now` uses another queue,
-/// which the scheduler visits when the task queue is empty.)
+/// Yields to all tasks now in the runtime's task queue. (tokio's `yield_now` uses another queue, which the scheduler
+/// visits only when the task queue is empty.)
 async fn turn_of_the_queue() {
     let mut over = false;
     poll_fn(|context| {
@@ -85,7 +84,7 @@ mod tests {
         let mut order = began.clone();
         order.sort_by_key(|&(_, turn)| turn);
         assert!(order.iter().map(|&(number, _)| number).eq(0..6), "{order:?}");
-        // The lock's next owner takes it a turn after the last one left.
+        // The lock's next owner takes it one turn after the previous owner left.
         let turns: Vec<_> = order.windows(2).map(|pair| pair[1].1 - pair[0].1).collect();
         for (turns, wanted) in turns.into_iter().zip([16, 1, 3, 16, 1]) {
             assert!((wanted..=wanted + 1).contains(&turns), "{order:?}");

@@ -6,14 +6,14 @@ use parking_lot::Mutex;
 use playrate_transport::telemetry::{Sample, Sink};
 use playrate_units::Bitrate;
 
-/// Time in which the weight of an old rate falls to 1/e: about one segment.
+/// Time after which the weight of an old rate has fallen to 1/e: about one segment.
 const AVERAGING_TIME: Duration = Duration::from_secs(3);
 /// Minimum measured time before there is an estimate.
 const MIN_MEASURED: Duration = Duration::from_millis(100);
 
-/// Estimate of a connection's throughput: the delivery rate while the sender was not limited by the
-/// application, averaged over the last seconds of such time. Pauses between segments are ignored. cwnd/RTT is
-/// not used: it is what might be sent, not what arrives.
+/// Estimate of a connection's throughput: the delivery rate while the sender was not application-limited, averaged over
+/// the last seconds of such time. Pauses between segments are ignored. cwnd/RTT is not used, because it describes what
+/// could be sent, not what arrives.
 #[derive(Debug, Default)]
 pub(super) struct Throughput(Mutex<ThroughputEstimate>);
 
@@ -51,7 +51,7 @@ impl Sink for Throughput {
         let Some(rate) = (sample.delivered - before.delivered).per(time) else {
             return;
         };
-        // The first seconds are averaged as they are; later ones replace the oldest.
+        // The first seconds get a plain average; later ones replace the oldest.
         let weight = time.as_secs_f64() / (state.measured + time).min(AVERAGING_TIME).as_secs_f64();
         let rate = rate.as_bits_per_second() as f64;
         state.estimate += weight.min(1.0) * (rate - state.estimate);

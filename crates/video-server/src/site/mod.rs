@@ -25,19 +25,19 @@ use crate::http::path::ResourceName;
 use crate::library::{Library, Resource};
 use crate::pages::{self, Page, Pages};
 
-/// Time after which a client may come again that was refused for a lack of file descriptors.
+/// Time after which a client may retry if it was refused for lack of file descriptors.
 const EXHAUSTED: Duration = Duration::from_secs(10);
 
-/// A library and its HTTP settings. HTTP/3, HTTP/2 and HTTP/1.1 share one, so their answers are the same.
+/// A library and its HTTP settings. HTTP/3, HTTP/2 and HTTP/1.1 share one site, so their answers are the same.
 #[derive(Debug)]
 pub struct Site {
-    /// Replaced when the media directory has been read again.
+    /// Replaced after each rescan of the media directory.
     pub(crate) library: RwLock<Arc<Library>>,
     /// Origins whose pages may read responses.
     pub(crate) cors: Option<Cors>,
     /// Clock for `Date` fields; without it none is sent.
     pub(crate) wall_clock: Option<fn() -> SystemTime>,
-    /// First segments of paths that are not part of names: with the prefix `b`, `/b/film.mp4` is `/film.mp4`.
+    /// First segments of paths that are not part of names: with the prefix `b`, `/b/film.mp4` means `/film.mp4`.
     pub(crate) prefixes: Vec<String>,
     /// Pages for browsers, if there are any.
     pub(crate) pages: Option<RwLock<Pages>>,
@@ -61,7 +61,7 @@ impl ReplyCounts {
         *self.0.lock().entry((version, status.as_u16())).or_default() += 1;
     }
 
-    /// Version of HTTP, status and number of replies, of every combination that there was.
+    /// Version of HTTP, status and number of replies, for every combination that occurred.
     pub fn all(&self) -> Vec<(&'static str, u16, u64)> {
         let counts = self.0.lock();
         let counts = counts.iter();
@@ -76,7 +76,7 @@ type FoundResource = (ResourceName, Resource);
 /// Subject of a request.
 #[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
 enum Target {
-    /// Nothing that the library could have.
+    /// A reply for a target that the library cannot have.
     Reply(Reply),
     /// A name that the library may have.
     Resource(ResourceName),
@@ -116,7 +116,7 @@ pub enum Content {
 }
 
 impl Content {
-    /// Number of bytes that are left.
+    /// Number of remaining bytes.
     pub fn len(&self) -> u64 {
         match self {
             Self::Text(text) => text.len() as u64,
@@ -124,13 +124,13 @@ impl Content {
         }
     }
 
-    /// Returns true if no bytes are left.
+    /// Returns true if no bytes remain.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// The bytes of a resource that are still to be sent.
+/// The remaining bytes of a resource.
 #[derive(Debug)]
 pub struct ResourceBody {
     /// Name in the library.
@@ -138,34 +138,34 @@ pub struct ResourceBody {
     /// The opened resource of the library.
     pub resource: Resource,
     bytes: Range<u64>,
-    /// Reader of an object of a store.
+    /// Reader for an object of a store.
     #[cfg(feature = "object-store")]
     remote: Option<Box<stored::RemoteBody>>,
 }
 
 impl ResourceBody {
-    /// Number of bytes that are left.
+    /// Number of remaining bytes.
     pub fn len(&self) -> u64 {
         self.bytes.end.saturating_sub(self.bytes.start)
     }
 
-    /// Returns true if no bytes are left.
+    /// Returns true if no bytes remain.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Range of bytes of the resource that are left.
+    /// Range of the resource's remaining bytes.
     pub fn bytes(&self) -> &Range<u64> {
         &self.bytes
     }
 
-    /// Returns true if the library knows the resource as (a part of) media.
+    /// Returns true if the library knows the resource as media or a part of it.
     pub fn is_media(&self) -> bool {
         self.resource.average_rate.is_some() || self.resource.representation().is_some()
     }
 
-    /// Reads the next bytes, at most `most` of them; `None` at the end. Files are read on the calling thread; objects
-    /// of a store are waited for.
+    /// Reads the next bytes, at most `most` of them; `None` at the end. Files are read on the calling thread; for
+    /// objects of a store, it waits asynchronously.
     ///
     /// # Errors
     /// The bytes cannot be read, or the file has changed since it was opened.
@@ -173,7 +173,7 @@ impl ResourceBody {
         poll_fn(|context| self.poll_chunk(context, most)).await
     }
 
-    /// As [`next_chunk`](Self::next_chunk). The task in `context` is woken when it is worthwhile to try again.
+    /// As [`next_chunk`](Self::next_chunk). The task in `context` is woken when trying again may succeed.
     pub fn poll_chunk(
         &mut self,
         context: &mut Context<'_>,
@@ -207,12 +207,12 @@ impl ResourceBody {
 }
 
 impl Site {
-    /// The library from which requests are answered now.
+    /// The library that currently answers requests.
     pub fn library(&self) -> Arc<Library> {
         Arc::clone(&self.library.read())
     }
 
-    /// Answers further requests from `library`. Responses in progress are not affected.
+    /// Answers further requests from `library`. Does not affect responses in progress.
     pub(crate) fn set_library(&self, library: Library) {
         *self.library.write() = Arc::new(library);
     }
@@ -222,8 +222,8 @@ impl Site {
         &self.replied
     }
 
-    /// Answers a request, whose content is ignored, without asking for admission. Objects of a store are answered as
-    /// far as they are known.
+    /// Answers a request without asking for admission, ignoring the request's content. Answers about objects of a store
+    /// use only what is known.
     pub fn reply<B>(&self, request: &Request<B>) -> Reply {
         match self.target(request) {
             Target::Reply(reply) => reply,
@@ -231,9 +231,9 @@ impl Site {
         }
     }
 
-    /// Answers a request, whose content is ignored, of a client with this slot at `now`. A request for media that would
-    /// begin a session is refused with 503 if there is no room for one, before anything of it is opened. An object of
-    /// a store is waited for.
+    /// Answers a request of a client with this slot at `now`, ignoring the request's content. If a request for media
+    /// would begin a session and there is no room, it is refused with 503 before anything is opened. Waits for objects
+    /// of a store.
     #[cfg_attr(
         not(feature = "object-store"),
         expect(clippy::unused_async, reason = "only a store is waited for")
@@ -262,7 +262,7 @@ impl Site {
         self.open(request, &name)
     }
 
-    /// Answers a request for the `state` of the connection on which it came; `None` if it asks for something else.
+    /// Answers a request for the `state` of its own connection; `None` if it asks for something else.
     pub(crate) fn reply_about_connection<B>(
         &self,
         request: &Request<B>,
@@ -273,7 +273,7 @@ impl Site {
         asked.then(|| Page::data(&state()).reply(request, self.now()).into())
     }
 
-    /// Finds the subject of a request. A file `index.html` takes the place of the page at `/`.
+    /// Finds the subject of a request. A file `index.html` replaces the page at `/`.
     fn target<B>(&self, request: &Request<B>) -> Target {
         let (method, mut uri) = (request.method(), request.uri());
         let index = Uri::from_static(pages::INDEX);
@@ -291,14 +291,14 @@ impl Site {
         }
     }
 
-    /// Names the certificate's key of this pin on pages from now on.
+    /// Uses this pin for the certificate's key on pages from now on.
     pub(crate) fn set_pin(&self, pin: Pin) {
         if let Some(pages) = &self.pages {
             pages.write().set_pin(pin);
         }
     }
 
-    /// Answers with 503 and the time after which to come again (RFC 9110 §15.6.4, §10.2.3).
+    /// Answers with 503 and the time after which to retry (RFC 9110 §15.6.4, §10.2.3).
     pub fn unavailable<B>(&self, request: &Request<B>, again: Duration) -> Reply {
         self.complete(request, Answer::unavailable(again), None)
     }
@@ -314,7 +314,7 @@ impl Site {
         self.wall_clock.map(|clock| clock())
     }
 
-    /// Fits an answer about the resource `found` to the request's method, and adds the date and the fields of CORS.
+    /// Adapts an answer about the resource `found` to the request's method, and adds the date and the CORS fields.
     fn complete<B>(&self, request: &Request<B>, answer: Answer, found: Option<FoundResource>) -> Reply {
         let Answer { mut head, body } = answer.for_method(request.method()).dated(self.now());
         if let Some(cors) = &self.cors {
@@ -336,7 +336,7 @@ impl Site {
         Reply { head, content }
     }
 
-    /// The name in the library that a request means with `name`.
+    /// The library's name for `name` in a request.
     fn without_prefix(&self, name: ResourceName) -> ResourceName {
         let stripped = self.prefixes.iter().find_map(|prefix| name.below(prefix));
         stripped.unwrap_or(name)

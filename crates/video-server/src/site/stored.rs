@@ -1,4 +1,4 @@
-//! Answers about objects of a store, which may have to be requested from it first.
+//! Answers about objects of a store, which may have to be fetched from it first.
 
 use core::ops::Range;
 use std::io;
@@ -19,15 +19,15 @@ use crate::http::answer::Answer;
 use crate::http::path::{ResourceName, resolve};
 use crate::library::CHUNK;
 
-// A chunk of the cache is handed to the transport as it is.
+// A chunk of the cache is handed to the transport unchanged.
 const _: () = assert!(CHUNK.as_u64() == playrate_origin::CHUNK as u64);
 
-/// Attempts to answer from a version that is still there when its first bytes are read.
+/// Attempts to answer from a version that still exists when its first bytes are read.
 const ATTEMPTS: usize = 3;
-/// Time after which a client may come again while the store does not answer.
+/// Time after which a client may retry while the store does not answer.
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// Requests that failed for a reason that may pass, of all servers of the process.
+/// Requests of all servers of the process that failed for a temporary reason.
 static FAILURES: LazyLock<Mutex<FailureLog>> = LazyLock::new(Mutex::default);
 
 /// Log of failed requests, at a limited rate.
@@ -50,7 +50,7 @@ impl FailureLog {
 #[derive(Debug)]
 pub(super) struct RemoteBody {
     reader: ObjectReader,
-    /// Bytes that were read and not yet taken.
+    /// Bytes that were read but not taken yet.
     held: Bytes,
 }
 
@@ -62,7 +62,7 @@ impl RemoteBody {
         }
     }
 
-    /// Reads the bytes from `offset` on, at most `most`; what is held is from there.
+    /// Reads the bytes from `offset` on, at most `most`. Held bytes always start at `offset`.
     pub(super) fn poll_read(
         &mut self,
         context: &mut Context<'_>,
@@ -79,7 +79,7 @@ impl RemoteBody {
 }
 
 impl ResourceBody {
-    /// Reads the first bytes of an object, which shows whether it is still the present one.
+    /// Reads the first bytes of an object, which shows whether it is still current.
     async fn read_first(&mut self) -> Result<(), OriginError> {
         let offset = self.bytes.start;
         if let Some(remote) = &mut self.remote
@@ -92,7 +92,7 @@ impl ResourceBody {
 }
 
 impl Site {
-    /// Answers from the object `name` of `origin`, once its version is known and the first bytes of the content have
+    /// Answers from the object `name` of `origin` once its version is known and the first bytes of the content have
     /// come from the store. If they cannot, the answer says so.
     pub(super) async fn fetch<B>(&self, request: &Request<B>, name: &ResourceName, origin: &Origin) -> Reply {
         let mut outcome = if matches!(origin.known(name.as_str()), Known::Unknown) {
@@ -138,7 +138,7 @@ impl Site {
         self.complete(request, answer, None)
     }
 
-    /// Has what the client of `body` is going to request next fetched from the store: what its player reports (CMCD
+    /// Requests a fetch from the store for what the client of `body` will request next: what its player reports (CMCD
     /// `nor`, `nrr`), or else the next segment in the manifest.
     pub(crate) fn read_ahead(&self, ahead: &ReadAhead, body: &ResourceBody, report: Option<&Cmcd>) {
         let library = self.library();
@@ -169,8 +169,8 @@ impl Site {
     }
 }
 
-/// Error if what is known of the object `name` is not what the store has now. While the store does not answer, what is
-/// known is good.
+/// Returns an error if the known object `name` differs from the one that the store has now. While the store does not
+/// answer, the known object is good.
 async fn is_present(origin: &Origin, name: &ResourceName) -> Result<(), OriginError> {
     let name = name.as_str();
     if origin.is_fresh(name) {
@@ -190,7 +190,7 @@ async fn is_present(origin: &Origin, name: &ResourceName) -> Result<(), OriginEr
     }
 }
 
-/// Name of the resource at `path`, as a player reports it in a request for `name`.
+/// Name of the resource at `path`, as reported by a player in a request for `name`.
 fn beside(name: &ResourceName, path: &str) -> Option<ResourceName> {
     let path = path.split(['?', '#']).next().unwrap_or_default();
     if path.starts_with('/') {

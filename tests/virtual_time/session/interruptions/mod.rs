@@ -1,4 +1,4 @@
-//! Sessions whose path fails for a time, and whose server goes away and comes back.
+//! Sessions whose path fails temporarily, and whose server goes away and comes back.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -24,7 +24,7 @@ const fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// A title of 400 kbit/s. One of another duration is another file.
+/// A title of 400 kbit/s. Each duration gives a different file.
 fn title(duration: Duration) -> Arc<TraceSource> {
     let trace: FrameTrace = "0.00,60000,K\n0.04,9000,_\n0.08,9000,_\n0.12,9000,_\n"
         .parse()
@@ -47,7 +47,7 @@ fn library(title: &Arc<TraceSource>) -> Library {
         .unwrap()
 }
 
-/// Starts a server of `title` whose endpoint has this key. The one before vanishes.
+/// Starts a server of `title` whose endpoint has this key. The previous server vanishes.
 fn start(rig: &Rig, title: &Arc<TraceSource>, settings: Settings, key: &EndpointKey) -> VideoServer {
     rig.start(library(title), settings, |options| {
         options.endpoint_key = Some(key.clone());
@@ -70,7 +70,7 @@ fn steady() -> PathConfig {
     path("800kbit/s")
 }
 
-/// A player of `title` with a buffer of one second, which stops its clock when it is empty.
+/// A player of `title` with a buffer of one second that stops its clock when the buffer is empty.
 fn options(title: &Arc<TraceSource>, reconnect_limit: Duration) -> PlayOptions {
     let second = RATE * secs(1);
     let clock = Clock::Rebuffer(Rebuffer {
@@ -83,7 +83,7 @@ fn options(title: &Arc<TraceSource>, reconnect_limit: Duration) -> PlayOptions {
     options
 }
 
-/// Plays `title`, while `happen` happens to the server.
+/// Plays `title` while `happen` acts on the server.
 fn play(
     rig: &Rig,
     title: &Arc<TraceSource>,
@@ -104,7 +104,7 @@ fn play(
     (played, bytes)
 }
 
-/// The same; the title must arrive whole.
+/// The same; the title must arrive completely.
 fn play_whole(rig: &Rig, title: &Arc<TraceSource>, happen: impl Future<Output = ()>) -> QualityReport {
     let (played, bytes) = play(rig, title, options(title, secs(60)), happen);
     played.result.unwrap();
@@ -117,14 +117,14 @@ async fn sleep(rig: &Rig, time: Duration) {
     playrate_transport::time::sleep(&*rig.runtime, time).await;
 }
 
-/// Plays the title on `path` from a server that stays; it must arrive whole.
+/// Plays the title on `path` from a server that stays; it must arrive completely.
 fn play_through(path: &PathConfig, duration: Duration) -> QualityReport {
     let (rig, title) = (Rig::new(Seed::new(1), path), title(duration));
     let _server = rig.start(library(&title), settings(), |_| {});
     play_whole(&rig, &title, async {})
 }
 
-/// The interruption of a session that has one.
+/// The interruption of a session with exactly one.
 fn interruption(report: &QualityReport) -> &Interruption {
     let [interruption] = &report.network.interruptions.recorded[..] else {
         panic!("{:?}", report.network.interruptions);
@@ -161,7 +161,7 @@ fn a_long_outage_is_a_stall_like_any_other_if_the_buffer_does_not_last() {
     assert_eq!(report.playback.frames_remaining(), 0);
 }
 
-/// Plays 80 s from a server that crashes after 20 s and is replaced after 3 s, with keys of these endpoints.
+/// Plays 80 s from a server that crashes after 20 s and is replaced after 3 s, with these endpoint keys.
 fn play_over_a_restart(keys: [&EndpointKey; 2]) -> QualityReport {
     let (rig, title) = (Rig::new(Seed::new(1), &steady()), title(secs(80)));
     let first = start(&rig, &title, settings(), keys[0]);
@@ -225,7 +225,7 @@ fn a_server_that_shuts_down_in_order_and_is_replaced_is_not_missed() {
     assert_eq!(report.playback.underflow_events, 0);
 }
 
-/// Settings of a server that has no room, and says to come again after `retry_after`.
+/// Settings of a full server that tells clients to retry after `retry_after`.
 fn full(retry_after: Duration) -> Settings {
     let mut full = settings();
     full.limits.sessions = Some(0);
@@ -256,7 +256,7 @@ fn a_restarted_server_without_room_is_asked_again_when_it_says() {
         report.network.interruptions
     );
     let interruption = interruption(report);
-    // The client notices the restart with its keep-alive, 10 s after the last packet, and asks every 8 s from then on.
+    // The client notices the restart by its keep-alive, 10 s after the last packet, and retries every 8 s from then on.
     assert!(interruption.began < secs(31), "{interruption:?}");
     assert!(interruption.resumed.unwrap() > secs(55), "{interruption:?}");
     let asked: u64 = summaries

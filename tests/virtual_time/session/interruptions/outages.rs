@@ -10,7 +10,7 @@ use super::*;
 
 const BEGINS: Duration = secs(20);
 
-/// Keeps the time at which the first bytes arrived after a time of the run.
+/// Records when the first bytes arrived after a given time of the run.
 struct FirstBytes<'a> {
     rig: &'a Rig,
     after: Instant,
@@ -31,7 +31,7 @@ impl Sink for FirstBytes<'_> {
     }
 }
 
-/// Time until bytes arrive after an outage that lasted this long, of the directions towards the client and from it.
+/// Time until bytes arrive after an outage of this length in the directions to and from the client.
 fn silence_after(lasts: Duration, fails: [bool; 2]) -> Duration {
     let fault = LinkFault::new(BEGINS, BEGINS + lasts, LinkFaultKind::Outage);
     let mut path = steady();

@@ -1,4 +1,4 @@
-//! The same of players that fetch a title in segments.
+//! The same for players that fetch a title in segments.
 
 use video_client::dash::{Abr, DashOptions, MediaSegment, Presentation, Representation};
 
@@ -22,7 +22,7 @@ fn segments(title: &TraceSource) -> Arc<Presentation> {
     Arc::new(Presentation::new(vec![all]).unwrap())
 }
 
-/// Plays `title` in segments, while `happen` happens to the server.
+/// Plays `title` in segments while `happen` acts on the server.
 fn play_segments(rig: &Rig, title: &TraceSource, happen: impl Future<Output = ()>) -> QualityReport {
     let (client, target) = rig.client(|_| {});
     let mut options = DashOptions::default();
@@ -85,7 +85,7 @@ fn an_interrupted_segment_is_continued_where_it_broke_off() {
     assert_eq!(bytes, Bytes::new(title.len()));
     assert_eq!(report.network.received, bytes, "nothing was received twice");
     interruption(&report);
-    // When the segment was requested first the buffer held 20 s; a keep-alive later, it holds 8 s.
+    // When the segment was first requested, the buffer held 20 s; a keep-alive later, it holds 8 s.
     let summaries = summaries.0.lock().unwrap();
     let player = summaries[0].state.player.as_ref().unwrap();
     let lowest = player.lowest_buffer.unwrap();

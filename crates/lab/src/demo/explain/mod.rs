@@ -1,4 +1,4 @@
-//! [`Explanation`]: the reasons why viewers fared differently, in words computed from the rows alone.
+//! [`Explanation`]: why the viewers' experiences differ, in words computed from the rows alone.
 //!
 //! Every sentence states measured quantities; the measurements decide which sentences appear.
 
@@ -20,18 +20,19 @@ use crate::words::count;
 pub(super) struct Explanation {
     /// One sentence: what the viewers saw.
     pub(super) headline: String,
-    /// Sentences, one reason each.
+    /// Sentences with one reason each.
     pub(super) reasons: Vec<String>,
     /// One sentence: agreement with the virtual reference run.
     pub(super) verdict: Option<String>,
-    /// Warning that the machine was too busy and the results differ from the virtual reference run, or have none.
+    /// Warning that the machine was too busy and the results differ from the virtual reference run, or that there is
+    /// none.
     pub(super) warning: Option<String>,
 }
 
-/// Difference of impaired time in seconds below which sessions count as equal.
+/// Sessions count as equal if their impaired times differ by less than this, in seconds.
 const EQUAL_S: f64 = 0.25;
 
-/// Ratio below which a difference between two controllers is not mentioned.
+/// Differences between two controllers below this ratio are not mentioned.
 const NOTABLE: f64 = 1.1;
 
 /// Metrics whose differences explain what viewers see.
@@ -64,8 +65,8 @@ impl Explanation {
         }
     }
 
-    /// The explanation as a text file: headline, an empty line, a line `- …` for each reason, the verdict, and
-    /// `WARNING: …` if there is a warning.
+    /// The explanation as a text file: headline, an empty line, a line `- …` per reason, the verdict, and `WARNING: …`
+    /// if there is one.
     pub(super) fn text(&self) -> String {
         let mut lines = vec![self.headline.clone(), String::new()];
         lines.extend(self.reasons.iter().map(|reason| format!("- {reason}")));
@@ -106,7 +107,7 @@ impl DemoRun {
         short_name(&self.row.key.controller)
     }
 
-    /// The viewer's experience, as the rest of a sentence.
+    /// The viewer's experience, to complete a sentence.
     fn experience(&self) -> String {
         let row = &self.row;
         let playback = &row.playback;
@@ -136,7 +137,7 @@ impl DemoRun {
         seen
     }
 
-    /// Impaired time in seconds; infinite for a session that failed or showed nothing.
+    /// Impaired time in seconds; infinite for a session that failed or displayed nothing.
     fn impaired(&self) -> f64 {
         let failed = self.row.outcome == SessionOutcome::Failed || self.row.playback.startup_delay.is_none();
         let title = self.row.title_duration_s.filter(|_| !failed);
@@ -173,7 +174,7 @@ impl DemoReport {
         }
     }
 
-    /// Bytes in flight with which the title arrives at its average rate when no queue delays it.
+    /// Bytes in flight that are needed to deliver the title at its average rate without queueing delay.
     fn needed_window(&self) -> Bytes {
         self.scenario.title_rate() * self.path.rtt
     }
@@ -201,8 +202,8 @@ impl DemoReport {
         )
     }
 
-    /// The rate that is left right after a cut, if most cuts follow a full queue: then the bandwidth-delay product and
-    /// the queue are in flight, and the queue is empty again once the rest has been sent.
+    /// The rate that remains immediately after a cut, if most cuts follow a full queue: the bandwidth-delay product and
+    /// the queue are then in flight, and the queue is empty again once the rest has been sent.
     fn rate_after_cuts(&self) -> Option<String> {
         let links = || self.runs.iter().filter_map(|run| run.row.link.as_ref());
         let overflows: u64 = links().map(|link| link.queue_drops).sum();
@@ -320,7 +321,7 @@ impl DemoReport {
         ))
     }
 
-    /// The stalled time over many seeds in virtual time: with random losses one session each is not a comparison.
+    /// The stalled time over many seeds in virtual time: with random losses, a single session each is not a comparison.
     fn other_seeds(&self) -> String {
         let stalled = |compared: &ControllerComparison| {
             let spread = compared.measured("frozen_s")?.spread();

@@ -1,4 +1,4 @@
-//! Sentences follow the rows.
+//! The sentences match the rows.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::result::SessionOutcome;
 use crate::samples;
 use crate::sim::Simulated;
 
-/// A session that stalls twice for half a second in all and discards ten frames; a cut leaves `kept` of its window.
+/// A session with two stalls, half a second in all, and ten discarded frames; a cut leaves `kept` of its window.
 pub(in crate::demo) fn impaired(controller: &str, kept: f64) -> DemoRun {
     let mut row = samples::row(controller, 1);
     row.control.as_mut().unwrap().window_kept_share = Some(kept);
@@ -22,7 +22,7 @@ pub(in crate::demo) fn impaired(controller: &str, kept: f64) -> DemoRun {
     }
 }
 
-/// The same session without stalls and discarded frames.
+/// The same session without stalls or discarded frames.
 pub(in crate::demo) fn smooth(controller: &str, kept: f64) -> DemoRun {
     let mut run = impaired(controller, kept);
     let playback = &mut run.row.playback;
@@ -43,7 +43,7 @@ fn report(path: &str, runs: Vec<DemoRun>) -> DemoReport {
     }
 }
 
-/// The report with virtual runs that stall for this long in the reference run and the others.
+/// The report with virtual runs stalled for these times, the reference run first.
 fn compared(mut report: DemoReport, stalled: &[u64]) -> DemoReport {
     let compare = |run: &DemoRun| {
         let virtual_row = |&seconds: &u64| {
@@ -136,7 +136,7 @@ fn equal_experiences_are_not_explained_away() {
 
 #[test]
 fn impaired_time_counts_in_seconds_whatever_else_was_shown() {
-    // 0.5 s against nothing is a difference; 0.5 s against 0.3 s is none that a viewer notices.
+    // 0.5 s compared with nothing is a difference; compared with 0.3 s, a viewer does not notice it.
     let mut close = comparison();
     close.runs[1].row.playback.stalled_time = Duration::from_millis(300);
     assert!(Explanation::of(&close).headline.contains("saw the same"));

@@ -1,28 +1,28 @@
-//! [`Point`]: the place of a generated path in the hypercube from which its properties are drawn.
+//! [`Point`]: the position of a generated path in the hypercube that determines its properties.
 //!
-//! Latin hypercube sampling (McKay, Beckman and Conover 1979): of [`BLOCK`] consecutive points of a half, each has a
-//! stratum of its own in every dimension, so that few points cover each dimension evenly. Odd and even numbers are two
-//! samples that share nothing, so that each half of a set of paths is a sample too. A point depends on the seed and its
-//! number alone: a longer set begins with the shorter one.
+//! Latin hypercube sampling (McKay, Beckman and Conover 1979): among [`BLOCK`] consecutive points of a half, each has
+//! its own stratum in every dimension, so that few points cover each dimension evenly. Odd and even numbers are two
+//! independent samples, so that each half of a set of paths is a sample too. A point depends only on the seed and its
+//! number: a longer set begins with the shorter one.
 
 use playrate_netsim::Seed;
 
 /// Points of one Latin hypercube. Twenty-four, so that shares of a half, a third, a quarter and an eighth are exact.
 pub(crate) const BLOCK: u32 = 24;
 
-/// A point of the sample with a coordinate for each name of a dimension.
+/// A point of the sample, with a coordinate for each named dimension.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Point {
-    /// Seed of what is drawn for this point alone.
+    /// Seed for values of this point only.
     own: Seed,
-    /// Seed of the block of points that have strata together.
+    /// Seed of the block of points that share strata.
     block: Seed,
-    /// Place within the block, below [`BLOCK`].
+    /// Position within the block, below [`BLOCK`].
     place: u32,
 }
 
 impl Point {
-    /// The point `number`, from 1, of the sample with this seed.
+    /// The point `number`, counted from 1, of the sample with this seed.
     pub(crate) fn new(seed: Seed, number: u32) -> Self {
         let index = number.saturating_sub(1);
         let half = if index.is_multiple_of(2) { "odd" } else { "even" };
@@ -44,20 +44,20 @@ impl Point {
         (stratum as f64 + unit(self.own.child(name))) / f64::from(BLOCK)
     }
 
-    /// A number of this point's own that is short enough for a text.
+    /// A number specific to this point, short enough for a text.
     pub(super) fn seed(self, name: &str) -> u64 {
         self.own.child("seed").child(name).number() % 1_000_000
     }
 
-    /// A number of this point's own, at least 0 and below 1, without a stratum.
+    /// A number specific to this point, at least 0 and below 1, without a stratum.
     pub(super) fn free(self, name: &str) -> f64 {
         unit(self.own.child("free").child(name))
     }
 }
 
-/// A number that is at least 0 and below 1, evenly distributed over seeds.
+/// A number that is at least 0 and below 1, uniformly distributed over seeds.
 fn unit(seed: Seed) -> f64 {
-    // 53 bits are what a float holds exactly.
+    // A float holds exactly 53 bits.
     (seed.number() >> 11) as f64 / (1_u64 << 53) as f64
 }
 

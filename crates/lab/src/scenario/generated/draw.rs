@@ -3,9 +3,9 @@
 use super::cube::Point;
 use crate::scenario::share::equal_share;
 
-/// Duration of the title in seconds, and of the part of a run that schedules and competitors are drawn for.
+/// Duration of the title in seconds, and of the part of a run with schedules and competitors.
 pub(super) const TITLE_S: f64 = 120.0;
-/// Smallest queue: ten full packets. Below that no sender can keep a link busy.
+/// Minimum queue: ten full packets. Below that no sender can keep a link busy.
 const LEAST_QUEUE_BYTES: f64 = 15_000.0;
 /// Slowest title in Mbit/s.
 const LEAST_TITLE_MBPS: f64 = 0.06;
@@ -14,7 +14,7 @@ const LEAST_TITLE_MBPS: f64 = 0.06;
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "properties of a path")]
 pub(super) struct Drawn {
-    /// Seed of its first trial, so that no two paths share their random losses, or the beginning of their title.
+    /// Seed of its first trial, so that no two paths share their random losses or the beginning of their title.
     pub(super) seed: u64,
     /// Mean rate of the link.
     pub(super) rate: f64,
@@ -29,30 +29,30 @@ pub(super) struct Drawn {
     pub(super) medium: Medium,
     pub(super) loss: DrawnLoss,
     pub(super) codel: bool,
-    /// Share of packets that are overtaken, and their additional delay.
+    /// Share of overtaken packets, and their additional delay.
     pub(super) reordering: Option<(f64, f64)>,
     pub(super) jitter: Option<f64>,
     /// Routes after the first, in order of time.
     pub(super) routes: Vec<Route>,
     /// Time in seconds after which the routes repeat.
     pub(super) routes_repeat_s: Option<f64>,
-    /// Rate of the way back; `None` for an unlimited one.
+    /// Rate of the return direction; `None` if unlimited.
     pub(super) uplink: Option<f64>,
-    /// Times, multiples of this, at which packets on the way back are sent on together.
+    /// Packets in the return direction are sent on together at multiples of this time.
     pub(super) batches: Option<f64>,
     pub(super) competitors: Option<Competitors>,
     /// True for a title in several representations and an adaptive player.
     pub(super) ladder: bool,
     pub(super) viewers: u32,
-    /// True for a player that pauses when it is 30 s ahead; others fetch the whole title as fast as they can.
+    /// True for a player that pauses when it is 30 s ahead; otherwise it fetches the whole title as fast as it can.
     pub(super) pauses: bool,
-    /// Playback speed of the viewers; 1 is the usual one.
+    /// Playback speed of the viewers; 1 is normal.
     pub(super) speed: f64,
-    /// Factor by which the rate in the server's library is wrong.
+    /// Factor by which the server's library misstates the rate.
     pub(super) declared: f64,
     /// Time and target of the viewer's only seek, seconds.
     pub(super) seek: Option<(f64, f64)>,
-    /// True for the loss thresholds of RFC 9002 and no MTU discovery, with which the first sets were made.
+    /// True for the loss thresholds of RFC 9002 without MTU discovery, as used for the first sets.
     pub(super) has_former_transport: bool,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Drawn {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Route {
     pub(super) at_s: f64,
-    /// Time before it without any route.
+    /// Preceding time without any route.
     pub(super) gap: f64,
     pub(super) rtt: f64,
 }
@@ -74,11 +74,11 @@ pub(super) enum Medium {
         times: f64,
         burst_ms: f64,
     },
-    /// A made-up cellular link of this kind with this seed.
+    /// A synthetic cellular link of this kind with this seed.
     Cellular(&'static str, u64),
-    /// Parts of the mean rate, each for as many seconds, over and over.
+    /// Factors of the mean rate, each with its duration in seconds, repeated.
     Steps(Vec<(f64, f64)>),
-    /// An outage of `length_s` seconds `after_s` seconds from the beginning, again every `every_s` seconds.
+    /// An outage of `length_s` seconds, first after `after_s` seconds and then every `every_s` seconds.
     Outages {
         length_s: f64,
         after_s: f64,
@@ -92,11 +92,11 @@ pub(super) enum Medium {
 pub(super) enum Hop {
     /// The calibrated hop of the papers' scenarios.
     Calibrated,
-    /// Other cells take the channel often and for long.
+    /// Other cells often occupy the channel for long.
     Busy,
     /// A station at the edge of the cell: retries and a wide range of rates.
     Far,
-    /// Rates that stay for a second, as with slow rate adaptation.
+    /// Rates that persist for a second, as with slow rate adaptation.
     Slow,
 }
 
@@ -120,17 +120,17 @@ pub(super) struct Competitors {
     pub(super) stay: Stay,
 }
 
-/// Times at which competitors are there.
+/// Times when competitors are present.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Stay {
     /// From the beginning to the end.
     Throughout,
-    /// From a random time in the first `joins_s` seconds on, for `lasts_s` seconds each.
+    /// From a random time in the first `joins_s` seconds, for `lasts_s` seconds each.
     Some { joins_s: f64, lasts_s: f64 },
 }
 
 impl Competitors {
-    /// Share of the title's duration for which each is there.
+    /// Share of the title's duration during which each is present.
     fn presence(self) -> f64 {
         match self.stay {
             Stay::Throughout => 1.0,
@@ -139,12 +139,12 @@ impl Competitors {
     }
 }
 
-/// The number between `from` and `to` at coordinate `at` of a logarithmic axis.
+/// The number between `from` and `to` at coordinate `at` on a logarithmic axis.
 pub(super) fn log(at: f64, from: f64, to: f64) -> f64 {
     from * libm::exp(at * libm::log(to / from))
 }
 
-/// The first of `parts` whose shares, in twenty-fourths, reach coordinate `at`; the last if they do not.
+/// The first of `parts` whose cumulative share, in twenty-fourths, reaches coordinate `at`; the last if none does.
 pub(super) fn choice<T: Copy>(at: f64, parts: &[(f64, T)]) -> Option<T> {
     let mut reached = 0.0;
     let found = parts.iter().find(|(share, _)| {
@@ -234,7 +234,7 @@ fn medium(point: Point) -> Medium {
             let every_s = 25.0 + 35.0 * point.free("outages");
             Medium::Outages {
                 length_s,
-                // Not in the first seconds, which decide about start-up.
+                // Not in the first seconds, which determine start-up.
                 after_s: 8.0 + (every_s - length_s - 10.0) * point.free("first outage"),
                 every_s,
             }
@@ -247,7 +247,7 @@ fn medium(point: Point) -> Medium {
     }
 }
 
-/// Three to five levels between 0.3 and 1.7 times the mean before they are scaled to it, for 4 to 20 s each.
+/// Three to five levels between 0.3 and 1.7 times the mean (before they are scaled to it), for 4 to 20 s each.
 fn steps(point: Point) -> Vec<(f64, f64)> {
     let count = 3 + usize::from(point.free("levels") > 0.33) + usize::from(point.free("levels") > 0.66);
     let level = |n: usize| {

@@ -1,7 +1,7 @@
-//! Generated paths: scenarios of one title each, whose paths are a random sample of what networks are like.
+//! Generated paths: scenarios with one title each, whose paths are a random sample of real networks' properties.
 //!
 //! `generated:SEED:N` is a set of N of them, `generated:SEED#NUMBER` the one with that number in any of the seed's
-//! sets. `generated2:` is a second family, whose paths also change their route, have slow uplinks, batches of ACKs and
+//! sets. `generated2:` is a second family, whose paths also change routes and have slow uplinks, batches of ACKs and
 //! fades. `docs/matrix.md` has the distributions; `draw` draws the values of both, `second` those of the second alone,
 //! and `text` writes them as a scenario file.
 
@@ -15,8 +15,7 @@ use playrate_netsim::Seed;
 use cube::Point;
 use draw::Drawn;
 
-/// Paths that are drawn from the same distributions. A name gives the same paths for ever, so new properties make a new
-/// family.
+/// Paths drawn from the same distributions. A name always gives the same paths, so new properties require a new family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
     First,
@@ -31,7 +30,7 @@ impl Family {
             .find_map(|family| Some((family, name.strip_prefix(family.prefix())?)))
     }
 
-    /// Beginning of the names of sets and paths.
+    /// Prefix of the names of sets and paths.
     const fn prefix(self) -> &'static str {
         match self {
             Self::First => "generated:",
@@ -39,7 +38,7 @@ impl Family {
         }
     }
 
-    /// Beginning of the short names of paths.
+    /// First letter of the short names of paths.
     const fn letter(self) -> char {
         match self {
             Self::First => 'g',
@@ -57,17 +56,17 @@ impl Family {
     }
 }
 
-/// Most paths of one set: a number has at most three digits in names.
+/// Maximum number of paths per set: numbers in names have at most three digits.
 const MOST: u32 = 999;
 /// Form of a set's name, for help and errors; `generated2` is the other family.
 pub(crate) const FORM: &str = "generated:SEED:N";
 
-/// The half of a set: parameters of controllers are fitted on one and judged on the other.
+/// The half of a set: one is used to fit controllers' parameters, the other to judge them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Half {
-    /// Paths with odd numbers, on which parameters are fitted.
+    /// Paths with odd numbers, used to fit parameters.
     Fit,
-    /// Paths with even numbers, on which results are reported.
+    /// Paths with even numbers, used to report results.
     Judge,
 }
 
@@ -99,7 +98,7 @@ impl PathSet {
         (1..=MOST).contains(&set.count).then_some(set)
     }
 
-    /// Names of its paths, `generated:SEED#NUMBER`, those of one half or all.
+    /// Names of its paths, `generated:SEED#NUMBER`, either all or those of one half.
     pub(crate) fn names(self, half: Option<Half>) -> Vec<String> {
         let wanted = |number: &u32| half.is_none_or(|half| half == Half::of(*number));
         let names = (1..=self.count).filter(wanted);

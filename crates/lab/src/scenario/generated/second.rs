@@ -1,18 +1,18 @@
-//! Paths of the second family: those of the first, and what changes or delays packets on real paths besides.
+//! Paths of the second family: like the first, plus other things that change or delay packets on real paths.
 
 use super::cube::Point;
 use super::draw::{Drawn, DrawnLoss, Medium, Route, choice, log};
 
-/// Largest rate of the link over that of its uplink: cable and DSL lines seldom have more than a hundred.
+/// Maximum ratio of the link's rate to its uplink's: cable and DSL lines seldom exceed a hundred.
 const MOST_ASYMMETRY: f64 = 200.0;
-/// Satellites of a constellation that serve a viewer in turn, and the time in seconds for which each does.
+/// Number of satellites in a constellation that serve a viewer in turn, and the time in seconds for each.
 const SATELLITES: u32 = 8;
 const SATELLITE_S: f64 = 15.0;
 
 /// The values of the path at `point`.
 pub(super) fn drawn(point: Point) -> Drawn {
     let mut drawn = Drawn::new(point);
-    // Rates, queues and titles stay those of the first family; so do the RTTs that are not long.
+    // Rates, queues, titles and short RTTs stay those of the first family.
     if point.at("long path") < 3.0 / 24.0 {
         let rtt = log(point.free("long rtt"), 300.0, 600.0);
         drawn.queue_bytes *= rtt / drawn.rtt;
@@ -23,7 +23,7 @@ pub(super) fn drawn(point: Point) -> Drawn {
     drawn.jitter = (point.at("jitter") < 6.0 / 24.0).then(|| log(point.free("jitter"), 1.0, 30.0));
     (drawn.routes, drawn.routes_repeat_s) = routes(point, drawn.rtt);
     if drawn.routes.len() > 1 && matches!(drawn.medium, Medium::Constant | Medium::Steps(_)) {
-        // A satellite of a constellation has a rate of its own, too.
+        // Each satellite of a constellation also has its own rate.
         let level = |n: usize| log(point.free(&format!("rate of satellite {n}")), 0.5, 1.5);
         let levels: Vec<f64> = (0..=drawn.routes.len()).map(level).collect();
         let mean = levels.iter().sum::<f64>() / levels.len() as f64;
@@ -49,7 +49,7 @@ pub(super) fn drawn(point: Point) -> Drawn {
     drawn
 }
 
-/// The medium of the first family or, in 7 of 24, one with fades or a policer with a short bucket.
+/// The medium of the first family or, in 7 of 24, one with fades or with a short-bucket policer.
 fn medium(point: Point, first: Medium) -> Medium {
     match choice(
         point.at("second medium"),
@@ -65,9 +65,9 @@ fn medium(point: Point, first: Medium) -> Medium {
     }
 }
 
-/// Routes after the first one of `rtt` milliseconds, and the time in seconds after which they repeat. In 4 of 24 each
-/// the RTT rises by 5 to 200 ms or falls by a part, in 2 it flaps, in 2 it takes another value every 15 s as with a
-/// constellation of satellites. Half of the changes come with 50 to 500 ms without a route.
+/// Routes after the first one of `rtt` milliseconds, and the time in seconds after which they repeat. In 4 of 24 each,
+/// the RTT rises by 5 to 200 ms or falls by a fraction; in 2 it flaps; in 2 it changes every 15 s as with a
+/// constellation of satellites. Half of the changes include 50 to 500 ms without a route.
 fn routes(point: Point, rtt: f64) -> (Vec<Route>, Option<f64>) {
     let gap = if point.at("gap") < 0.5 {
         log(point.free("gap"), 50.0, 500.0)

@@ -50,7 +50,7 @@ fn a_set_has_its_shares_of_losses_media_competitors_and_ladders() {
         let named = format!("[bulk]\ncontroller = \"{spec}\"");
         all.iter().filter(|path| path.text.contains(&named)).count()
     };
-    // Of all 96 it is 48, 24 and 24; which of them have competitors is another dimension.
+    // For all 96 it is 48, 24 and 24; which of them have competitors is another dimension.
     assert_eq!(["cubic", "reno", "bbr"].map(under), [25, 11, 12]);
     assert_eq!(count(|path| path.viewers.count == 2), 12);
     let ladders = count(|path| path.title.representations().is_some());
@@ -111,11 +111,11 @@ fn the_second_family_changes_routes_and_has_uplinks_batches_jitter_fades_and_lon
     assert_eq!(count(|path| !path.path.backward.batches.is_zero()), 24);
     assert_eq!(count(|path| !path.path.forward.jitter.is_zero()), 24);
     let uplinks = count(|path| path.text.contains("\nuplink ="));
-    // 32 less those of Wi-Fi, which has one rate for both directions.
+    // 32 minus those with Wi-Fi, which has one rate for both directions.
     assert!((24..=32).contains(&uplinks), "{uplinks}");
     assert_eq!(count(|path| path.text.contains("lte(")), 12);
     assert_eq!(count(|path| path.text.contains("umts(")), 8);
-    // Those beyond the RTTs of the first family; 12 have at least 300 ms.
+    // Those above the RTTs of the first family; 12 have at least 300 ms.
     let long = count(|path| path.path.round_trip().as_millis() > 400);
     assert!((4..=12).contains(&long), "{long}");
     let gaps = count(|path| path.text.contains("down@"));

@@ -4,19 +4,19 @@ use std::fmt::Write as _;
 
 use super::draw::{Competitors, Drawn, DrawnLoss, Hop, Medium, Route, Stay, TITLE_S};
 
-/// Parts of the highest rate that the other representations of a ladder have, lowest first.
+/// Rates of a ladder's other representations as fractions of the highest rate, lowest first.
 const LADDER: [(&str, f64); 4] = [("r1", 0.12), ("r2", 0.25), ("r3", 0.5), ("r4", 1.0)];
-/// Time for which a viewer waits for the end of a title; without a limit a few slow runs would take hours.
+/// Maximum time that a viewer waits for the end of a title; without a limit a few slow runs would take hours.
 const PATIENCE_S: f64 = 1.5 * TITLE_S;
-/// Playing time of the playout buffer. That of the papers holds one second of their title.
+/// Playing time of the playout buffer. The papers' buffer holds one second of their title.
 const PLAYOUT_S: f64 = 1.0;
-/// Smallest bucket of a policer: ten full packets.
+/// Minimum bucket of a policer: ten full packets.
 const LEAST_BURST_BYTES: f64 = 15_000.0;
-/// Longest mean back-off of a Wi-Fi hop over the time of a full packet.
+/// Maximum ratio of a Wi-Fi hop's mean back-off to the time of a full packet.
 const LONGEST_BACKOFF: f64 = 0.2;
 /// Bits of a full packet.
 const PACKET_BITS: f64 = 12_000.0;
-/// Playing time at which a player that pauses is full.
+/// Playing time at which a pausing player is full.
 const FULL_S: f64 = 30.0;
 
 /// Short name without its letter: number, rate and RTT, such as `017-20M-100ms`.
@@ -143,7 +143,7 @@ fn rate(drawn: &Drawn) -> String {
             format!("{full},0bit/s@{after_s:.2}s,{full}@{until:.2}s,repeat@{every_s:.2}s")
         }
         Medium::Wifi(hop) => {
-            // Frames are not aggregated, so on a fast hop the back-offs of 20 Mbit/s would leave no time to send.
+            // Frames are not aggregated, so on a fast hop the back-offs for 20 Mbit/s would leave no time to send.
             let backoff = (LONGEST_BACKOFF * PACKET_BITS / drawn.rate).min(70.0);
             let parameters = match hop {
                 Hop::Calibrated => "",
@@ -179,7 +179,7 @@ fn loss(loss: DrawnLoss) -> Option<String> {
         DrawnLoss::Random(share) => Some(format!("{:.4}%", share * 100.0)),
         DrawnLoss::Bursts { share, burst } => {
             let to_good = 1.0 / burst;
-            // Such that the mean loss, to_bad / (to_bad + to_good), is the share.
+            // Chosen so that the mean loss, to_bad / (to_bad + to_good), equals the share.
             let to_bad = share * to_good / (1.0 - share);
             Some(format!("gilbert({:.5}%,{:.2}%)", to_bad * 100.0, to_good * 100.0))
         }

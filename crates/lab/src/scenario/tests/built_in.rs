@@ -1,4 +1,4 @@
-//! The scenarios that the program has, and those of `examples/`.
+//! The program's built-in scenarios, and those of `examples/`.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn groups_are_the_scenarios_of_a_paper_and_of_all_of_them() {
     assert_eq!(in_groups, papers.len());
 }
 
-/// Stored results refer to these hashes: they stay whatever is rewritten in the files' words.
+/// Stored results refer to these hashes: they must not change when the files' wording does.
 #[test]
 fn the_hashes_of_built_in_scenarios_stay() {
     let mut text = String::new();

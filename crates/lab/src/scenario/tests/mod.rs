@@ -1,4 +1,4 @@
-//! Scenario files, good and bad.
+//! Valid and invalid scenario files.
 
 use std::fmt::Write as _;
 

@@ -1,9 +1,9 @@
-//! Keys for what a test bed's description leaves open.
+//! Keys for what the description of a test bed leaves open.
 
 use super::*;
 use playrate_netsim::Loss;
 
-/// [`GOOD`] with another line in place of its `line`.
+/// [`GOOD`] with `line` replaced by `other`.
 fn with(line: &str, other: &str) -> String {
     assert!(GOOD.contains(line));
     GOOD.replacen(line, other, 1)
@@ -11,7 +11,7 @@ fn with(line: &str, other: &str) -> String {
 
 const LOSS: &str = "loss = \"0.01%\"";
 
-/// [`GOOD`] behind a Wi-Fi hop, with these keys of its `path` table besides.
+/// [`GOOD`] behind a Wi-Fi hop, with these additional keys in its `path` table.
 fn wifi(keys: &str) -> String {
     with("rate = \"0.95λ\"", "rate = \"wifi(15Mbit/s,gap=5s)\"")
         .replace("queue = \"1bdp\"\n", "")
@@ -28,7 +28,7 @@ fn a_loss_scale_multiplies_the_loss_that_the_path_says() {
         "gilbert(0.3%,20%)"
     );
     assert_eq!(loss("loss_scale = 3"), "none");
-    // The residual loss of a hop has a key of its own.
+    // A hop's residual loss has its own key.
     let hop = parse(&wifi("loss_scale = 3")).path.forward;
     assert_eq!(hop.loss.to_string(), "0.06%");
     let text = explain(&[parse(&with(LOSS, "loss = \"0.01%\"\nloss_scale = 4"))]);

@@ -1,4 +1,4 @@
-//! Values that trials draw from their seeds.
+//! Values that trials derive from their seeds.
 
 use super::*;
 use crate::scenario::TrialValues;
@@ -158,7 +158,7 @@ fn the_hash_says_whether_trials_vary() {
 
 #[test]
 fn runs_with_bursts_that_ended_by_packets_only_are_not_resumed() {
-    // Hashes of the build before.
+    // Hashes of the previous build.
     let good = format!("{GOOD}{PAPERS_TRANSPORT}");
     let bursts = good.replace("0.01%", "gilbert(0.1%,20%)");
     assert_eq!(parse(&good).hash, "73146b16f6d55677");

@@ -1,4 +1,4 @@
-//! [`Meter`]: statistics of a connection's congestion control, counted while it runs and in bounded memory.
+//! [`Meter`]: statistics of a connection's congestion control, computed while it runs and in bounded memory.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -12,19 +12,19 @@ use super::restarts::{RestartStatistics, Restarts};
 use super::spread::{Histogram, Moments};
 use crate::rounding::{ratio, seconds, whole};
 
-/// Length of the session's first part, which figures of slow start show (P14, figure 4).
+/// Length of the session's first part, as shown in figures of slow start (P14, figure 4).
 const OPENING: Duration = Duration::from_secs(30);
-/// Interval at which steps of the window are measured: the resolution of the papers' figures.
+/// Interval for measuring steps of the window: the resolution of the papers' figures.
 const STEP: Duration = Duration::from_millis(100);
-/// The window is noted after each of this many round trips.
+/// The window is recorded after each of this many round trips.
 const FIRST_ROUND_TRIPS: usize = 20;
-/// A window has recovered from a congestion signal at this many tenths of its size before the signal. Not ten, because
-/// many algorithms approach their former window slowly and are cut again shortly below it.
+/// A window has recovered from a congestion signal at this many tenths of its previous size. Not ten: many algorithms
+/// approach their previous window slowly and are cut again shortly below it.
 const RECOVERED_TENTHS: u128 = 9;
 
-/// Statistics of one connection's window, RTT and estimates, as they stand in a row (`docs/runs.md` describes the
-/// fields). Times are counted from the beginning of the server's connection. A window counts for as long as it was in
-/// force; RTTs are sampled every 20 ms while acknowledgements arrive. Percentiles are accurate to 1.1 %.
+/// Statistics of one connection's window, RTT and estimates, as in a row (`docs/runs.md` describes the fields). Times
+/// are counted from the beginning of the server's connection. A window is weighted by the time it was in force; RTTs
+/// are sampled every 20 ms while acknowledgements arrive. Percentiles are accurate to 1.1 %.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "docs/runs.md describes the fields by these names")]
 pub struct ControlStatistics {
@@ -33,21 +33,20 @@ pub struct ControlStatistics {
     pub window_p50_bytes: u64,
     pub window_p95_bytes: u64,
     pub window_max_bytes: u64,
-    /// Turns of the window from rising to falling or back, by more than a tenth.
+    /// Reversals of the window between rising and falling by more than a tenth.
     pub window_swings: u64,
     /// Standard deviation of the window's relative changes from one tenth of a second to the next.
     pub window_step_sd: f64,
-    /// Congestion signals after which the window came back to `RECOVERED_TENTHS` of its former size. Signals
-    /// before its first growth by a tenth after slow start are left out: a window that overshot is not expected to
-    /// come back.
+    /// Congestion signals after which the window returned to `RECOVERED_TENTHS` of its previous size. Signals before
+    /// its first growth by a tenth after slow start are not counted: a window that overshot is not expected to return.
     pub window_recoveries: u64,
-    /// Mean time until then; zero where a signal cut less than a tenth of the window.
+    /// Mean time until then; zero if a signal cut less than a tenth of the window.
     pub window_recovery_mean_s: Option<f64>,
-    /// Mean of window after a cut ÷ window before it, over the congestion signals that cut the window.
+    /// Mean ratio of the window after a cut to the window before it, over the congestion signals that cut the window.
     pub window_kept_share: Option<f64>,
     /// Time at which the window first reached the bandwidth-delay product of the path.
     pub window_reached_bdp_s: Option<f64>,
-    /// Window after 1, 2, … 20 times the propagation RTT, as far as the session went.
+    /// Window after 1, 2, … 20 times the propagation RTT, as far as the session lasted.
     pub window_first_rtts_bytes: Vec<u64>,
     pub window_30s_mean_bytes: u64,
     pub window_30s_p05_bytes: u64,
@@ -59,14 +58,14 @@ pub struct ControlStatistics {
     pub startup_s: Option<f64>,
     pub startup_window_bytes: Option<u64>,
     pub slow_start_entries: u64,
-    /// RTT samples contain the viewer's acknowledgement delay.
+    /// RTT samples include the viewer's acknowledgement delay.
     pub rtt_mean_s: f64,
     pub rtt_sd_s: f64,
     pub rtt_p05_s: f64,
     pub rtt_p50_s: f64,
     pub rtt_p95_s: f64,
     pub rtt_max_s: f64,
-    /// Mean estimate of the path's capacity, of controllers that have one.
+    /// Mean estimate of the path's capacity, for controllers that have one.
     pub capacity_mean_bps: Option<u64>,
     pub capacity_sd_bps: Option<u64>,
 }
@@ -89,7 +88,7 @@ struct MeterState {
     reached_bdp: Option<Duration>,
     startup: Option<(Duration, Bytes)>,
     slow_start_entries: u64,
-    /// Smallest window since slow start was left.
+    /// Smallest window since the end of slow start.
     lowest: Option<Bytes>,
     /// True once the window has grown since then.
     settled: bool,
@@ -103,7 +102,7 @@ struct MeterState {
     restarts: Restarts,
 }
 
-/// A congestion signal from which the window has not come back yet.
+/// A congestion signal from which the window has not recovered yet.
 #[derive(Clone, Copy, Debug)]
 struct Recovering {
     since: Duration,
@@ -146,7 +145,7 @@ impl MeterState {
     fn take(&mut self, sample: &Sample, bdp: Bytes, round_trip: Duration) {
         let window = sample.snapshot.window;
         let last = self.last.unwrap_or_else(|| {
-            // Before the first sample the window was what the first sample shows.
+            // Before the first sample, the window had the value in the first sample.
             let mut first = *sample;
             first.at = Duration::ZERO;
             first
@@ -180,7 +179,7 @@ impl MeterState {
         self.last = Some(*sample);
     }
 
-    /// Notes the window at the marks up to `now`.
+    /// Records the window at the marks up to `now`.
     fn mark(&mut self, window: Bytes, now: Duration, round_trip: Duration) {
         while STEP.saturating_mul(self.marks) <= now {
             let at = STEP.saturating_mul(self.marks);
@@ -216,10 +215,10 @@ impl MeterState {
         }
     }
 
-    /// Follows the window from a congestion signal back to its former size, once it has grown after slow start.
+    /// Tracks the window from a congestion signal back to its previous size, once it has grown after slow start.
     fn recovery(&mut self, last: &Sample, sample: &Sample) {
         let window = sample.snapshot.window;
-        // A controller of quinn's has no phases; its first signal ends its slow start.
+        // quinn's controllers have no phases; their first signal ends slow start.
         let slow_start = if last.snapshot.algorithm_window.is_some() {
             last.snapshot.phase == Phase::Startup
         } else {
@@ -314,11 +313,11 @@ impl Distribution {
     }
 }
 
-/// Counts turns of the window of more than a tenth.
+/// Counts reversals of the window by more than a tenth.
 #[derive(Debug, Default)]
 struct Swings {
     count: u64,
-    /// Smallest window since the last turn, or since the beginning; `highest` likewise.
+    /// Smallest window since the last reversal, or since the beginning; `highest` likewise.
     lowest: Bytes,
     highest: Bytes,
     rising: Option<bool>,

@@ -4,7 +4,7 @@ use playrate_units::Bitrate;
 
 use super::*;
 
-/// A sample at `millis` with a window of so many bytes.
+/// A sample at `millis` with a window of this many bytes.
 fn sample(millis: u64, window: u64) -> Sample {
     let mut sample = Sample::default();
     sample.at = Duration::from_millis(millis);
@@ -53,7 +53,7 @@ fn doubling_shows_in_the_windows_of_the_first_round_trips() {
     let double = (0..=8).map(|n| sample(n * 100, 10_000 << n));
     let seen = statistics(double);
     let windows = seen.window_first_rtts_bytes;
-    // At a mark that coincides with a sample, the window is that before it.
+    // If a mark coincides with a sample, the earlier window counts.
     assert_eq!(windows[..4], [10_000, 20_000, 40_000, 80_000]);
     assert_eq!(windows.len(), 8);
     assert_eq!(seen.window_reached_bdp_s, Some(0.4));
@@ -69,10 +69,10 @@ fn a_recovery_lasts_until_the_window_is_nearly_back() {
         sample(0, 80_000),
         sample(500, 100_000),
         cut(sample(1_000, 50_000), 1),
-        // A second signal meanwhile does not restart it.
+        // A second signal in the meantime does not restart it.
         cut(sample(2_000, 40_000), 2),
         cut(sample(5_000, 91_000), 2),
-        // A signal after which the controller keeps its window takes no time.
+        // If the controller keeps its window after a signal, recovery takes no time.
         cut(sample(6_000, 91_000), 3),
         cut(sample(9_000, 91_000), 3),
     ]);
@@ -80,7 +80,7 @@ fn a_recovery_lasts_until_the_window_is_nearly_back() {
         (seen.window_recoveries, seen.window_recovery_mean_s),
         (2, Some(2.0))
     );
-    // Half was kept of 100 kB, then four fifths of 50 kB.
+    // Half of 100 kB was kept, then four fifths of 50 kB.
     assert_eq!(seen.window_kept_share, Some(0.65));
 }
 
@@ -90,7 +90,7 @@ fn a_window_that_slow_start_overshot_is_not_expected_back() {
     first.snapshot.phase = Phase::Startup;
     let mut second = sample(100, 200_000);
     second.congestion_events = 1;
-    // A second round of losses, of what slow start had sent before it was left.
+    // A second round of losses, among packets that slow start had sent before it ended.
     let mut third = sample(200, 100_000);
     third.congestion_events = 2;
     let mut later = sample(2_000, 130_000);

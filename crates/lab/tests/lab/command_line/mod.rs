@@ -1,4 +1,4 @@
-//! The `lab` binary as a user has it: messages, exit status, files.
+//! The `lab` binary as a user sees it: messages, exit status, files.
 
 mod run;
 mod shards;
@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// An empty directory in which commands are run.
+/// An empty directory where commands run.
 struct Lab {
     home: tempfile::TempDir,
 }
@@ -24,7 +24,7 @@ impl Lab {
         }
     }
 
-    /// A directory with the scenario `few.toml` of this text.
+    /// A directory with the scenario `few.toml` containing this text.
     fn with(scenario: &str) -> Self {
         let lab = Self::new();
         lab.write("few.toml", scenario);

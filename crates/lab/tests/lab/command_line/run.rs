@@ -15,7 +15,7 @@ fn the_same_inputs_give_the_same_bytes_on_one_thread_or_many_and_when_resumed() 
     }
     let whole = lab.read("one/runs.jsonl");
     assert_eq!(whole, lab.read("many/runs.jsonl"));
-    // An ideal row and one of each controller for both trials.
+    // An ideal row and one per controller, for both trials.
     assert_eq!(whole.lines().count(), 6);
     for row in whole.lines() {
         let ideal = row.contains("\"controller\":\"ideal\"");
@@ -126,7 +126,7 @@ fn every_flow_has_a_row_and_a_series_and_the_rows_do_not_depend_on_the_threads()
     }
     let rows = lab.read("with1/runs.jsonl");
     assert_eq!(rows, lab.read("with3/runs.jsonl"));
-    // Two controllers, two trials, five flows; there is no ideal row, since no viewer is alone.
+    // Two controllers, two trials, five flows; there is no ideal row because no viewer is alone.
     let window = "\"windows\":[{\"window\":\"2s..6s\",\"from_s\":2.0,\"to_s\":6.0,";
     let bulk = "\"role\":\"bulk\",\"flow_controller\":\"reno\"";
     let counts = ["\n", window, bulk].map(|part| rows.matches(part).count());
@@ -170,8 +170,8 @@ fn an_autotuned_receive_window_keeps_player_and_queue_short() {
     };
     let (wide, autotuned) = (times("few"), times("autotuned"));
     assert_eq!((wide.len(), autotuned.len()), (2, 2));
-    // 12 s at 2 Mbit/s: the playout buffer holds 2.6 s of it, the window twice what was read in a round trip of 40 ms.
-    // Slow start into a queue that holds the whole title goes on otherwise until all is sent.
+    // 12 s at 2 Mbit/s: the playout buffer holds 2.6 s of it, the window twice the bytes read in a round trip of 40 ms.
+    // Otherwise, slow start into a queue that holds the whole title goes on until everything is sent.
     assert!(
         wide.iter().all(|[download, rtt]| *download < 2.5 && *rtt > 0.5),
         "{wide:?}"
@@ -192,7 +192,7 @@ fn a_run_over_values_has_a_case_for_each_combination_and_resumes_them() {
     lab.succeeds(run);
     let rows = lab.read("run/runs.jsonl");
     assert!(rows.contains("\"case\":\"queue=100kB,rtt=40ms\""));
-    // A row that is made again would lose this mark.
+    // This mark would be lost if the row were made again.
     let marked = rows.replacen("\"outcome\":\"complete\"", "\"outcome\":\"stopped\"", 1);
     lab.write("run/runs.jsonl", &marked);
     lab.succeeds(&format!("{run} --resume"));

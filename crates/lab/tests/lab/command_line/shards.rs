@@ -1,4 +1,4 @@
-//! Runs made in shards or after an interruption have the rows of one `lab run`.
+//! Runs made in shards or after an interruption give the rows of one `lab run`.
 
 use std::fs;
 use std::process::Command;
@@ -30,11 +30,11 @@ fn the_rows_of_all_shards_are_those_of_one_run() {
         .map(|shard| lab.tree(&format!("part{shard}/series")).len())
         .sum();
     assert_eq!(lab.tree("whole/series").len(), tree);
-    // A page of all shards has the summary of the whole run.
+    // A page of all shards shows the summary of the whole run.
     lab.succeeds("report part1 part2 part3 --baseline reno --out joined-page");
     lab.succeeds("report whole --baseline reno --out whole-page");
     assert!(lab.read("joined-page/report.html") == lab.read("whole-page/report.html"));
-    // Rows of shards in one directory are ordinary results: a run adds those that are missing.
+    // Rows of shards in one directory are ordinary results: a run adds the missing ones.
     fs::create_dir(lab.path("all")).unwrap();
     lab.write(
         "all/runs.jsonl",
@@ -108,7 +108,7 @@ fn an_interrupted_run_keeps_finished_runs_and_resuming_leaves_the_same_bytes() {
     );
     assert!(!lab.path("cut/runs.jsonl").exists());
 
-    // Kept rows are not made again: an edit of one stays.
+    // Kept rows are not made again: an edited row stays.
     let rows = lab.read("cut/runs.part.jsonl");
     let marked = rows.replacen("\"outcome\":\"complete\"", "\"outcome\":\"stopped\"", 1);
     assert_ne!(rows, marked);
@@ -128,7 +128,7 @@ fn an_interrupted_run_keeps_finished_runs_and_resuming_leaves_the_same_bytes() {
 fn a_run_whose_series_are_not_whole_is_made_again_when_resumed() {
     let lab = Lab::with(&(SCENARIO.to_owned() + "[bulk]\ncontroller = \"cubic\"\n"));
     lab.succeeds("run ./few.toml --series --out whole");
-    // In the way of the last series of a run, which cannot be written.
+    // Prevents the last series of a run from being written.
     let last = lab.path("part/series/few/reno-seed1-bulk0-transport.csv");
     fs::create_dir_all(&last).unwrap();
     let output = lab

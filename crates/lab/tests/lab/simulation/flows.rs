@@ -1,4 +1,4 @@
-//! Several flows at one bottleneck: viewers, bulk flows beside them, and their counts in measurement windows.
+//! Several flows at one bottleneck: viewers and bulk flows, and their counts in measurement windows.
 
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ fn bulk_flows_take_the_rate_that_viewers_leave_and_end_on_time() {
     assert!((8.5e6..9.7e6).contains(&used), "{used}");
     assert!(first.windows[0].received_bytes == 0 && first.windows[2].received_bytes > 1_000_000);
     assert_eq!(second.lasted, seconds(4));
-    // What was under way when it left may still have come.
+    // Data in flight when it left may still have arrived.
     assert!(second.windows[2].received_bytes < 100_000, "{:?}", second.windows);
     assert_eq!((first.error.as_ref(), second.error.as_ref()), (None, None));
     // The run does not wait for the download that stays.
@@ -92,7 +92,7 @@ fn a_run_with_a_least_length_goes_on_for_its_downloads_when_the_viewer_has_left(
     longer.windows.push("20s..30s".parse().unwrap());
     let run = sim::run(&longer).unwrap();
     assert_eq!((run.length, run.bulk[0].lasted), (seconds(30), seconds(28)));
-    // Alone it has all that 10 Mbit/s leave after headers.
+    // Alone, it gets everything that 10 Mbit/s leave after headers.
     let received = run.bulk[0].windows[3].received_bytes;
     assert!((11_500_000..12_500_000).contains(&received), "{received}");
     let short = sim::run(&setup()).unwrap();

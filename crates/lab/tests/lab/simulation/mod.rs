@@ -1,8 +1,9 @@
-//! Runs in virtual time: they repeat to the packet, respect the path's limits, and agree with known results about
-//! TCP.
+//! Runs in virtual time: they are repeatable to the packet, respect the path's limits, and agree with known results
+//! about TCP.
 //!
-//! Long runs are ignored here; `cargo test --release -p playrate-lab simulation -- --ignored --nocapture` makes them.
-//! Their figures are in `docs/simulation.md`.
+//! Long runs are ignored here; to make them, run
+//! `cargo test --release -p playrate-lab simulation -- --ignored --nocapture`. Their figures are in
+//! `docs/simulation.md`.
 
 mod flows;
 mod player;
@@ -16,7 +17,7 @@ use playrate_netsim::{Loss, PathConfig, QueueLimit, Seed};
 use playrate_units::{Bitrate, Bytes, Probability};
 
 const RTT: Duration = Duration::from_millis(100);
-/// More than any title here has: the link is never idle because of the player.
+/// More than any title here has, so that the player never makes the link idle.
 const EVERYTHING: Bytes = Bytes::new(1 << 40);
 
 fn film(rate: Bitrate, playing: Duration) -> ServedTitle {
@@ -35,7 +36,7 @@ fn viewer(controller: &str, title: &ServedTitle) -> Viewer {
     viewer
 }
 
-/// One viewer at a link of `mbps`.
+/// One viewer on a link of `mbps`.
 fn alone(viewer: Viewer, mbps: u64, loss: &str, seed: u64) -> Setup {
     let mut setup = Setup::new(path(Bitrate::from_mbps(mbps), loss), Seed::new(seed)).with_viewer(viewer);
     setup.transport = TransportProfile::PAPERS;
@@ -68,9 +69,9 @@ fn a_seed_gives_the_same_packets_on_two_runs_and_on_two_threads() {
     assert_ne!(short(8, "0.1%").wire_hash, here.wire_hash);
 }
 
-/// Written down, so that debug and release builds and other machines are held to the same packets. Another version
-/// of quinn, or a change of the path model or of the transport's options, gives another hash; this controller is
-/// quinn's own, so that a change of ours does not.
+/// Fixed here, so that debug and release builds and other machines must produce the same packets. Another version of
+/// quinn, or a change of the path model or of the transport's options, gives another hash. This controller is quinn's
+/// own, so changes to ours do not affect it.
 #[test]
 fn debug_and_release_builds_on_any_machine_send_the_same_packets() {
     let setup = alone(viewer("quinn-cubic", &short_film(4, 5)), 20, "0.1%", 7);
@@ -88,7 +89,7 @@ fn the_product_s_transport_is_the_default_and_probes_the_mtu() {
         let run = sim::run(&setup).unwrap();
         run.viewers[0].totals.unwrap().sent_packets
     };
-    // 2.5 MB: the first packets have 1,200 bytes, and larger ones are sent once a probe was acknowledged.
+    // 2.5 MB: the first packets have 1,200 bytes, and larger ones are sent once a probe has been acknowledged.
     let (fixed, discovering) = (sent(TransportProfile::PAPERS), sent(product.transport));
     assert!(
         discovering > fixed && discovering < fixed * 11 / 10,
@@ -173,7 +174,7 @@ fn viewers_who_come_later_count_their_times_from_when_they_come() {
         panic!("two viewers")
     };
     assert!(run.length > Duration::from_secs(20));
-    // Alone on the link each, they see the same but for the seeds of their connections.
+    // Each is alone on the link, so they differ only by the seeds of their connections.
     let begins = |viewer: &sim::SimulatedViewer| {
         let startup = viewer.report.playback.startup_delay.unwrap();
         (startup, viewer.transport.first().unwrap().at)
@@ -217,13 +218,13 @@ fn the_window_of_a_player_that_will_pause_is_small_and_does_not_bind_while_it_re
         viewer.leaves_after = leaves_after;
         sim::run(&alone(viewer, 20, "0.1%", 1)).unwrap()
     };
-    // Full only with the last byte: it reads all the time.
+    // The buffer is full only with the last byte: the player reads all the time.
     let all = title.source().len();
     let (narrow, wide) = (run(Bytes::new(all - 1), None), run(EVERYTHING, None));
     let last = |run: &Simulated| run.viewers[0].report.network.ended.as_secs_f64();
     let ratio = last(&narrow) / last(&wide);
     assert!((0.99..1.01).contains(&ratio), "{ratio}");
-    // Full after a few seconds: 4 MiB wait to be read.
+    // The buffer is full after a few seconds: 4 MiB wait to be read.
     let run = run(Bytes::from_mib(2), Some(Duration::from_secs(10)));
     let read = run.viewers[0].report.network.received.as_u64();
     let sent = run.forward.delivered.bytes.as_u64();
@@ -233,7 +234,7 @@ fn the_window_of_a_player_that_will_pause_is_small_and_does_not_bind_while_it_re
     );
 }
 
-/// Rate of a flow after `skip`, from what its player had received by then and in the end.
+/// Rate of a flow after `skip`, from the bytes its player had received by then and at the end.
 fn steady_rate(run: &Simulated, flow: usize, skip: Duration, until: Duration) -> f64 {
     let series = &run.viewers[flow].report.series;
     let by = |at: Duration| {
@@ -250,7 +251,7 @@ fn saturated(controller: &str, path: PathConfig, flows: u64, length: Duration, s
     let mut setup = Setup::new(path, Seed::new(seed));
     for number in 0..flows {
         let mut viewer = viewer(controller, &title);
-        // A player that waits for all of it never pauses, and costs little.
+        // A player that waits for the whole title never pauses, and costs little.
         viewer.playout.start = video_client::playout::Start::After(Duration::from_secs(1 << 20));
         viewer.leaves_after = Some(length);
         viewer.joins = Duration::from_millis(100 * number);
@@ -285,14 +286,14 @@ fn mean_and_sd(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
 }
 
 /// Mathis et al. 1997: rate = C · MSS / (RTT · √p), with C = 1.31 for an ACK every second packet and independent losses
-/// (√(3/4) · 1.51; what the prototype's runs confirmed), MSS 1,416 bytes of payload, and the RTT without queue.
+/// (√(3/4) · 1.51; confirmed by the prototype's runs), MSS 1,416 bytes of payload, and the RTT without queue.
 fn mathis(loss: f64) -> f64 {
     1.31 * 1_416.0 * 8.0 / (RTT.as_secs_f64() * loss.sqrt())
 }
 
-/// The formula takes windows for continuous and recovery for free. At 1 % a window has some twelve packets and a
-/// cycle eight round trips, one of which goes to recovery; there it is an upper bound (Padhye et al. 1998, figure
-/// 8), so quinn's own NewReno is measured beside ours.
+/// The formula assumes continuous windows and free recovery. At 1 %, a window has some twelve packets and a cycle eight
+/// round trips, including one for recovery. There the formula is an upper bound (Padhye et al. 1998, figure 8), so
+/// quinn's own NewReno is measured for comparison.
 #[test]
 #[ignore = "36 runs of 1200 virtual seconds: two minutes in a release build"]
 fn newreno_sends_at_the_rate_that_mathis_gives() {
@@ -320,8 +321,8 @@ fn newreno_sends_at_the_rate_that_mathis_gives() {
                 far.push(format!("{controller} p={loss}: {ratio}"));
             }
         }
-        // Ours counts anew after a loss, as Linux does; quinn's goes on counting, worth half a round trip of growth
-        // a cycle.
+        // Ours restarts its count after a loss, as Linux does; quinn's continues counting, which is worth half a round
+        // trip of growth per cycle.
         let apart = means[0] / means[1];
         if !(0.90..=1.05).contains(&apart) {
             far.push(format!("ours and quinn's at p={loss}: {apart}"));
@@ -330,7 +331,7 @@ fn newreno_sends_at_the_rate_that_mathis_gives() {
     assert!(far.is_empty(), "{far:?}");
 }
 
-/// Jain's index: 1 if all have the same.
+/// Jain's index: 1 if all rates are equal.
 fn jain(rates: &[f64]) -> f64 {
     let sum: f64 = rates.iter().sum();
     let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
@@ -377,7 +378,7 @@ fn adaptive(rate: Bitrate, controller: &str) -> Simulated {
     for second in [0, 1] {
         let mut viewer = Viewer::new(controller.parse().unwrap(), title.clone());
         viewer.joins = Duration::from_secs(second);
-        // So little that a title of 30 s has pauses.
+        // Small enough that a title of 30 s has pauses.
         viewer.dash.buffer.top = Duration::from_secs(9);
         setup = setup.with_viewer(viewer);
     }
@@ -402,7 +403,7 @@ fn adaptive_viewers_get_the_quality_that_the_path_has_room_for() {
     };
     let (narrow, wide) = (chosen(2), chosen(100));
     assert!(narrow.iter().all(|&rate| rate < 1.0), "{narrow:?}");
-    // All but the first segment at the top.
+    // All except the first segment at the top.
     assert!(wide.iter().all(|&rate| rate > 4.3), "{wide:?}");
 }
 

@@ -1,4 +1,4 @@
-//! Players that differ from what the server knows: another playback speed, a wrong declared rate, a full buffer.
+//! Players that differ from the server's information: another playback speed, a wrong declared rate, a full buffer.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ fn a_viewer_at_twice_the_speed_sees_the_title_in_half_the_time() {
     let of_a_second = |time: Duration, seconds| time.abs_diff(Duration::from_secs(seconds)).as_millis() < 100;
     assert!(of_a_second(length(&normal), 20) && of_a_second(length(&fast), 10));
     assert_eq!(fast.report.playback.frames_discarded, 0);
-    // 5 Mbit/s are enough for 4 and not for 8.
+    // 5 Mbit/s are enough for 4 but not for 8.
     let (normal, fast) = (play(100, 5), play(200, 5));
     assert!(normal.delivery.unwrap().waiting_share < 0.001);
     let waited = fast.delivery.unwrap().waiting_share;
@@ -86,7 +86,7 @@ fn a_player_whose_buffer_is_full_holds_the_sender_back() {
         let windows = &run.viewers[0].windows;
         [windows[0].received_bytes, windows[1].received_bytes]
     };
-    // 40 Mbit/s fill it within a second; from then on the player reads what it shows, 250 kB/s at normal speed.
+    // 40 Mbit/s fill it within a second; from then on the player reads as it shows, 250 kB/s at normal speed.
     let [filling, playing] = received(100);
     assert!((2_500_000..3_500_000).contains(&filling), "{filling}");
     assert!((3_500_000..4_000_000).contains(&playing), "{playing}");
@@ -119,7 +119,7 @@ fn a_viewer_who_jumps_fetches_from_there_on_over_the_same_connection() {
     );
     let shown = partial.playback.frames_shown as f64 / whole.playback.frames_shown as f64;
     assert!((0.45..0.6).contains(&shown), "{shown}");
-    // What was buffered at the jump is lost: 4 MB, and what was under way.
+    // Data buffered at the jump is lost: 4 MB, and whatever was in flight.
     let needed = whole.network.received.as_u64() as f64 * shown;
     assert!(
         partial.network.received.as_u64() as f64 > needed + 3e6,
@@ -135,7 +135,7 @@ fn a_viewer_who_jumps_fetches_from_there_on_over_the_same_connection() {
         partial.playback.stalled_time > Duration::ZERO,
         "the new position must arrive first"
     );
-    // Back again, when everything has arrived.
+    // Back again, after everything has arrived.
     let again = play(vec![seek(59, 0)]);
     assert!(again.report.playback.ended.unwrap() > Duration::from_secs(118));
     assert_eq!(
@@ -156,7 +156,7 @@ fn titles_on_one_connection_share_its_throughput_and_the_controller_knows_their_
         "{}",
         sent(&three)
     );
-    // The ceiling is three times the sum of their rates, so each is as fast as the one alone.
+    // The ceiling is three times the sum of their rates, so each is as fast as one alone.
     assert!(
         (mbps(&three) / mbps(&one) - 1.0).abs() < 0.15,
         "{} {}",

@@ -1,8 +1,8 @@
-//! RTT and goodput of a saturating `cubic` over the calibrated Wi-Fi hop, in the bands by which the hop's parameters
-//! were set once. No other controller was used for the calibration.
+//! RTT and goodput of a saturating `cubic` over the calibrated Wi-Fi hop, within the bands that were used once to set
+//! the hop's parameters. No other controller was used for the calibration.
 //!
 //! `cargo test --release -p playrate-lab simulation::wifi -- --ignored --nocapture` prints the table of
-//! `docs/simulation.md`; `WIFI` in the environment names another hop to print it of, such as
+//! `docs/simulation.md`. Set `WIFI` in the environment to print it for another hop, such as
 //! `WIFI='queue=1MB,residual_loss=0.1%'`.
 
 use std::time::Duration;
@@ -16,11 +16,11 @@ use super::{film, viewer};
 /// Results of some runs over one path.
 #[derive(Default)]
 struct WifiResults {
-    /// Mbit/s of the title, from the request on, of each run.
+    /// Mbit/s of the title, from the request on, for each run.
     goodput: Vec<f64>,
     /// Every sample of the smoothed round-trip time in milliseconds, sorted.
     round_trips: Vec<f64>,
-    /// The longest of each run.
+    /// The longest round-trip time of each run.
     longest: Vec<f64>,
     offered: u64,
     lost: u64,
@@ -41,7 +41,7 @@ impl WifiResults {
     }
 }
 
-/// A viewer with room for everything, so that the link is never idle because of the player.
+/// A viewer with room for everything, so that the player never makes the link idle.
 fn saturated(wifi: &WifiConfig, rtt: u64, length: Duration, seeds: u64) -> WifiResults {
     let title = film(wifi.mean_rate, length);
     let mut seen = WifiResults::default();

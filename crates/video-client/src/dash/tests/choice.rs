@@ -1,4 +1,4 @@
-//! The throughput history and the rules, beside what dash.js's own functions answer to the same input.
+//! Compares the throughput history and the rules with the answers of dash.js's own functions to the same input.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use crate::dash::history::ThroughputHistory;
 use crate::dash::switch_history::SwitchHistory;
 use crate::dash::{Presentation, PresentationError};
 
-/// 64 segments, with what `ThroughputHistory` and `getQualityForBitrate` of dash.js 4.0.0 made of them: the
-/// functions were taken out of its published bundle and run with its default settings. Among the segments are
-/// cached ones and latencies above a segment's playing time.
+/// 64 segments, with the results of dash.js 4.0.0's `ThroughputHistory` and `getQualityForBitrate`. The functions were
+/// taken from its published bundle and run with its default settings. Some segments are cached, and some latencies
+/// exceed a segment's playing time.
 const DASHJS: &str = include_str!("dashjs-4.0.0.csv");
 
 #[test]
@@ -111,7 +111,7 @@ fn an_empty_buffer_changes_nothing_before_the_second_segment() {
     assert_eq!(chooser.choose(&history_of(1_000), empty), 2);
 }
 
-/// Decisions (from, to) and what dash.js's `SwitchHistoryRule` said before each of them, -1 for nothing.
+/// Decisions (from, to) and the answer of dash.js's `SwitchHistoryRule` before each, -1 for none.
 const SWITCHES: &str = "0 0 -1, 0 0 -1, 0 0 -1, 0 0 -1, 0 0 -1, 0 0 -1, 0 0 -1, 0 0 -1, 0 2 -1, 2 2 -1, 2 \
     2 -1, 2 2 -1, \
     2 2 -1, 2 2 -1, 2 2 -1, 2 0 -1, 0 0 1, 0 0 1, 0 0 1, 0 0 1, 0 2 1, 2 2 1, 2 2 1, 2 2 1, 2 2 -1, 2 0 -1, 0 0 1";

@@ -1,4 +1,4 @@
-//! Tests of the adaptive player, against dash.js's own code where it decides.
+//! Tests of the adaptive player, compared with dash.js's own code for its decisions.
 
 mod choice;
 mod packaged;
@@ -34,14 +34,14 @@ pub(crate) fn representation((name, kbps): (&str, u64), durations: &[Duration]) 
     }
 }
 
-/// A title of so many segments of 3 s in the paper's three representations.
+/// A title with this many segments of 3 s in the paper's three representations.
 pub(super) fn presentation(segments: usize) -> Arc<Presentation> {
     let durations = vec![ms(3_000); segments];
     let representations = RATES.map(|named| representation(named, &durations));
     Arc::new(Presentation::new(representations.to_vec()).unwrap())
 }
 
-/// A transfer requested, begun and finished at these times in ms.
+/// A transfer with request, first byte and end at these times in ms.
 pub(super) fn transfer(times: [u64; 3], bytes: Bytes) -> Transfer {
     let [requested, first_byte, finished] = times.map(ms);
     Transfer {

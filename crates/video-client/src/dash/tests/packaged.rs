@@ -1,4 +1,4 @@
-//! Manifests as packagers write them, to what is played of them.
+//! From manifests in the form that packagers write to what is played.
 
 use std::time::Duration;
 

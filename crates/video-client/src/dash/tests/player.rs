@@ -1,4 +1,4 @@
-//! The player on a network of a constant rate.
+//! The player on a network with a constant rate.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use crate::dash::{Abr, DashOptions, DashPlayer, Decision, Estimates};
 use crate::playout::PlayoutEventKind;
 use crate::transfer::Transfer;
 
-/// Plays `segments` segments over a link whose rate at a time is `rate`, with 40 ms to the first byte; a segment's
-/// bytes come at the rate of the time of its request.
+/// Plays `segments` segments over a link with the given `rate` over time, and 40 ms to the first byte. A segment's
+/// bytes arrive at the rate that applies when it is requested.
 fn play(segments: usize, options: &DashOptions, rate: impl Fn(Duration) -> Bitrate) -> DashPlayer {
     let mut player = DashPlayer::new(presentation(segments), options).unwrap();
     let mut now = ms(0);
@@ -78,7 +78,7 @@ fn segments_are_asked_for_while_less_than_the_target_is_in(
     let most = report.segments.iter().map(|it| it.held).max().unwrap();
     let target = Duration::from_secs(target);
     assert!(most < target && most + ms(600) > target, "{most:?}");
-    // Once there is enough, a segment is asked for about every 3 s, whenever the buffer is looked at.
+    // Once the buffer is full, a segment is requested about every 3 s, whenever the buffer is checked.
     let full = report.segments.iter().position(|it| it.held + ms(3_000) > target);
     let steady = &report.segments[full.unwrap() + 1..segments - 1];
     let gaps: Vec<_> = steady
@@ -143,7 +143,7 @@ fn a_fixed_representation_is_fetched_throughout() {
 
 #[test]
 fn the_history_of_switches_keeps_a_player_from_going_up_and_down() {
-    // The rate suits the middle representation every other six seconds only.
+    // The rate suits the middle representation only during every other six seconds.
     let rate = |now: Duration| {
         Bitrate::from_kbps(if (now.as_secs() / 6).is_multiple_of(2) {
             6_000
@@ -162,7 +162,7 @@ fn the_history_of_switches_keeps_a_player_from_going_up_and_down() {
     assert!(plain > 0 && held < plain, "{plain} and {held}");
 }
 
-/// The segments that a player of 12 fetches, and their representations. The first five come slowly.
+/// The segments that a player of 12 fetches, and their representations. The first five arrive slowly.
 fn fetches(options: &DashOptions) -> Vec<(usize, usize)> {
     let fetched = std::cell::Cell::new(0);
     let player = play(12, options, |_| {
@@ -191,7 +191,7 @@ fn a_fast_switch_up_replaces_what_is_buffered_and_appending_does_not() {
     let fetched = fetches(&fast);
     let back = fetched.windows(2).find(|pair| pair[1].0 <= pair[0].0).unwrap();
     assert!(back[1].0 < back[0].0 && back[1].1 > back[0].1, "{fetched:?}");
-    // It goes on from there in order, up to the end.
+    // It continues from there in order to the end.
     assert_eq!(fetched.last().unwrap().0, 11);
     assert!(fetched.len() > 12, "{fetched:?}");
 }
@@ -292,7 +292,7 @@ fn a_jump_discards_the_buffer_and_goes_on_with_the_segment_there() {
         player.fetched(transfer([now, now + 40, now + 500], size(representation)), None);
         now += 600;
     }
-    // Two segments are needed to play on, as at the start.
+    // Playback needs two segments to resume, as at the start.
     let report = player.playout().report();
     assert_eq!((report.stalled_time, report.underflow_events), (ms(1_100), 0));
 }

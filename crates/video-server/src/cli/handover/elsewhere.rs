@@ -1,4 +1,4 @@
-//! Systems other than Linux, where no process can take over the port of another one.
+//! Systems other than Linux, where a process cannot take over another one's port.
 
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::path::Path;

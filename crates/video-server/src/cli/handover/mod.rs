@@ -1,16 +1,16 @@
-//! Hands the port over to a further process of the same server, so that a restart interrupts no session.
+//! Hands the port over to a newer process of the same server, so that a restart interrupts no session.
 //!
-//! A server with `--state DIR` listens on the Unix socket `DIR/handover`. One that is started with the same directory
-//! and address finds it there, and receives the older one's sockets (`SCM_RIGHTS`, unix(7)): new clients are its own
-//! from then on. It forwards the datagrams for connections of the older process over the same Unix connection
-//! ([`DatagramRouter`](playrate_transport::DatagramRouter)); that process answers them through its UDP sockets, and
-//! ends with its last connection. It has one for each of its workers, and the newer process uses all of them: the
-//! system goes on to divide datagrams among them. Connections over TCP stay where they were accepted.
+//! A server with `--state DIR` listens on the Unix socket `DIR/handover`. A newer process with the same directory and
+//! address finds it there and receives the older one's sockets (`SCM_RIGHTS`, unix(7)); from then on it serves all new
+//! clients. It forwards the datagrams for connections of the older process over the same Unix connection
+//! ([`DatagramRouter`](playrate_transport::DatagramRouter)). The older process answers them through its UDP sockets and
+//! ends with its last connection. It has one UDP socket per worker, and the newer process uses all of them, because the
+//! system goes on dividing datagrams among them. Connections over TCP stay where they were accepted.
 //!
-//! In order: the newer process connects, the older one sends a [`Greeting`] with its sockets, the newer one [takes
-//! over](Predecessor::take), the older one stops reading its sockets and confirms, datagrams follow, and among them the
-//! message that the newer one serves. Only then may the older one end. If the newer process ends, before or after that,
-//! the older one reads its sockets again and can be taken over anew.
+//! The order: the newer process connects, the older one sends a [`Greeting`] with its sockets, the newer one [takes
+//! over](Predecessor::take), the older one stops reading its sockets and confirms. Datagrams follow, and among them the
+//! message that the newer one serves; only then may the older one end. If the newer process ends at any point, the
+//! older one reads its sockets again and can be taken over again.
 
 mod offer;
 mod wire;
@@ -37,11 +37,11 @@ use super::accepting::Accepting;
 
 /// Name of the Unix socket in the directory of `--state`.
 const SOCKET: &str = "handover";
-/// Longest time that the other process may take for an answer.
+/// Maximum time that the other process may take to answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
-/// Line with which the older process confirms that the newer one has the port.
+/// The older process sends this line to confirm that the newer one owns the port.
 const TAKEN: &str = "taken\n";
-/// Number of datagrams that wait between socket and endpoint at most.
+/// Maximum number of datagrams that wait between socket and endpoint.
 const WAITING_DATAGRAMS: usize = 4_096;
 
 /// A process of this server that still has the port.
@@ -54,19 +54,19 @@ pub(super) struct Predecessor {
 }
 
 impl Predecessor {
-    /// Finds the process whose connection IDs have the fingerprint `key` and that offers its sockets in `directory`, if
+    /// Finds the process that offers its sockets in `directory` and whose connection IDs have the fingerprint `key`, if
     /// there is one.
     ///
     /// # Errors
-    /// [`Failure::Run`] if it does not answer, as one that is ending or is being taken over. Otherwise it has another
-    /// user, key or version, and this one cannot take over from it.
+    /// [`Failure::Run`] if it does not answer, because it is ending or being taken over. Any other error means that its
+    /// user, key or version differs and this process cannot take over from it.
     pub(super) fn find(directory: &Path, key: u64) -> Result<Option<Self>, Failure> {
         let path = directory.join(SOCKET);
         let stream = match UnixStream::connect(&path) {
             Ok(stream) => stream,
             Err(error) => match error.kind() {
-                // Nothing was offered, or by a process that is gone, or the path is too long for a Unix socket, of
-                // which the offer of this process warns.
+                // Nothing was offered, or the process that offered it is gone, or the path is too long for a Unix
+                // socket. This process's own offer warns of the last case.
                 io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused | io::ErrorKind::InvalidInput => {
                     return Ok(None);
                 }
@@ -147,11 +147,11 @@ impl Predecessor {
         self.metrics.take_if(|socket| is_same(socket))
     }
 
-    /// Takes over: it accepts no further clients. Returns its UDP sockets, the succession for a server on them, and the
-    /// process, which goes on with its connections.
+    /// Takes over: the older process accepts no further clients. Returns its UDP sockets, the succession for a server
+    /// on them, and the process, which keeps its connections.
     ///
     /// # Errors
-    /// It does not confirm. It then goes on as before.
+    /// The process does not confirm. It then goes on as before.
     pub(super) fn take(self) -> anyhow::Result<(Vec<UdpSocket>, Succession, Older)> {
         let Self {
             greeting,
@@ -164,7 +164,7 @@ impl Predecessor {
             tcp: greeting.has_tcp && tcp.is_none(),
             metrics: greeting.has_metrics && metrics.is_none(),
         };
-        // What this process does not use, the older one can close.
+        // The older process can close what this one does not use.
         drop((tcp, metrics));
         take.send(&stream)?;
         let mut answer = String::new();
@@ -180,7 +180,7 @@ impl Predecessor {
     }
 }
 
-/// Returns an error unless the process at the other end of `stream` is of the same user.
+/// Returns an error unless the process at the other end of `stream` belongs to the same user.
 fn check_user(stream: &UnixStream) -> io::Result<()> {
     let other = rustix::net::sockopt::socket_peercred(stream)?.uid;
     let own = rustix::process::getuid();
@@ -193,11 +193,11 @@ fn check_user(stream: &UnixStream) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, reason))
 }
 
-/// An older process, which goes on with its connections.
+/// An older process, which keeps its connections.
 #[derive(Debug)]
 pub(super) struct Older {
     ended: watch::Receiver<bool>,
-    /// Has the process told that this one serves.
+    /// Triggers the message that this process serves.
     serving: threads::Sender<()>,
 }
 
@@ -230,10 +230,10 @@ impl Older {
         thread.spawn(move || {
             if served.recv().is_ok() {
                 let mut writer = writer.lock();
-                // An error says that the process has ended, which shows below.
+                // An error means that the process has ended, which the read below shows.
                 let _ = wire::write_serving(&mut *writer).and_then(|()| writer.flush());
             }
-            // It sends nothing more, so this returns when it has ended.
+            // It sends nothing more, so this returns once it has ended.
             let _ = (&reading).read(&mut [0]);
             tracing::info!("the process that served before has ended");
             ending.send_replace(true);
@@ -243,18 +243,18 @@ impl Older {
 
     /// Tells the process that this one serves, so that it may end.
     fn serving(&self) {
-        // An error says that the thread is gone, with the process.
+        // An error means that the thread is gone, with the process.
         let _ = self.serving.send(());
     }
 
     /// Waits until the process has ended.
     pub(super) async fn ended(&mut self) {
-        // An error says that the thread is gone, with the process.
+        // An error means that the thread is gone, with the process.
         let _ = self.ended.wait_for(|&ended| ended).await;
     }
 }
 
-/// Place of this process between an older and a newer one.
+/// Position of this process between an older and a newer one.
 #[derive(Debug)]
 pub(super) struct Handover {
     older: Option<Older>,
@@ -262,13 +262,13 @@ pub(super) struct Handover {
 }
 
 impl Handover {
-    /// The place after `older`, before any newer process.
+    /// The position after `older`, before any newer process exists.
     pub(super) fn new(older: Option<Older>) -> Self {
         Self { older, offer: None }
     }
 
-    /// Offers what is `offered` to processes that look in `directory`. One that takes over is the one to accept
-    /// connections over TCP, in place of `accepting`.
+    /// Offers the sockets `offered` to processes that look in `directory`. A process that takes over accepts
+    /// connections over TCP in place of `accepting`.
     pub(super) fn offer(&mut self, directory: &Path, offered: Offered, accepting: Accepting) {
         match Offer::start(directory, offered, accepting) {
             Ok(offer) => self.offer = Some(offer),
@@ -280,7 +280,7 @@ impl Handover {
         }
     }
 
-    /// Closes the TCP socket, of which this holds a second descriptor.
+    /// Closes this object's second descriptor of the TCP socket.
     pub(super) fn close_tcp(&self) {
         if let Some(offer) = &self.offer {
             offer.withdraw_tcp();
@@ -294,8 +294,8 @@ impl Handover {
         }
     }
 
-    /// Waits until a newer process has taken over, and the last connection of this one has ended. Until the older one
-    /// has ended as well, datagrams for it pass through this one. If the newer process ends before, this one accepts
+    /// Waits until a newer process has taken over and this one's last connection has ended. Until the older process has
+    /// ended as well, its datagrams pass through this one. If the newer process ends first, this one accepts
     /// connections over TCP again.
     pub(super) async fn over(&mut self, server: &VideoServer, accepting: &Accepting) {
         let Self { older, offer } = self;
@@ -310,7 +310,7 @@ impl Handover {
                     offer.changed().await;
                 }
                 Stage::Taken => {
-                    // It may have taken over again before this process resumed.
+                    // A newer process may have taken over again before this one resumed.
                     accepting.stop();
                     let idle = async {
                         server.idle().await;

@@ -1,4 +1,4 @@
-//! [`Offer`]: the side of the process that a newer one takes over from.
+//! [`Offer`]: the older process's side of a handover.
 
 use std::fs;
 use std::io::{self, BufReader, Write as _};
@@ -19,7 +19,7 @@ use super::super::{listen::second_descriptor, tcp};
 use super::wire::{self, Greeting, Message, Take};
 use super::{ANSWER_LIMIT, SOCKET, TAKEN, WAITING_DATAGRAMS, check_user};
 
-/// Sockets of a process, and their use by it.
+/// Sockets of a process, and how it uses them.
 #[derive(Debug)]
 pub(in crate::cli) struct Offered {
     /// Number of the process in its connection IDs.
@@ -37,15 +37,15 @@ pub(in crate::cli) struct Offered {
 /// Relation of a process to newer ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// None has taken over.
+    /// No newer process has taken over.
     Offered,
     /// A newer one serves new clients.
     Taken,
-    /// A newer one had taken over, or begun to, and has ended: this process has the port again.
+    /// A newer process had taken over, or begun to, and has ended: this process owns the port again.
     TakenBack,
 }
 
-/// Sockets for TCP, as long as they are offered.
+/// Sockets for TCP while they are offered.
 #[derive(Debug)]
 struct Listeners {
     tcp: Option<Listener>,
@@ -56,7 +56,8 @@ struct Listeners {
 #[derive(Debug)]
 struct Listener {
     address: SocketAddr,
-    /// `None` while a newer process serves that does not use it, as no process accepts what waits in it.
+    /// `None` while a newer process serves that does not use the socket: no process would accept the connections
+    /// waiting in it.
     socket: Option<TcpListener>,
 }
 
@@ -68,7 +69,7 @@ impl Listener {
         })
     }
 
-    /// Returns the socket to accept on again, which is opened if it was closed.
+    /// Returns the socket for accepting again; reopens it if it was closed.
     fn reopen(&mut self) -> anyhow::Result<tokio::net::TcpListener> {
         if let Some(socket) = &self.socket {
             return Ok(tokio::net::TcpListener::from_std(socket.try_clone()?)?);
@@ -81,7 +82,7 @@ impl Listener {
 
 type SharedListeners = Arc<Mutex<Listeners>>;
 
-/// Offer to newer processes, for as long as this is not dropped.
+/// Offer to newer processes. Dropping it withdraws the offer.
 #[derive(Debug)]
 pub(in crate::cli) struct Offer {
     path: PathBuf,
@@ -91,11 +92,11 @@ pub(in crate::cli) struct Offer {
 }
 
 impl Offer {
-    /// Offers what is `offered` to processes that look in `directory`. One that takes over is the one to accept
-    /// connections over TCP, in place of `accepting`.
+    /// Offers the sockets `offered` to processes that look in `directory`. A process that takes over accepts
+    /// connections over TCP in place of `accepting`.
     ///
     /// # Errors
-    /// The Unix socket cannot be made there.
+    /// The Unix socket cannot be created there.
     pub(in crate::cli) fn start(
         directory: &Path,
         mut offered: Offered,
@@ -127,7 +128,7 @@ impl Offer {
         })
     }
 
-    /// Offers the TCP socket no longer, which closes it: a newer process opens its own.
+    /// Withdraws the offer of the TCP socket, which closes it: a newer process opens its own.
     pub(in crate::cli) fn withdraw_tcp(&self) {
         drop(self.listeners.lock().tcp.take());
     }
@@ -137,15 +138,15 @@ impl Offer {
         *self.stage.borrow_and_update()
     }
 
-    /// Waits until the stage is another one than [`stage`](Self::stage) returned last.
+    /// Waits until the stage differs from the one that [`stage`](Self::stage) returned last.
     pub(super) async fn changed(&mut self) {
         if self.stage.changed().await.is_err() {
-            // The thread has ended, which it logged: this stage is the last one.
+            // The thread has ended and has logged that: this stage is the last one.
             std::future::pending::<()>().await;
         }
     }
 
-    /// Has `accepting` accept connections again where it stopped.
+    /// Makes `accepting` accept connections again where it stopped.
     pub(super) async fn resume(&self, accepting: &Accepting) {
         let reopen = |listener: Option<&mut Listener>, purpose: &str| {
             let reopened = listener?.reopen();
@@ -172,19 +173,19 @@ impl Offer {
 impl Drop for Offer {
     fn drop(&mut self) {
         let bound = self.bound.lock().take();
-        // Otherwise it is the newer process's.
+        // Otherwise it belongs to the newer process.
         if bound.is_some() && FileId::of(&self.path).ok() == bound {
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Identity of a file, which another one at the same path does not have.
+/// Identity of a file, to tell it from another one at the same path.
 #[derive(Debug, PartialEq, Eq)]
 struct FileId {
     device: u64,
     inode: u64,
-    /// Seconds and nanoseconds of its last change, since numbers of inodes are used again.
+    /// Seconds and nanoseconds of its last change, because inode numbers are reused.
     changed: (i64, i64),
 }
 
@@ -202,7 +203,7 @@ impl FileId {
 /// The Unix socket's file, until a newer process replaces it.
 type SharedFile = Arc<Mutex<Option<FileId>>>;
 
-/// Listens at `path` in place of a process that is gone or has been taken over.
+/// Listens at `path`, replacing a process that is gone or has been taken over.
 fn listen(path: &Path) -> io::Result<(UnixListener, FileId)> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -227,7 +228,7 @@ impl Offering {
             let accepted = listening.accept().and_then(|(stream, _)| self.give(stream));
             match accepted {
                 Ok(Some((stream, take, datagrams))) => {
-                    // A process that looks now finds none until the newer one offers, and looks again.
+                    // A process that looks now finds nothing until the newer one offers, and then looks again.
                     drop(listening);
                     self.receive(stream, take, &datagrams);
                     listener = self.take_back(datagrams);
@@ -241,8 +242,8 @@ impl Offering {
         }
     }
 
-    /// Gives the sockets to the process at the other end of `stream`. Returns the stream, what that process takes, and
-    /// the sender of the datagrams that come over the stream, if it takes over.
+    /// Gives the sockets to the process at the other end of `stream`. If that process takes over, returns the stream,
+    /// what it takes, and the sender of the datagrams that come over the stream.
     fn give(&self, stream: UnixStream) -> io::Result<Option<(UnixStream, Take, mpsc::Sender<Datagram>)>> {
         check_user(&stream)?;
         stream.set_read_timeout(Some(ANSWER_LIMIT))?;
@@ -258,7 +259,7 @@ impl Offering {
             greeting.send(&stream, &sockets)?;
         }
         let Some(take) = Take::receive(&stream)? else {
-            // It has looked, and cannot or need not take over.
+            // The process has looked, and cannot or need not take over.
             return Ok(None);
         };
         let (sender, datagrams) = mpsc::channel(WAITING_DATAGRAMS);
@@ -275,7 +276,7 @@ impl Offering {
         let mut reader = BufReader::with_capacity(1 << 16, stream);
         loop {
             match wire::read(&mut reader) {
-                // Lost if there is no room, as in a full buffer of a socket.
+                // Lost if there is no room, as with a full socket buffer.
                 Ok(Message::Datagram(datagram)) => drop(datagrams.try_send(datagram)),
                 Ok(Message::Serving) => self.hand_over(take),
                 Err(error) => {
@@ -300,11 +301,11 @@ impl Offering {
         self.stage.send_replace(Stage::Taken);
     }
 
-    /// Reads the sockets again and offers them anew, unless a further process has them.
+    /// Reads the sockets again and renews the offer, unless a further process has them.
     fn take_back(&self, datagrams: mpsc::Sender<Datagram>) -> Option<UnixListener> {
         if UnixStream::connect(&self.path).is_ok() {
             tracing::warn!("a further process has the port: this one's connections receive nothing more");
-            // Dropped, it would have the router read the socket.
+            // Dropping it would make the router read the socket.
             std::mem::forget(datagrams);
             return None;
         }

@@ -16,18 +16,18 @@ use serde::{Deserialize, Serialize};
 
 use super::Offered;
 
-/// Version of the messages, and the one before, of processes with one UDP socket.
+/// This version of the messages, and the previous one, of processes with one UDP socket.
 const VERSIONS: [u64; 2] = [2, 1];
-/// Number of sockets in a greeting at most; Linux passes 253 in one message (unix(7)).
+/// Maximum number of sockets in a greeting; Linux passes up to 253 in one message (unix(7)).
 const SOCKETS: usize = 253;
-/// Bytes of a greeting at most.
+/// Maximum length of a greeting in bytes.
 const GREETING: usize = 1_000;
 
-/// First message of the older process, as one line of JSON. The UDP sockets come with it, then those for TCP and for
+/// First message of the older process, as one line of JSON. It carries the UDP sockets, then those for TCP and for
 /// metrics, if there are any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(super) struct Greeting {
-    /// Version of the messages. A process of the version before takes over from one with one socket, and from no other.
+    /// Version of the messages. A process of the previous version can only take over from one with one socket.
     version: u64,
     /// Number of the operating system for the process.
     pub(super) process_id: u32,
@@ -46,7 +46,7 @@ pub(super) struct Greeting {
     pub(super) has_metrics: bool,
 }
 
-/// Number of UDP sockets of a process of the version before.
+/// Number of UDP sockets of a process of the previous version.
 const fn one() -> usize {
     1
 }
@@ -113,7 +113,7 @@ impl Greeting {
     }
 }
 
-/// Answer of the newer process, one line: it takes over, and uses these sockets beside the one for UDP.
+/// Answer of the newer process, one line: it takes over, and uses these sockets in addition to the UDP ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Take {
     pub(super) tcp: bool,
@@ -137,7 +137,7 @@ impl Take {
         stream.write_all(self.line().as_bytes())
     }
 
-    /// Receives the answer; `None` if it is another one, or the process ends the connection without any.
+    /// Receives the answer; `None` if it is a different one, or if the process ends the connection without an answer.
     pub(super) fn receive(stream: &UnixStream) -> io::Result<Option<Self>> {
         let mut line = String::new();
         BufReader::new(stream.take(Self::LONGEST)).read_line(&mut line)?;
@@ -150,13 +150,13 @@ impl Take {
 /// Message of the newer process after it has taken over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Message {
-    /// Announces that it serves new clients.
+    /// Announces that the sender serves new clients.
     Serving,
     /// Forwards a datagram for a connection of an older process.
     Datagram(Datagram),
 }
 
-/// Length in place of a datagram's that marks [`Message::Serving`].
+/// Marks [`Message::Serving`] in place of a datagram's length.
 const SERVING: u32 = u32::MAX;
 
 /// Writes [`Message::Serving`], which has no contents.
@@ -168,10 +168,10 @@ pub(super) fn write_serving(to: &mut impl Write) -> io::Result<()> {
 const ADDRESS: usize = 17;
 /// Bytes before a datagram's contents: their length, ECN, peer (address, port, flow, scope), local address.
 const HEAD: usize = 4 + 1 + ADDRESS + 2 + 4 + 4 + ADDRESS;
-/// Bytes of a UDP datagram at most.
+/// Maximum length of a UDP datagram in bytes.
 const LONGEST: usize = 1 << 16;
 
-/// Writes a datagram, its length in front.
+/// Writes a datagram, preceded by its length.
 pub(super) fn write(to: &mut impl Write, datagram: &Datagram) -> io::Result<()> {
     let (flow, scope) = match datagram.peer {
         SocketAddr::V6(peer) => (peer.flowinfo(), peer.scope_id()),
@@ -204,7 +204,7 @@ fn put(to: &mut Vec<u8>, address: Option<IpAddr>) {
 /// Reads what [`write()`] or [`write_serving`] wrote.
 ///
 /// # Errors
-/// The connection has ended, or what came is no message.
+/// The connection has ended, or the data is not a message.
 pub(super) fn read(from: &mut impl Read) -> io::Result<Message> {
     let length = u32::from_be_bytes(array(from)?);
     if length == SERVING {
@@ -269,7 +269,7 @@ mod tests {
         scoped.peer = SocketAddrV6::new("fe80::1".parse().unwrap(), 9, 5, 7).into();
         let sent = [
             datagram("192.0.2.1:443", Some("192.0.2.2"), b"one"),
-            // An IPv6 socket shows IPv4 like this, and quinn compares addresses.
+            // An IPv6 socket reports IPv4 addresses like this, and quinn compares addresses.
             datagram("[::ffff:192.0.2.1]:443", Some("::ffff:192.0.2.2"), &[7; 1_500]),
             scoped,
         ];

@@ -30,7 +30,7 @@ use crate::cli::tcp::TcpTotals;
 
 type Histograms = Family<Labels, Histogram, fn() -> Histogram>;
 
-/// Metrics of a server's connections, over TCP only the totals of decisions on clients.
+/// Metrics of a server's connections; over TCP, only the totals of decisions on clients.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     began: Instant,
@@ -86,7 +86,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Registry of everything that is exported of `server`, whose observer these metrics are.
+    /// Registry of everything exported about `server`; these metrics must be its observer.
     pub(super) fn registry(&self, server: VideoServer) -> Registry {
         let mut whole = Registry::default();
         whole.register_collector(Box::new(ProcessCollector));

@@ -12,7 +12,7 @@ use prometheus_client::registry::Unit;
 /// Names and values of labels.
 pub(super) type Labels = Vec<(&'static str, String)>;
 
-/// Encodes metrics, each `name = value` or `name [Unit] = value`, with its description as doc comment.
+/// Encodes metrics, each given as `name = value` or `name [Unit] = value`, with the doc comment as description.
 macro_rules! encode {
     ($encoder:expr, $($(#[doc = $help:literal])+ $name:ident $([$unit:ident])? = $metric:expr;)+) => {
         $($crate::cli::metrics::exposition::put(
@@ -58,8 +58,8 @@ pub(super) fn occurrences(
     family
 }
 
-/// `OpenMetrics` text in the older format: there a counter's help and type have the name of its samples, and there are
-/// neither units nor an end mark.
+/// `OpenMetrics` text in the older format: a counter's help and type have the name of its samples, and units and the
+/// end mark are left out.
 pub(super) fn text_format(openmetrics: &str) -> String {
     let mut counters = HashSet::new();
     for line in openmetrics.lines() {

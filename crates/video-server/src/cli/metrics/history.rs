@@ -1,4 +1,4 @@
-//! [`History`]: samples of the last minutes, so that the page shows what was before it was opened.
+//! [`History`]: samples of the last minutes, so that the page shows the time before it was opened.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use super::Metrics;
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Number of samples of a connection: three minutes, as many as the page shows.
 const SAMPLES: usize = 180;
-/// Number of connections with a history, as many as the page lists: the oldest ones. They take at most 3 MB.
+/// Number of connections with a history: the oldest ones, as many as the page lists. They take at most 3 MB.
 const CONNECTIONS: usize = 100;
 
 /// Samples of the last minutes, by the number of the connection.
 #[derive(Debug, Default)]
 pub(super) struct History(Mutex<BTreeMap<u64, VecDeque<PastSample>>>);
 
-/// Names in `/connections.json` of the values that the page draws of the past.
+/// Names in `/connections.json` of the values whose past the page draws.
 const DRAWN: [&str; 9] = [
     "sent",
     "delivered",
@@ -36,7 +36,7 @@ const DRAWN: [&str; 9] = [
     "buffer_s",
 ];
 
-/// State of a connection in the past, as far as the page draws it.
+/// Past state of a connection, as far as the page draws it.
 #[derive(Clone, Debug)]
 struct PastSample {
     /// Time since the server started.
@@ -64,7 +64,7 @@ impl PastSample {
 }
 
 impl History {
-    /// Adds the states `at` a time since the server started. Connections that are not among them are forgotten.
+    /// Adds the states at the time `at` since the server started. Forgets all other connections.
     fn add(&self, states: &[ConnectionState], at: Duration) {
         let states = states.get(..CONNECTIONS).unwrap_or(states);
         let mut all = self.0.lock();
@@ -80,7 +80,7 @@ impl History {
 
     /// The samples as JSON, the oldest first, in the units of `/connections.json`.
     pub(super) fn describe(&self) -> Value {
-        // Copied, so that JSON is not written under the lock.
+        // Copied, to avoid writing JSON under the lock.
         let all = self.0.lock().clone();
         let connections: Vec<_> = all
             .iter()

@@ -1,6 +1,6 @@
-//! The operator's view, over HTTP without TLS at its own address: `/metrics` for Prometheus, `/` for a page
-//! that shows the connections live, `/connections.json` and `/history.json` for the data of that page; `/healthz` and
-//! `/readyz` for whatever starts servers and sends clients to them.
+//! The operator's view, over HTTP without TLS at its own address: `/metrics` for Prometheus, `/` for a page that shows
+//! the connections live, `/connections.json` and `/history.json` for that page's data, `/healthz` and `/readyz` for
+//! supervisors and load balancers.
 
 mod arm_totals;
 mod connections;
@@ -39,12 +39,12 @@ pub(super) use counters::Metrics;
 use exposition::text_format;
 use history::History;
 
-/// The page, with everything that it needs.
+/// The page, including everything that it needs.
 static PAGE: LazyLock<String> = LazyLock::new(|| {
     let curves = include_str!("../../pages/curves.js");
     include_str!("dashboard.html").replace("%%curves%%", curves)
 });
-/// The page runs its own script and connects to its own server only.
+/// The page runs only its own script and connects only to its own server.
 const POLICY: &str =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'";
 /// Media type that Prometheus reads (`OpenMetrics` 1.0 §7.1).
@@ -53,7 +53,7 @@ const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=
 const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Maximum number of connections; a page or a scraper has one.
 const CONNECTIONS: usize = 64;
-/// Maximum time until the head of a request is complete, the pause before it included.
+/// Maximum time until the head of a request is complete, including the pause before it.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(75);
 
 /// Serves the operator's view until it is dropped.
@@ -61,11 +61,11 @@ pub(super) struct Dashboard {
     address: SocketAddr,
     context: Arc<DashboardContext>,
     accepting: Mutex<JoinSet<()>>,
-    /// Keeps the history, until it is dropped.
+    /// Keeps the history until this is dropped.
     _sampling: JoinSet<()>,
 }
 
-/// Opens the socket for [`Dashboard::start`]. A port in use is bad input, unless its owner `may_end`.
+/// Opens the socket for [`Dashboard::start`]. A port in use is invalid input, unless its owner `may_end`.
 pub(super) fn listen(address: SocketAddr, may_end: bool) -> Result<TcpListener, Failure> {
     tcp::listen(address).map_err(|error| match error {
         ListenError::InUse { address } => {
@@ -85,7 +85,7 @@ struct DashboardContext {
     registry: Registry,
     server: VideoServer,
     history: Arc<History>,
-    /// True once the server takes no new clients any more.
+    /// True once the server no longer accepts clients.
     draining: AtomicBool,
 }
 
@@ -121,20 +121,20 @@ impl Dashboard {
         Ok(dashboard)
     }
 
-    /// Serves on `listener`, and no longer on the one before.
+    /// Serves on `listener` instead of the previous one.
     pub(super) fn resume(&self, listener: TcpListener) {
         let mut accepting = JoinSet::new();
         accepting.spawn(accept(listener, Arc::clone(&self.context)));
         *self.accepting.lock() = accepting;
     }
 
-    /// Ends it, with its connections.
+    /// Stops serving and ends all connections.
     pub(super) fn stop(&self) {
-        // Dropped, they are aborted.
+        // Dropping the tasks aborts them.
         *self.accepting.lock() = JoinSet::new();
     }
 
-    /// Returns true after [`stop`](Self::stop), until it serves again.
+    /// Returns true from [`stop`](Self::stop) until it serves again.
     pub(super) fn is_stopped(&self) -> bool {
         self.accepting.lock().is_empty()
     }
@@ -160,7 +160,7 @@ async fn accept(listener: TcpListener, context: Arc<DashboardContext>) {
     let mut acceptor = Acceptor::new(listener, "metrics", limits);
     acceptor
         .run(|stream, _, activity| {
-            // Counts as used for as long as it is open, so that it makes room for no other.
+            // Counts as used while it is open, so that it is never evicted for another.
             let used = activity.begin();
             let serving = serve(stream, Arc::clone(&context));
             async move {

@@ -1,4 +1,4 @@
-//! [`ProcessCollector`]: what Prometheus' client libraries export of every process.
+//! [`ProcessCollector`]: the metrics that Prometheus' client libraries export for every process.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use super::exposition::{encode, gauge};
 
 /// Reads the state of this process at each scrape: the metrics `process_*` of the official client libraries. Exports
-/// nothing where the system has no `/proc`.
+/// nothing on systems without `/proc`.
 #[derive(Debug)]
 pub(super) struct ProcessCollector;
 

@@ -1,13 +1,13 @@
-//! [`QlogFile`]: one connection's qlog, version 0.3 as JSON text sequences (draft-ietf-quic-qlog-main-schema-02,
+//! [`QlogFile`]: the qlog of one connection, version 0.3 as JSON text sequences (draft-ietf-quic-qlog-main-schema-02,
 //! RFC 7464), which qvis reads. It contains two kinds of events of draft-ietf-quic-qlog-quic-events-01,
-//! `recovery:metrics_updated` and `recovery:congestion_state_updated`, and no single packets.
+//! `recovery:metrics_updated` and `recovery:congestion_state_updated`, and no packet events.
 //!
 //! The crate `qlog` 0.18 is not used:
 //! - it writes the final draft's schema, with other event names (`quic:recovery_metrics_updated`) and another header
 //!   (`file_schema`), so every tool that reads version 0.3 would have to change;
-//! - its congestion state event has no place for the controller's own phase and reason;
-//! - it switches on `serde_json/preserve_order`, which holds for the whole program and would change the order of keys
-//!   in the laboratory's stored results.
+//! - its congestion state event has no field for the controller's own phase and reason;
+//! - it enables `serde_json/preserve_order` for the whole program, which would change the order of keys in the
+//!   laboratory's stored results.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
@@ -45,7 +45,7 @@ impl QlogFile {
         })
     }
 
-    /// Writes the values of `sample` that differ from those written last.
+    /// Writes the values of `sample` that have changed since they were last written.
     pub(super) fn sample(&mut self, sample: &Sample) -> io::Result<()> {
         self.at = sample.at;
         if self.phase.is_none() {
@@ -121,7 +121,7 @@ impl QlogFile {
         self.out.write_all(b"\n")
     }
 
-    /// Those of `values` that are known and differ from the ones written last.
+    /// The known ones among `values` that differ from those last written.
     fn changed(&mut self, values: Value) -> Map<String, Value> {
         let Value::Object(mut values) = values else {
             return Map::new();
@@ -132,8 +132,8 @@ impl QlogFile {
     }
 }
 
-/// Metrics of `sample`: times in ms, sizes in bytes, rates in bit/s. Names that the draft does not define begin with
-/// `playrate_`.
+/// Metrics of `sample`: times in ms, sizes in bytes, rates in bit/s. The prefix `playrate_` marks names that the draft
+/// does not define.
 fn metrics(sample: &Sample) -> Value {
     let snapshot = &sample.snapshot;
     json!({

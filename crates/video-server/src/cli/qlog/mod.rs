@@ -1,8 +1,8 @@
-//! `--qlog DIR`: a qlog file for every HTTP/3 connection, or for every n-th one, from the samples of its congestion
+//! `--qlog DIR`: a qlog file for every HTTP/3 connection, or every n-th one, with the samples of its congestion
 //! control.
 //!
-//! Connections only queue their samples; one thread writes all files, so that a slow disk delays no response. When it
-//! falls far behind, samples are left out, and the server logs their number when it stops.
+//! Connections only queue their samples; one thread writes all files, so that a slow disk delays no response. If it
+//! falls far behind, it drops samples, and the server logs their number when it stops.
 
 mod file;
 
@@ -21,7 +21,7 @@ use video_server::serve::{ConnectionInfo, Observer, SessionSummary};
 
 use file::QlogFile;
 
-/// Most samples in the queue: some megabytes.
+/// Maximum number of samples in the queue: some megabytes.
 const MOST_WAITING: usize = 1 << 15;
 
 /// Writes qlog files while the server runs.
@@ -50,14 +50,14 @@ enum Message {
 impl WriteQueue {
     /// Queues `message` without blocking.
     fn send(&self, message: Message) {
-        // Fails only after `Message::Stop`, when nothing is written any more.
+        // Fails only after `Message::Stop`, when nothing more is written.
         let _ = self.sender.send(message);
     }
 }
 
 impl Qlog {
-    /// Starts to write files of every `every`-th connection into `directory`, which is created if it does not exist.
-    /// The files' names begin with `now`.
+    /// Starts writing files of every `every`-th connection into `directory`, creating it if it does not exist. File
+    /// names begin with `now`.
     pub(super) fn start(directory: &Path, every: NonZeroU64, now: SystemTime) -> std::io::Result<Self> {
         std::fs::create_dir_all(directory)?;
         let (sender, receiver) = mpsc::channel();
@@ -161,8 +161,8 @@ struct Writer {
     directory: PathBuf,
     /// Start of the server in ms since 1970.
     began: u128,
-    /// Files of open connections, from their first sample on, since a handshake that fails leaves no file; `None` if a
-    /// file could not be created or written to.
+    /// Files of open connections, created with their first samples, because a failed handshake must leave no file;
+    /// `None` if a file could not be created or written to.
     files: BTreeMap<u64, Option<QlogFile>>,
 }
 
@@ -185,8 +185,8 @@ impl Writer {
         }
     }
 
-    /// Calls `write` with the file of `connection`, which is created first if it does not exist. No message follows a
-    /// connection's [`Message::End`]: the server keeps the sink that sends it until all observers were called.
+    /// Calls `write` with the file of `connection`, creating it first if it does not exist. No message follows a
+    /// connection's [`Message::End`]: the server keeps the sink that sends it until all observers have been called.
     fn write(
         &mut self,
         connection: &ConnectionInfo,

@@ -13,12 +13,12 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// Maximum number of connections that wait to be accepted; Linux allows no more by default.
+/// Maximum number of connections waiting to be accepted; Linux allows no more by default.
 const BACKLOG: i32 = 4096;
-/// Pause after a failure to accept, which as a rule is a lack of file descriptors.
+/// Pause after a failure to accept, usually for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// A TCP address that cannot be listened on.
+/// Errors in listening on a TCP address.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ListenError {
     /// The port is taken.
@@ -40,7 +40,7 @@ pub(crate) enum ListenError {
     },
 }
 
-/// Listens on `address`. An IPv6 socket takes IPv4 as well where the system can do that.
+/// Listens on `address`. An IPv6 socket also accepts IPv4 where the system supports that.
 pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener, ListenError> {
     open(address).map_err(|source| match source.kind() {
         io::ErrorKind::AddrInUse => ListenError::InUse { address },
@@ -55,8 +55,8 @@ fn open(address: SocketAddr) -> io::Result<TcpListener> {
     {
         tracing::debug!(%error, "the TCP socket takes IPv6 only");
     }
-    // Lets a restarted server bind at once, although old connections linger in the kernel. Elsewhere than on
-    // Unix it would let two programs have one port.
+    // Lets a restarted server bind at once, although old connections linger in the kernel. On systems other than Unix
+    // it would let two programs share a port.
     #[cfg(unix)]
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
@@ -65,7 +65,7 @@ fn open(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::from_std(StdListener::from(socket))
 }
 
-/// Totals of the TCP connections of all sockets that count here.
+/// Totals of the TCP connections of all sockets that share it.
 #[derive(Debug, Default)]
 pub(crate) struct TcpTotals {
     /// Number of connections accepted.
@@ -76,20 +76,20 @@ pub(crate) struct TcpTotals {
     pub(crate) failed_handshakes: AtomicU64,
     /// Number of connections refused because of a limit.
     pub(crate) refused: AtomicU64,
-    /// Number of connections that had to make room for another client.
+    /// Number of connections evicted to make room for another client.
     pub(crate) evicted: AtomicU64,
 }
 
 impl TcpTotals {
     /// Number of connections that are open.
     pub(crate) fn open(&self) -> u64 {
-        // In this order, so that a connection that ends meanwhile is not counted as ended only.
+        // In this order, so that a connection that ends in between is not counted only as ended.
         let ended = self.ended.load(Relaxed);
         self.accepted.load(Relaxed).saturating_sub(ended)
     }
 }
 
-/// Accepts connections on a socket, a limited number at once.
+/// Accepts a limited number of concurrent connections on a socket.
 pub(crate) struct Acceptor {
     listener: TcpListener,
     /// Purpose of the connections, for the log.
@@ -122,9 +122,9 @@ impl Acceptor {
         self
     }
 
-    /// Accepts connections until this future is dropped, and runs `serve` for each as a task of its own. That is to
-    /// count responses in the [`Activity`], and to end when it [expires](Activity::expired), since the connection then
-    /// has made room for another one.
+    /// Accepts connections until this future is dropped, and runs `serve` as a task for each. The task must count
+    /// responses in the [`Activity`], and must end when it [expires](Activity::expired): the connection has then made
+    /// room for another one.
     pub(crate) async fn run<F>(&mut self, serve: impl Fn(TcpStream, SocketAddr, Activity) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -149,7 +149,7 @@ impl Acceptor {
                     let serving = serve(stream, peer, activity);
                     self.connections.spawn(async move {
                         serving.await;
-                        // Also when the task is aborted.
+                        // Dropped also when the task is aborted.
                         drop(place);
                     });
                 }
@@ -158,8 +158,8 @@ impl Acceptor {
         }
     }
 
-    /// Takes a place for a connection from `peer`, for which an idle one may have to make room. Returns `None` if there
-    /// is no place.
+    /// Takes a place for a connection from `peer`, evicting an idle one if necessary. Returns `None` if there is no
+    /// place.
     fn take(&self, peer: SocketAddr, activity: &Activity) -> Option<TcpPlace> {
         let mut places = self.places.lock();
         let before = places.evicted();
@@ -175,7 +175,7 @@ impl Acceptor {
         })
     }
 
-    /// Counts a refusal, and logs it now and then.
+    /// Counts a refusal and logs it at a limited rate.
     fn refuse(&mut self, peer: SocketAddr) {
         self.totals.refused.fetch_add(1, Relaxed);
         self.refused = self.refused.saturating_add(1);
@@ -190,13 +190,13 @@ impl Acceptor {
         }
     }
 
-    /// Closes the listening socket; returns the tasks of the connections that are still open.
+    /// Closes the listening socket and returns the tasks of the connections still open.
     pub(crate) fn into_connections(self) -> JoinSet<()> {
         self.connections
     }
 }
 
-/// The place of a connection, until this is dropped.
+/// The place of a connection, released when this is dropped.
 struct TcpPlace {
     places: Arc<Mutex<Places<()>>>,
     number: u64,

@@ -15,19 +15,19 @@ use video_server::site::Content;
 
 use super::connection::TcpConnection;
 
-/// Bytes that one connection's responses may read ahead together; over HTTP/2 hyper has each response read a chunk
-/// before it asks whether the client lets it send one.
+/// Bytes that all responses of one connection may read ahead together. Over HTTP/2, hyper makes each response read a
+/// chunk before it checks whether the client lets it send one.
 const READ_AHEAD: ByteCount = ByteCount::new(1 << 20);
-/// Size of a response's first chunk: what a response costs that the client never lets begin.
+/// Size of a response's first chunk: the cost of a response that the client never lets begin.
 const FIRST_CHUNK: ByteCount = ByteCount::new(8 << 10);
 
-/// A body that is read chunk by chunk at the pace of the client.
+/// A body that is read chunk by chunk at the client's pace.
 pub(super) struct ResponseBody {
     content: Content,
     /// Maximum size of the next chunk.
     next_chunk: ByteCount,
     connection: Arc<TcpConnection>,
-    /// `None` on a connection that is to end, as it has made room for another.
+    /// `None` on a connection that must end because it has made room for another.
     exchange: Option<CountedExchange>,
 }
 

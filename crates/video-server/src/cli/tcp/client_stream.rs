@@ -14,15 +14,15 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// Time limits of a [`ClientStream`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StreamLimits {
-    /// Time without a byte read or written after which reads and writes fail with `TimedOut`. A client that
-    /// has stopped reading holds the data prepared for it, and an idle one holds a place.
+    /// Time without a byte read or written after which reads and writes fail with `TimedOut`. A client that has stopped
+    /// reading occupies the memory of its prepared data; an idle one occupies a place.
     pub(super) idle: Duration,
-    /// Time that the client has to end its side after the server has ended its own (RFC 9112 §9.6).
+    /// Time for the client to end its side after the server has ended its own (RFC 9112 §9.6).
     pub(super) linger: Duration,
 }
 
-/// Responses whose end hyper has taken and the socket has not. They are still in progress: up to some hundred kilobytes
-/// wait in hyper.
+/// Responses whose end hyper has taken but not yet written to the socket. They are still in progress: hyper may hold
+/// some hundred kilobytes.
 #[derive(Debug, Default)]
 pub(super) struct UnsentResponses(Mutex<Vec<CountedExchange>>);
 
@@ -33,24 +33,24 @@ impl UnsentResponses {
     }
 
     fn flushed(&self) {
-        // Dropped without the lock.
+        // Dropped outside the lock.
         drop(std::mem::take(&mut *self.0.lock()));
     }
 }
 
-/// A stream whose shutdown, after sending the end of its own side, reads and discards until the client ends
-/// its side.
+/// A stream that, at shutdown, sends the end of its own side and then reads and discards until the client ends its
+/// side.
 ///
-/// A TCP socket that is closed with unread bytes in it resets its connection, and a reset makes the client's
-/// kernel drop data that the client has not read yet: the end of a response. HTTP/2's acknowledgements are
-/// such unread bytes.
+/// If a TCP socket is closed with unread bytes in it, the kernel resets the connection. The reset makes the client's
+/// kernel drop data that the client has not read yet: the end of a response. HTTP/2's acknowledgements are such unread
+/// bytes.
 pub(super) struct ClientStream<S> {
     stream: S,
     runtime: Arc<dyn Runtime>,
     limits: StreamLimits,
     last_activity: Instant,
     idle_timer: Pin<Box<dyn AsyncTimer>>,
-    /// `None` until the end of the own side has been sent.
+    /// `None` until the end of this side has been sent.
     linger_timer: Option<Pin<Box<dyn AsyncTimer>>>,
     unsent: Arc<UnsentResponses>,
 }
@@ -69,7 +69,7 @@ impl<S> ClientStream<S> {
         }
     }
 
-    /// Ends the responses in `unsent` with each flush, which hyper asks for once it has written everything.
+    /// Ends the responses in `unsent` with each flush, which hyper requests once it has written everything.
     pub(super) fn with_unsent(mut self, unsent: Arc<UnsentResponses>) -> Self {
         self.unsent = unsent;
         self
@@ -85,7 +85,7 @@ impl<S> ClientStream<S> {
             self.last_activity = self.runtime.now();
             return outcome;
         }
-        // The timer is reset only when it fires, not with every byte.
+        // The timer is reset only when it fires, not for every byte.
         loop {
             ready!(self.idle_timer.as_mut().poll(context));
             let due = self.last_activity + self.limits.idle;
@@ -119,7 +119,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ClientStream<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // An empty flush moves no bytes, so it is not activity; waiting for one is limited.
+        // An empty flush moves no bytes, so it is not activity; waiting for one has a limit.
         match Pin::new(&mut self.stream).poll_flush(context) {
             Poll::Pending => self.limit_idle(context, Poll::Pending),
             flushed @ Poll::Ready(_) => {
@@ -138,7 +138,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ClientStream<S> {
         let timer = this
             .linger_timer
             .get_or_insert_with(|| this.runtime.new_timer(this.runtime.now() + this.limits.linger));
-        // Checked before reading, so that a client that never stops sending is not read for ever.
+        // Checked before reading, so that a client that sends without end is not read for ever.
         if timer.as_mut().poll(context).is_ready() {
             return Poll::Ready(Ok(()));
         }
@@ -190,7 +190,7 @@ mod tests {
     async fn tcp(linger: Duration) -> (ClientStream<TcpStream>, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let socket = TcpSocket::new_v4().unwrap();
-        // Most sent bytes wait in the near socket for the peer to read.
+        // Most of the sent bytes wait in the near socket for the peer to read them.
         socket.set_recv_buffer_size(4_096).unwrap();
         let peer = socket.connect(listener.local_addr().unwrap()).await.unwrap();
         let (stream, _) = listener.accept().await.unwrap();

@@ -28,21 +28,21 @@ use super::TcpContext;
 use super::body::ResponseBody;
 use super::client_stream::{ClientStream, StreamLimits, UnsentResponses};
 
-/// HTTP/2 over TLS, as ALPN names it (RFC 9113 §3.1).
+/// ALPN name of HTTP/2 over TLS (RFC 9113 §3.1).
 pub(super) const HTTP_2: &[u8] = b"h2";
-/// Maximum time for the head of a request over HTTP/1.1, the pause before it included. Players pause for as
-/// long as their buffer lasts.
+/// Maximum time for the head of an HTTP/1.1 request, including the pause before it. Players pause for as long as their
+/// buffer lasts.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(75);
 /// Maximum size in bytes of a request's head (of its fields over HTTP/2), as over HTTP/3.
 const MAX_HEADER_SIZE: u32 = 64 << 10;
 /// Maximum time between the end of the server's side of a connection and that of the client's.
 const LINGER: Duration = Duration::from_secs(5);
-/// Maximum time for the end of a connection that makes room for another client, whose client is informed (GOAWAY).
+/// Maximum time for a connection to end when it makes room for another client; its client is informed (GOAWAY).
 const DISPLACED_LIMIT: Duration = Duration::from_secs(1);
 /// Maximum number of concurrent requests on one connection, as over HTTP/3.
 const MAX_STREAMS: u32 = 100;
-/// Maximum number of bytes of one response over HTTP/2 that wait in hyper to be sent, a chunk apart. What the socket
-/// buffers comes on top.
+/// Maximum number of bytes of one HTTP/2 response that wait in hyper to be sent, in addition to one chunk and to the
+/// socket's buffer.
 const SEND_BUFFER: usize = 16 << 10;
 
 /// Time limits of a connection.
@@ -87,8 +87,8 @@ impl TcpConnection {
         }
     }
 
-    /// Drives `serving` to its end. When `stop` is true, it ends after the responses in progress; when it makes room
-    /// for another client, after [`DISPLACED_LIMIT`]; when the client makes no use of it any more, at once. The error
+    /// Drives `serving` to its end. It ends after the responses in progress once `stop` is true, after
+    /// [`DISPLACED_LIMIT`] if it makes room for another client, and at once if the client no longer uses it. The error
     /// is for the log.
     async fn drive<C>(&self, serving: C, mut stop: watch::Receiver<bool>) -> Result<(), String>
     where
@@ -120,7 +120,7 @@ impl TcpConnection {
         }
     }
 
-    /// Waits until the client has made no use of the connection for the time allowed, or up to a quarter more.
+    /// Waits until the client has not used the connection for the time allowed, or up to a quarter longer.
     async fn unused(&self) {
         let idle = self.context.limits.idle;
         let progress = || [&self.requests, &self.bytes, &self.open].map(|count| count.load(Relaxed));
@@ -137,8 +137,8 @@ impl TcpConnection {
     }
 }
 
-/// Serves one client until it leaves, has to make room for another, or until `stop` is true and the responses in
-/// progress have ended.
+/// Serves one client until it leaves, has to make room for another, or, once `stop` is true, the responses in progress
+/// have ended.
 pub(super) async fn serve(
     stream: TcpStream,
     (peer, activity): (SocketAddr, Activity),
@@ -225,13 +225,13 @@ fn has_host(fields: &HeaderMap) -> bool {
     hosts.next().is_some_and(is_valid) && hosts.next().is_none()
 }
 
-/// Answers a request; with 503 on a connection that makes room for another client.
+/// Answers a request. On a connection that makes room for another client, the answer is 503.
 pub(super) async fn answer(request: &Request<()>, connection: &Arc<TcpConnection>) -> Response<ResponseBody> {
     connection.requests.fetch_add(1, Relaxed);
     let site = &connection.context.site;
     let exchange = connection.activity.begin();
     let reply = if exchange.is_none() {
-        // Refused whole: a response that had begun would be aborted after `DISPLACED_LIMIT`.
+        // Refused as a whole: a response that had begun would be aborted after `DISPLACED_LIMIT`.
         site.unavailable(request, DISPLACED_LIMIT)
     } else if request.version() == Version::HTTP_11 && !has_host(request.headers()) {
         site.bad_request(

@@ -1,9 +1,9 @@
-//! The library over TCP: HTTP/2 and HTTP/1.1 on the port that HTTP/3 has on UDP, for players without HTTP/3
-//! and for browsers, which learn of HTTP/3 from the `Alt-Svc` field of such a response (RFC 9114 §3.1.1).
+//! The library over TCP: HTTP/2 and HTTP/1.1 on the same port number as HTTP/3. It serves players without HTTP/3, and
+//! browsers, which learn of HTTP/3 from the `Alt-Svc` field of such a response (RFC 9114 §3.1.1).
 //!
-//! Responses come from [`Site`], as over HTTP/3. Congestion control is the kernel's and receives no
-//! information about the video. The number of connections is bounded, and the memory of each: hyper's buffers, plus
-//! about 1 MiB that its responses read ahead. Connections of which the client makes no use are closed.
+//! Responses come from [`Site`], as over HTTP/3. The kernel does the congestion control and receives no information
+//! about the video. Both the number of connections and the memory of each are bounded: hyper's buffers, plus about 1
+//! MiB that its responses read ahead. Connections that the client does not use are closed.
 
 mod acceptor;
 mod body;
@@ -58,13 +58,13 @@ pub(super) struct TcpServer {
     accepting: Mutex<JoinSet<()>>,
     context: Arc<TcpContext>,
     places: PlaceLimits,
-    /// A switch: once it is true, the present listener and its connections accept nothing more.
+    /// Once this is true, the present listener and its connections accept nothing more.
     stop: StdMutex<watch::Sender<bool>>,
 }
 
 impl TcpServer {
-    /// Serves the site of `server` on `listener`, which has the port that HTTP/3 has on UDP. Counts refusals and
-    /// evictions in `totals`.
+    /// Serves the site of `server` on `listener`, on the same port number as HTTP/3. Counts refusals and evictions in
+    /// `totals`.
     pub(super) fn start(
         listener: TcpListener,
         server: &VideoServer,
@@ -97,7 +97,7 @@ impl TcpServer {
         });
         let places = PlaceLimits {
             connections: options.max_connections,
-            // A proxy in front of the server has all of them.
+            // A proxy in front of the server may own all of them.
             connections_per_address: options.max_connections,
             few: PlaceLimits::few_of(options.max_connections),
             evict_after: options.evict_after,
@@ -112,7 +112,7 @@ impl TcpServer {
         })
     }
 
-    /// Uses `identity` for connections from now on.
+    /// Uses `identity` for new connections.
     pub(super) fn set_identity(&self, identity: &Identity) -> Result<(), TlsError> {
         let tls = identity.tcp_config(&PROTOCOLS)?.into();
         *self.context.tls.write() = tls;
@@ -124,25 +124,25 @@ impl TcpServer {
         self.stop.lock().send_replace(true);
     }
 
-    /// Returns true after [`stop`](Self::stop), until connections are accepted again.
+    /// Returns true from [`stop`](Self::stop) until connections are accepted again.
     pub(super) fn is_stopped(&self) -> bool {
         *self.stop.lock().borrow()
     }
 
-    /// Accepts connections again, on `listener`. Those from before end with their responses.
+    /// Accepts connections again, on `listener`. Earlier connections end with their responses.
     pub(super) async fn resume(&self, listener: TcpListener) {
         let mut accepting = self.accepting.lock().await;
         *self.stop.lock() = accept_on(&mut accepting, listener, self.places, &self.context);
     }
 
-    /// Waits until no connections are accepted, and the last one has ended.
+    /// Waits until no connection is accepted any more and the last one has ended.
     #[cfg(target_os = "linux")]
     pub(super) async fn idle(&self) {
         all_ended(&mut *self.accepting.lock().await).await;
     }
 
-    /// Stops accepting connections and requests, waits for responses, and aborts those that have not ended
-    /// after `deadline`. Returns the number of aborted responses.
+    /// Stops accepting connections and requests, waits for responses, and aborts those still running after `deadline`.
+    /// Returns the number of aborted responses.
     pub(super) async fn shutdown(&self, deadline: Duration) -> u64 {
         self.stop();
         let mut accepting = self.accepting.lock().await;
@@ -156,7 +156,7 @@ impl TcpServer {
     }
 }
 
-/// Accepts connections on `listener`, as a task in `tasks`, until the switch that this returns is true.
+/// Accepts connections on `listener`, as a task in `tasks`, until the returned switch is true.
 fn accept_on(
     tasks: &mut JoinSet<()>,
     listener: TcpListener,

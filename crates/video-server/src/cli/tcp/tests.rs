@@ -1,4 +1,4 @@
-//! Connections that clients hold without using them.
+//! Clients that hold connections without using them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,8 +57,8 @@ impl TestServer {
         }
     }
 
-    /// Connects over HTTP/2 and sends a PING every 50 ms, begins `responses` responses and reads none of them. Waits
-    /// for the server to end the connection.
+    /// Connects over HTTP/2, sends a PING every 50 ms, and begins `responses` responses without reading them. Waits for
+    /// the server to end the connection.
     async fn hold(&self, responses: usize) {
         let mut roots = RootCertStore::empty();
         roots.add(self.certificate.clone()).unwrap();
@@ -89,7 +89,7 @@ impl TestServer {
         for _ in 0..responses {
             let uri: Uri = "https://localhost/long.bin".parse().unwrap();
             let request = Request::get(uri).body(Empty::<Bytes>::new()).unwrap();
-            // On a machine that is busy the connection may have ended by now.
+            // On a busy machine, the connection may have ended by now.
             open.extend(sender.send_request(request).await.ok());
         }
         let ended = time::timeout(&TokioRuntime, LONG, driving.join_next()).await;
@@ -139,7 +139,7 @@ async fn a_request_on_a_connection_that_makes_room_is_answered_with_503() {
     let request = Request::get("https://localhost/long.bin").version(http::Version::HTTP_2);
     let request = request.body(()).unwrap();
     assert_eq!(connection::answer(&request, &displaced).await.status(), 200);
-    // So that the other one has been idle for longer.
+    // Makes the other one the longest idle.
     drop(second.begin());
     for (address, activity) in [
         ("192.0.2.1", first),

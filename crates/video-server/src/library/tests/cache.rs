@@ -110,7 +110,7 @@ fn a_file_in_place_of_another_of_the_same_length_and_time_is_not_taken_for_it() 
     let path = directory.path().join("clip.bin");
     let modified = fs::metadata(&path).unwrap().modified().unwrap();
     for salt in 1..20 {
-        // The inode of the deleted file is free for the new one.
+        // The new file can reuse the inode of the deleted one.
         fs::remove_file(&path).unwrap();
         let other = pattern(bytes.len(), salt);
         fs::write(&path, &other).unwrap();

@@ -68,7 +68,7 @@ fn a_long_list_of_bad_titles_is_cut() {
     );
 }
 
-/// Calls `run` on a thread that may read no more than its user may: root reads everything otherwise.
+/// Calls `run` on a thread with the permissions of an ordinary user: root could read everything.
 #[cfg(target_os = "linux")]
 fn without_privileges(run: impl FnOnce() + Send) {
     use rustix::thread::{CapabilitySet, capabilities, set_capabilities};

@@ -186,7 +186,7 @@ fn a_file_that_comes_later_is_served_and_a_title_that_changed_has_no_rate() {
     let after = open(&library, "film.mp4");
     assert_eq!(after.average_rate, None);
     assert_ne!(after.info.validators.etag, before.info.validators.etag);
-    // What was opened before goes on as it was.
+    // What was opened before stays unchanged.
     assert_eq!(
         whole(&before),
         fs::read(fixture("progressive-moov-first.mp4")).unwrap()
@@ -197,7 +197,7 @@ fn a_file_that_comes_later_is_served_and_a_title_that_changed_has_no_rate() {
 #[test]
 fn resources_of_one_version_of_a_file_share_a_descriptor_until_the_last_is_gone() {
     let directory = directory();
-    // Links in /proc lead to where the file is, with all links resolved.
+    // Links in /proc point to the file's real location, with all links resolved.
     let film = directory.path().canonicalize().unwrap().join("film.mp4");
     let descriptors = || {
         let all = fs::read_dir("/proc/self/fd").unwrap();

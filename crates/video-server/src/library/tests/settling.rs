@@ -3,7 +3,7 @@
 use super::packaged::packaged;
 use super::*;
 
-/// Looks at `directory` every 2 s, `count` times, each time after `change` of the number of the look.
+/// Looks at `directory` every 2 s, `count` times, calling `change` with the number of the look before each.
 fn look(library: Library, directory: &TempDir, count: u64, change: impl Fn(u64)) -> Library {
     let begin = now();
     (0..count).fold(library, |library, number| {
@@ -57,7 +57,7 @@ fn a_title_keeps_what_is_known_of_it_while_another_version_is_written_over_it() 
     });
     assert_eq!(writing.titles().next().unwrap().1.average_rate, rate);
     assert_eq!(writing.faults(FaultKind::Title).len(), 1);
-    // The file itself is served as it is, without a rate.
+    // The file itself is served unchanged, without a rate.
     let served = open(&writing, "film.mp4");
     assert_eq!((served.info.length, served.average_rate), (5_000, None));
     fs::copy(fixture("fragmented.mp4"), &film).unwrap();
@@ -119,7 +119,7 @@ fn a_new_packaged_title_appears_whole_and_once(#[case] last: &str) {
     assert_eq!(library.packaged().len(), 0);
     fs::rename(&hidden, &film).unwrap();
     let text = fs::read_to_string(film.join(last)).unwrap();
-    // All but the last manifest are there for long.
+    // All but the last manifest have existed for long.
     let writing = look(library, &directory, 5, |number| {
         fs::write(
             film.join(last),
@@ -152,7 +152,7 @@ fn a_manifest_waits_for_the_title_that_it_names() {
     assert_ne!(complete.packaged(), titles);
 }
 
-/// As of a live title, whose playlist is written again with each segment.
+/// As with a live title, whose playlist is rewritten with each segment.
 #[test]
 fn a_manifest_that_changes_all_the_time_is_read_every_half_minute() {
     let directory = packaged();

@@ -6,7 +6,7 @@ use crate::cli::process::{refused, run};
 use playrate_test_support::{assert_contains, certify, fixture, text};
 use rstest::rstest;
 
-/// Runs `serve` on a good directory with further `arguments` and returns what it complains about.
+/// Runs `serve` on a good directory with further `arguments` and returns its complaint.
 fn complaint(arguments: &[&str]) -> String {
     let media = tempfile::tempdir().unwrap();
     let path = media.path().to_str().unwrap();
@@ -144,7 +144,7 @@ fn a_key_of_another_certificate_and_a_file_that_is_none_are_refused() {
     let [one, key_of_one, other] = ["one/cert.pem", "one/key.pem", "other/cert.pem"].map(path);
     let words = path("words.pem");
     fs::write(&words, "no certificate at all\n").unwrap();
-    // That the two do belong together shows in the error being about the address.
+    // The error is about the address, which shows that the two do belong together.
     let complaint_of = |certificate: &str, key: &str| {
         complaint(&["--cert", certificate, "--key", key, "--listen", "192.0.2.1:1"])
     };

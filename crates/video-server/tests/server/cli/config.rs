@@ -8,7 +8,7 @@ use playrate_test_support::{assert_contains, certify, fixture, text};
 use rstest::rstest;
 use tempfile::TempDir;
 
-/// A directory with a title, and a config file in which `$MEDIA` is that directory.
+/// A directory with a title, and a config file where `$MEDIA` is that directory.
 fn config(toml: &str) -> (TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let media = directory.path().join("media");
@@ -139,7 +139,7 @@ fn the_packaged_example_is_good() {
         .replace("/var/lib/video-server", &path(""))
         .replace("/etc/video-server/", &path(""));
     for (comments, found) in [("#", "video, certificate"), ("", "2 arms chosen by path")] {
-        // What is commented out is good as well.
+        // Commented-out options are valid as well.
         let whole = text_of.replace("# To compare controllers on live traffic:\n", "");
         let whole = whole.replace("# choose-by", &format!("{comments}choose-by"));
         let whole = whole

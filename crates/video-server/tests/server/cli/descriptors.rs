@@ -1,4 +1,4 @@
-//! File descriptors: what stalled responses take of them, and what happens when there are none left.
+//! File descriptors: how many stalled responses take, and what happens when none are left.
 
 use std::fs::File;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::cli::process::start_limited;
 use crate::cli::tcp::Site;
 use playrate_test_support::ServerProcess;
 
-/// Descriptors of the server, far fewer than 65,536.
+/// Descriptor limit of the server, far below 65,536.
 const LIMIT: usize = 64;
 /// Concurrent requests of a connection.
 const REQUESTS: usize = 100;
@@ -42,7 +42,7 @@ async fn more_responses_than_descriptors_can_stall_on_one_file() {
 async fn without_a_descriptor_the_answer_is_to_come_again() {
     let site = Site::new();
     for number in 0..REQUESTS {
-        // Longer than what the client and the sockets between take without being asked.
+        // Longer than what client and sockets buffer without being asked.
         let file = File::create(site.path("media").join(format!("{number}.bin"))).unwrap();
         file.set_len(64 << 20).unwrap();
     }

@@ -1,4 +1,4 @@
-//! A further process takes over the port while sessions are in progress.
+//! A newer process takes over the port while sessions are in progress.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -40,7 +40,7 @@ impl StatefulSite {
     }
 }
 
-/// A session that has begun to stream, and can have no more than a little under way.
+/// A session that has begun to stream, with little data in flight at any time.
 struct Session {
     connection: Connection,
     body: Body,
@@ -63,7 +63,7 @@ impl Session {
         }
     }
 
-    /// Receives the rest, which has to be right.
+    /// Receives the rest and checks it.
     async fn end(mut self, site: &StatefulSite) -> Connection {
         while let Some(chunk) = self.body.chunk().await.unwrap() {
             self.received.extend_from_slice(&chunk);
@@ -125,7 +125,7 @@ async fn the_port_of_a_server_that_is_shutting_down_can_be_taken_over() {
     let session = Session::begin(&old).await;
     old.signal("TERM");
     old.is_refusing().await;
-    // Another task accepts them, and learns of the shutdown by itself.
+    // Another task accepts them and learns of the shutdown on its own.
     let is_refused = async || std::net::TcpStream::connect(address).is_err();
     until("connections over TCP are refused", is_refused).await;
 
@@ -152,7 +152,7 @@ async fn sessions_of_three_processes_go_on_side_by_side() {
     for session in sessions {
         connections.push(session.end(&site).await);
     }
-    // The second one passes on datagrams for the first one, so it is there for as long as that.
+    // The second process forwards datagrams to the first one, so it lives at least as long.
     connections[1].close();
     assert_eq!(status(&connections[0]).await, StatusCode::OK);
     connections[0].close();
@@ -180,7 +180,7 @@ async fn processes_with_other_numbers_of_workers_take_over_from_each_other() {
         for _ in 0..2 {
             sessions.push(Session::begin(&process).await);
         }
-        // Each of its sockets is likely to get one of these.
+        // Each of its sockets probably gets one of these.
         for _ in 0..6 {
             let connection = process.connect().await;
             assert_eq!(status(&connection).await, StatusCode::OK);
@@ -235,7 +235,7 @@ async fn after_crashes_of_newer_processes_one_accepts_over_tcp_again_and_stays_w
     let metrics = ["--metrics", "127.0.0.1:0"];
     let mut old = site.start("127.0.0.1:0", &metrics);
     let address = old.address().to_string();
-    // Keeps it from ending while the newer one serves.
+    // Keeps the process from ending while the newer one serves.
     let session = Session::begin(&old).await;
     for (round, arguments) in [(1, &metrics[..]), (2, &["--no-tcp"])] {
         let crashing = site.start(&address, arguments);
@@ -263,7 +263,7 @@ async fn an_idle_process_goes_on_if_the_newer_one_fails_before_it_serves() {
     let site = StatefulSite::new();
     let mut old = site.start("127.0.0.1:0", &["--metrics", "127.0.0.1:0"]);
     let address = old.address().to_string();
-    // It cannot write that it serves.
+    // The process cannot write that it serves.
     let full = fs::File::create("/dev/full").unwrap();
     let (media, state) = (site.site.path("media"), site.site.path("state"));
     let failing = program()
@@ -280,7 +280,7 @@ async fn an_idle_process_goes_on_if_the_newer_one_fails_before_it_serves() {
     old.logs("has the port again", 1).await;
     assert_serves(&old, &site).await;
 
-    // One that takes over, and is silent.
+    // A process that takes over and stays silent.
     let mut silent = UnixStream::connect(state.join("handover")).unwrap();
     let mut answer = [0; 1_000];
     assert!(silent.read(&mut answer).unwrap() > 0);
@@ -314,7 +314,7 @@ async fn a_process_waits_for_the_port_of_one_that_is_ending() {
     serving.stop();
 }
 
-/// Exit code and log of a process that is started beside others, and does not serve.
+/// Exit code and log of a process that is started while others run, and does not serve.
 fn fails(site: &StatefulSite, address: &str) -> (Option<i32>, String) {
     let (media, state) = (site.site.path("media"), site.site.path("state"));
     let [media, state] = [&media, &state].map(|path| path.to_str().unwrap());
@@ -327,7 +327,7 @@ fn a_process_that_gets_no_answer_may_be_started_again() {
     let site = StatefulSite::new();
     let silent = UnixListener::bind(site.site.path("state/handover")).unwrap();
     let answers = std::thread::spawn(move || {
-        // Until the other side gives up, which is too late for a further attempt.
+        // Until the other side gives up, too late for a further attempt.
         assert_eq!(silent.accept().unwrap().0.read(&mut [0]).unwrap(), 0);
     });
     let (code, errors) = fails(&site, "127.0.0.1:0");

@@ -28,7 +28,7 @@ fn connections(serving: &ServerProcess) -> Value {
     serde_json::from_str(&request(serving, "GET /connections.json").1).unwrap()
 }
 
-/// The value of a line of `/metrics` that begins with `name`.
+/// The value on the line of `/metrics` that begins with `name`.
 pub(crate) fn metric(metrics: &str, name: &str) -> u64 {
     let line = metrics.lines().find(|line| line.starts_with(name));
     let line = line.unwrap_or_else(|| panic!("{name} is missing in {metrics}"));
@@ -56,7 +56,7 @@ async fn connections_and_what_their_players_say_show_while_they_last_and_are_cou
         "sid=\"one\",ot=av,br=30,bl=4200,bs",
     )
     .await;
-    // Samples are 20 ms apart, so the end of a short transfer shows with a later sample or at the end of the
+    // Samples are 20 ms apart, so the end of a short transfer appears only in a later sample or at the end of the
     // connection.
     let responses = Cell::new(1);
     let seen = eventually("the round-trip time is known", async || {
@@ -117,7 +117,7 @@ async fn connections_and_what_their_players_say_show_while_they_last_and_are_cou
         metric(&metrics, "playrate_content_bytes_total"),
         responses * length
     );
-    // The last of it shows when quinn lets go of the connection, a moment after it has ended.
+    // The last part shows when quinn releases the connection, a moment after it has ended.
     let acknowledged = responses * length;
     until("all bytes are delivered", async || {
         let metrics = request(&serving, "GET /metrics").1;
@@ -228,7 +228,7 @@ async fn refused_clients_are_counted() {
     let limits = ["--max-connections-per-address", "1", "--idle-limit", "none"];
     let serving = serving(media.path(), &limits);
     let held = serving.connect().await;
-    // A client is connected before the server is.
+    // A client is connected before the server regards it as connected.
     fetch(&held, "/film.mp4", HeaderMap::new()).await;
     assert!(serving.try_connect().await.is_err());
     let metrics = request(&serving, "GET /metrics").1;
@@ -239,7 +239,7 @@ async fn refused_clients_are_counted() {
             "{metrics}"
         );
     }
-    // The refused client had to validate its address first, as the limit was reached.
+    // The refused client had to validate its address first because the limit was reached.
     assert_eq!(metric(&metrics, "playrate_retried_handshakes_total "), 1);
     assert!(held.quinn().close_reason().is_none());
 }
@@ -257,7 +257,7 @@ fn refused_connections_over_tcp_are_counted() {
     let media = tempfile::tempdir().unwrap();
     let serving = serving(media.path(), &["--max-connections", "1"]);
     let open = || TcpStream::connect(serving.address()).unwrap();
-    // Both of one address, so that neither makes room for the other.
+    // Both come from one address, so neither makes room for the other.
     let _held = open();
     let mut refused = open();
     refused.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -269,7 +269,7 @@ fn refused_connections_over_tcp_are_counted() {
     }
 }
 
-/// Names of the metrics of ours, and of processes, that a text mentions.
+/// Names of our metrics, and of process metrics, in a text.
 fn mentioned(text: &str) -> BTreeSet<&str> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let metrics = words.filter(|word| word.starts_with("playrate_") || word.starts_with("process_"));
@@ -287,9 +287,9 @@ async fn every_metric_of_the_board_the_alerts_and_the_docs_is_exported() {
     let serving = serving(media.path(), &["--choose-by", "query", "--arm", "b=reno"]);
     let connection = serving.connect().await;
     get(&connection, "/film.mp4?arm=b", "sid=\"one\",ot=av,br=30,bl=4200").await;
-    // Long enough for a delivery rate.
+    // Long enough for an estimate of the delivery rate.
     get(&connection, "/large.bin", "").await;
-    // Histograms and the counters of sessions have no sample before the first session has ended.
+    // Histograms and session counters have no sample until the first session has ended.
     let open = request(&serving, "GET /metrics").1;
     connection.close();
     let metrics = eventually("the session is counted", async || {
@@ -371,7 +371,7 @@ async fn a_server_that_drains_is_alive_and_not_ready() {
     let serving = serving(media.path(), &["--drain-timeout", "20s"]);
     assert!(request(&serving, "GET /healthz").0.starts_with("HTTP/1.1 200"));
     assert!(request(&serving, "GET /readyz").0.starts_with("HTTP/1.1 200"));
-    // A response of which nothing is read keeps the server from ending.
+    // A response that is never read keeps the server from ending.
     let connection = serving.connect().await;
     let response = connection.get("/large.bin", HeaderMap::new()).await.unwrap();
     serving.signal("TERM");

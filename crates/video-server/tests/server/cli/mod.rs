@@ -1,4 +1,4 @@
-//! The program as a user runs it: what it prints, with which code it ends, what it costs.
+//! The program as a user runs it: what it prints, its exit codes, its costs.
 
 mod bad_input;
 #[cfg(unix)]

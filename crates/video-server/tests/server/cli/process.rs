@@ -13,7 +13,7 @@ pub(crate) fn program() -> Command {
     command
 }
 
-/// Runs the program to its end.
+/// Runs the program to completion.
 pub(crate) fn run(arguments: &[&str]) -> Output {
     program().args(arguments).output().unwrap()
 }

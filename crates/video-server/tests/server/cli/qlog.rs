@@ -9,8 +9,7 @@ use serde_json::Value;
 use crate::cli::process::start;
 use playrate_test_support::{assert_contains, fetch};
 
-/// Runs `clients` clients one after the other, each of which fetches 8 MiB; returns the server's log and its
-/// qlog files.
+/// Runs `clients` clients one after another that fetch 8 MiB each; returns the server's log and its qlog files.
 async fn recorded(clients: usize, arguments: &[&str]) -> (String, Vec<Vec<Value>>) {
     let directory = tempfile::tempdir().unwrap();
     let (media, logs) = (directory.path().join("media"), directory.path().join("a/qlogs"));

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::cli::process::start;
 use playrate_test_support::{ServerProcess, assert_contains, certify, client, eventually, fetch};
 
-/// Puts a new certificate and its key into `directory`, and says by which pin it is known.
+/// Puts a new certificate and its key into `directory`, and returns its pin.
 fn renew(directory: &Path) -> Pin {
     Pin::of(&certify(directory)).unwrap()
 }

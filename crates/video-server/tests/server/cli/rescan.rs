@@ -22,7 +22,7 @@ fn directory() -> TempDir {
     media
 }
 
-/// Renames a copy of the fixture `name` to `path`, so that it is there whole.
+/// Renames a copy of the fixture `name` to `path`, so that it appears complete.
 fn put(name: &str, path: &Path) {
     let copy = path.with_file_name(".copy");
     fs::copy(fixture(name), &copy).unwrap();
@@ -33,7 +33,7 @@ fn serve(media: &TempDir, more: &[&str]) -> ServerProcess {
     start(media.path(), &[&["--metrics", "127.0.0.1:0"], more].concat())
 }
 
-/// The rate of `path` in kbit/s, if the server knows one: CMSD tells it.
+/// The rate of `path` in kbit/s according to CMSD, if the server knows one.
 async fn rate(connection: &Connection, path: &str) -> Option<u64> {
     let mut fields = HeaderMap::new();
     fields.insert("cmcd-request", "bl=1000".parse().unwrap());
@@ -52,7 +52,7 @@ fn bad(serving: &ServerProcess) -> (u64, u64) {
     )
 }
 
-/// Sum of the field `name` over all lines of a log about readings.
+/// Sum of the field `name` over all log lines about rescans.
 #[cfg(target_os = "linux")]
 fn total(log: &str, name: &str) -> u64 {
     let readings = log.lines().filter(|line| line.contains("read again"));
@@ -69,7 +69,7 @@ fn watches(serving: &ServerProcess) -> bool {
     names.any(|name| name.trim_end() == "media-watch")
 }
 
-/// Closes the connection, stops the server when it is informed of that, and returns its log.
+/// Closes the connection, stops the server once it has been informed, and returns its log.
 #[cfg(unix)]
 async fn close(connection: Connection, serving: ServerProcess) -> String {
     connection.close();
@@ -100,7 +100,7 @@ async fn new_changed_and_removed_titles_are_noticed_while_responses_go_on() {
                 .is_some_and(|rate| rate != first)
     })
     .await;
-    // The directory is watched since it was found.
+    // The directory has been watched since it was found.
     put(FILM, &media.path().join("new/films/last.mp4"));
     until("the rate of a title in a new directory is known", async || {
         rate(&connection, "/new/films/last.mp4").await == Some(first)
@@ -148,7 +148,7 @@ async fn a_directory_is_watched_unless_that_is_switched_off() {
     let media = directory();
     let serving = serve(&media, &[]);
     until("the server watches", async || watches(&serving)).await;
-    // The thread would have been started before the server says where it listens.
+    // The thread would have started before the server announces its address.
     assert!(!watches(&serve(&media, &["--no-watch"])));
 }
 

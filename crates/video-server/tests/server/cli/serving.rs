@@ -212,7 +212,7 @@ async fn many_requests_leave_nothing_behind() {
     for _ in 0..20 {
         round(100).await;
     }
-    // 2,000 requests of 50 kB are 100 MB; four kilobytes kept of each would be 8 MB.
+    // 2,000 requests of 50 kB are 100 MB; if four kilobytes of each were kept, that would be 8 MB.
     let grown = serving.resident().saturating_sub(before.0);
     assert!(grown < 8 << 20, "{grown} bytes more resident");
     serving.settles_at(before.1).await;
@@ -225,7 +225,7 @@ async fn clients_that_leave_mid_stream_give_their_memory_back() {
     let media = media();
     let serving = start(media.path(), &[]);
     let (fresh, descriptors) = (serving.resident(), serving.descriptors());
-    // The clients do not read, so each open response costs a send window (4 MiB) and little else. Were it kept, five
+    // The clients do not read, so each open response costs a send window (4 MiB) and little else. If it were kept, five
     // more rounds would add 160 MiB.
     let most = fresh + CLIENTS * (8 << 20);
     for _ in 0..6 {

@@ -18,7 +18,7 @@ async fn a_server_that_was_killed_resets_its_connections_when_it_is_started_agai
     let connection = first.connect().await;
     assert_eq!(fetch(&connection, "/file.bin", HeaderMap::new()).await, 1_000);
     let key = fs::read(state.path().join("endpoint-key")).unwrap();
-    // Killed, so that it informs no client.
+    // Killed, so that it does not inform its clients.
     drop(first);
     let _second = start_on(&address, media.path(), &arguments);
     let error = connection.get("/file.bin", HeaderMap::new()).await.unwrap_err();

@@ -25,7 +25,7 @@ use tokio_rustls::client::TlsStream;
 use crate::cli::process::{refused, start};
 use playrate_test_support::{PATIENCE, ServerProcess, assert_contains, certify, fixture, tls_config, until};
 
-/// Media, and a certificate that clients of TCP can trust.
+/// Media, and a certificate that TCP clients can trust.
 pub(crate) struct Site {
     directory: TempDir,
     certificate: CertificateDer<'static>,
@@ -76,7 +76,7 @@ impl Site {
         start(&self.path("media"), &[&identity, arguments].concat())
     }
 
-    /// A connection with TLS, for this protocol.
+    /// A TLS connection for this protocol.
     pub(crate) async fn open(&self, address: SocketAddr, protocol: &[u8]) -> TlsStream<TcpStream> {
         let config = tls_config(&self.certificate, protocol);
         let name = ServerName::try_from("localhost").unwrap();
@@ -85,7 +85,7 @@ impl Site {
             let connector = TlsConnector::from(Arc::new(config));
             connector.connect(name, stream).await.unwrap()
         };
-        // The kernel accepts connections that no process serves.
+        // The kernel accepts connections even when no process serves them.
         let connected = time::timeout(&TokioRuntime, PATIENCE, connecting).await;
         let stream = connected.expect("the server answers over TCP in time");
         assert_eq!(stream.get_ref().1.alpn_protocol(), Some(protocol));
@@ -184,7 +184,7 @@ async fn sessions_over_tcp_count_with_the_others() {
         .await;
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(field(&fields, "retry-after"), "10");
-    // Without it the page would see a broken network, not a full server.
+    // Without it the page would see a network failure instead of a full server.
     assert_eq!(field(&fields, "access-control-allow-origin"), "*");
     assert_eq!(second.get("/manifest.mpd", &[]).await.0, StatusCode::OK);
     assert_eq!(first.get("/film.mp4", &[]).await.0, StatusCode::OK);
@@ -244,7 +244,7 @@ async fn every_version_says_the_same_and_where_http_3_is(#[case] version: Versio
         StatusCode::METHOD_NOT_ALLOWED
     );
 
-    // HTTP/3 on the same port says the same of the same thing.
+    // HTTP/3 on the same port gives the same answer.
     let connection = serving.connect().await;
     let over_http_3 = connection.head("/film.mp4", HeaderMap::new()).await.unwrap();
     assert_eq!(over_http_3.headers()["etag"], etag);
@@ -339,7 +339,7 @@ async fn what_is_no_tls_ends_its_connection_and_nothing_else() {
         .await
         .unwrap();
     let mut answer = Vec::new();
-    // An alert of TLS, or a reset.
+    // A TLS alert or a reset.
     let read = time::timeout(&TokioRuntime, PATIENCE, plain.read_to_end(&mut answer)).await;
     assert!(read.is_ok() && answer.len() < 100);
     let mut client = site.connect(serving.address(), Version::HTTP_11).await;
@@ -360,7 +360,7 @@ async fn connections_beyond_the_limit_are_refused_and_places_are_given_back() {
     until("the place is given back", async || {
         let stream = TcpStream::connect(serving.address()).await.unwrap();
         let mut ready = [0; 1];
-        // A server that has room waits for the client to speak.
+        // A server with room waits for the client to speak first.
         let peek = stream.peek(&mut ready);
         time::timeout(&TokioRuntime, Duration::from_millis(300), peek)
             .await
@@ -378,7 +378,7 @@ async fn a_renewed_certificate_shows_after_a_hang_up() {
     site.certify();
     serving.signal("HUP");
     serving.logs("new connections get the new certificate", 1).await;
-    // It trusts nothing but the new one.
+    // It trusts only the new one.
     let mut new = site.connect(serving.address(), Version::HTTP_2).await;
     for sender in [&mut old, &mut new] {
         let (status, _, body) = sender.get("/manifest.mpd", &[]).await;

@@ -1,4 +1,4 @@
-//! Requests over TCP that a good client does not make.
+//! Requests over TCP that a well-behaved client never makes.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ async fn content_without_end_is_not_read_after_the_answer() {
     writing.write_all(head.as_bytes()).await.unwrap();
     let sending = async {
         let chunk = format!("10000\r\n{}\r\n", "x".repeat(0x10000));
-        // Ends when the server has closed the connection.
+        // Ends once the server has closed the connection.
         while writing.write_all(chunk.as_bytes()).await.is_ok() {}
     };
     let receiving = async {

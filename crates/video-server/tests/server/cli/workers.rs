@@ -10,7 +10,7 @@ use crate::cli::metrics::{metric, request};
 use crate::cli::process::{refused, start};
 use playrate_test_support::{ServerProcess, assert_contains, fetch, until};
 
-/// Length of a body that takes some time.
+/// Length of a body whose transfer takes some time.
 const LENGTH: usize = 4_000_000;
 
 fn media() -> tempfile::TempDir {
@@ -21,7 +21,7 @@ fn media() -> tempfile::TempDir {
 }
 
 async fn client(serving: &ServerProcess) -> (Client, Connection) {
-    // So that little is under way.
+    // Limits the data in flight.
     let client = playrate_test_support::client(serving.pin(), |options| {
         options.transport.stream_receive_window = Bytes::new(64 << 10);
     });
@@ -89,7 +89,7 @@ async fn a_viewer_whose_port_changes_reaches_its_worker_and_the_page_counts_it()
         &["--no-tcp", "--workers", "2", "--metrics", "127.0.0.1:0"],
     );
     let (client, connection) = client(&serving).await;
-    // Each port reaches the other worker with a probability of a half.
+    // Each port reaches the other worker with probability one half.
     for _ in 0..20 {
         client.rebind().unwrap();
         assert_eq!(

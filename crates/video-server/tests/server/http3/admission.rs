@@ -54,7 +54,7 @@ async fn a_server_without_room_for_the_rate_of_a_title_does_not_begin_it() {
 
 #[tokio::test]
 async fn a_server_that_watches_its_load_measures_it_and_lets_a_viewer_in() {
-    // So much that no machine that runs tests is as late.
+    // More lateness than any test machine has.
     let lag = Some(std::time::Duration::from_secs(60));
     let running = Running::with(|setup| setup.settings.limits.lag = lag);
     until("the load was measured", async || {

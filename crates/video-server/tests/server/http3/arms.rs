@@ -1,4 +1,4 @@
-//! Choice of a connection's controller by its requests.
+//! A connection's requests choose its controller.
 
 use std::fs;
 use std::path::Path;
@@ -34,7 +34,7 @@ fn packaged(root: &Path) {
     fs::write(root.join("manifest.mpd"), mpd).unwrap();
 }
 
-/// Asks for `paths` on one connection, and says what became of it.
+/// Requests `paths` on one connection and returns the summary.
 async fn session(arms: Option<&Arms>, paths: &[&str]) -> SessionSummary {
     let running = Running::with(|setup| {
         setup.media = packaged;

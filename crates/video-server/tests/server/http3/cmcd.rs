@@ -1,4 +1,4 @@
-//! CMCD of requests, its effect on the controller's knowledge, and CMSD of responses.
+//! Requests' CMCD, its effect on the controller's knowledge, and the responses' CMSD.
 
 use std::fs;
 use std::path::Path;
@@ -71,7 +71,7 @@ async fn the_controller_knows_what_the_player_says_as_far_as_the_library_agrees(
         (Some(Playback::Starting), Some(Duration::ZERO))
     );
 
-    // The query says the same as fields would.
+    // The query is equivalent to the fields.
     let sound = "/sound-1.m4s?CMCD=br%3D8%2Cot%3Da%2Cbl%3D3000%2Csu%2Csid%3D%226e2fb550%22";
     get(&connection, sound, &[]).await;
     assert_eq!(known.average_rate(), Some(Bitrate::from_kbps(808)));
@@ -97,7 +97,7 @@ async fn the_controller_knows_what_the_player_says_as_far_as_the_library_agrees(
         ("cmcd-request", "bl=0"),
     ];
     get(&connection, "/low-3.m4s", &starved).await;
-    // It was delivered 15 s of media in less time than they play.
+    // It received 15 s of media in less time than they play.
     assert_eq!(
         (known.playback(), known.buffered()),
         (Some(Playback::Playing), Some(Duration::ZERO))
@@ -115,7 +115,7 @@ async fn the_controller_knows_what_the_player_says_as_far_as_the_library_agrees(
 
 #[tokio::test]
 async fn a_player_that_says_something_is_told_something() {
-    // Loopback carries what the sender has, so only a bounded window makes it wait for the path.
+    // Loopback carries everything that the sender has, so only a bounded window makes the sender wait for the path.
     let running = Running::with(|setup| {
         setup.settings.controller = "cubic+ceiling=pace".parse().unwrap();
         setup.media = packaged;

@@ -40,7 +40,7 @@ impl Observer for Summaries {
 }
 
 impl Summaries {
-    /// The summary of the `n`th session to end, once it has ended.
+    /// The summary of the `n`th session, once that has ended.
     pub(crate) async fn nth(&self, n: usize) -> SessionSummary {
         until("the session ended", async || self.ended.lock().unwrap().len() > n).await;
         self.ended.lock().unwrap()[n].clone()
@@ -71,7 +71,7 @@ impl Running {
         Self::with(|_| ())
     }
 
-    /// The same after `change` to the defaults.
+    /// The same with `change` applied to the defaults.
     pub(crate) fn with(change: impl FnOnce(&mut Setup)) -> Self {
         let identity = Identity::development(&[]).unwrap();
         let summaries = Arc::new(Summaries::default());
@@ -123,7 +123,7 @@ impl Running {
     }
 }
 
-/// 16 MiB that differ everywhere.
+/// 16 MiB without repetition.
 pub(crate) fn long() -> Vec<u8> {
     (0_u32..4 << 20)
         .flat_map(|word| word.wrapping_mul(0x9e37_79b9).to_le_bytes())
@@ -167,7 +167,7 @@ pub(crate) async fn read_some(body: &mut Body, count: usize) -> Vec<Bytes> {
     chunks
 }
 
-/// A `GET` to its end.
+/// Sends a `GET` and reads the response to its end.
 pub(crate) async fn get(
     connection: &Connection,
     path: &str,

@@ -18,13 +18,13 @@ use video_server::serve::{CHUNK, SessionEnd, ShutdownReport};
 use crate::http3::common::{Running, get, long, read, read_some};
 use playrate_test_support::{PATIENCE, client, sleep, until};
 
-/// A client that takes little at once, so that a long response is never under way whole.
+/// A client with a small window, so that a long response is never in flight as a whole.
 fn narrow(options: &mut ClientOptions) {
     options.transport.stream_receive_window = Bytes::new(64 << 10);
     options.transport.receive_window = Bytes::new(256 << 10);
 }
 
-/// Runtime whose tasks stand still once they are told to, as on a machine that has no time for them.
+/// Runtime whose tasks stop on demand, as on a machine that has no time for them.
 #[derive(Clone, Debug, Default)]
 struct StoppableRuntime(Arc<AtomicBool>);
 
@@ -53,7 +53,7 @@ impl Runtime for StoppableRuntime {
     }
 }
 
-/// Numbers of aborted responses, of sessions and of whole responses.
+/// Numbers of aborted responses, of sessions and of complete responses.
 fn ended(report: &ShutdownReport) -> (u64, u64, u64) {
     (report.cut, report.totals.sessions, report.totals.responses)
 }
@@ -79,7 +79,7 @@ async fn a_response_that_the_client_gives_up_leaves_the_connection_usable() {
 fn a_client_that_is_killed_mid_stream_is_timed_out_and_others_are_served() {
     let server = tokio::runtime::Runtime::new().unwrap();
     let running = server.block_on(async { Running::with(|setup| setup.options.transport.keep_alive = None) });
-    // On this thread alone, so that nothing of it runs once this is over.
+    // On this thread only, so that nothing keeps running afterwards.
     let doomed = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -94,7 +94,7 @@ fn a_client_that_is_killed_mid_stream_is_timed_out_and_others_are_served() {
         read_some(&mut body, 100_000).await;
         body
     });
-    // Nothing is dropped either: one task's end would have another say goodbye.
+    // Nothing is dropped either: the end of one task would make another say goodbye.
     std::mem::forget((doomed, body));
     server.block_on(async {
         let other = running.connect().await;
@@ -135,7 +135,7 @@ async fn a_client_that_does_not_read_costs_a_bounded_amount_and_is_given_up() {
         running.server.connections()[0].aborted == 1
     })
     .await;
-    // The stream was reset: a part does not pass for the whole.
+    // The stream was reset: a part is not mistaken for the whole.
     let cut = read(&mut body).await;
     assert!(cut.is_err(), "{:?} bytes arrived", cut.map(|bytes| bytes.len()));
     assert!(get(&connection, "/pages/index.html", &[]).await.0.status() == 200);
@@ -264,7 +264,7 @@ async fn a_snapshot_counts_each_connection_once_while_they_come_and_go() {
     });
     for _ in 0..CONNECTIONS {
         let connection = running.connect().await;
-        // Closed before the server has established it, it would count as a failed handshake.
+        // If it closed before the server has established it, it would count as a failed handshake.
         get(&connection, "/pages/index.html", &[]).await;
         connection.close();
     }

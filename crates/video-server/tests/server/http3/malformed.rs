@@ -1,4 +1,4 @@
-//! Requests that a good client does not make, from another HTTP/3 client (`h3` on `h3-quinn`).
+//! Requests that a well-behaved client never makes, from another HTTP/3 client (`h3` on `h3-quinn`).
 
 use bytes::Bytes;
 use http::{Method, Request};

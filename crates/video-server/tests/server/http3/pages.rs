@@ -122,7 +122,7 @@ async fn a_client_reads_the_state_of_its_own_connection_and_nothing_of_others() 
     }
     let delivered = state["delivered"].as_u64().unwrap();
     assert!(delivered > long.len() as u64 / 2, "{state}");
-    // Neither a number that counts connections, nor an address.
+    // Contains neither a connection number nor an address.
     assert!(state["id"].is_null() && state["peer"].is_null() && !state.to_string().contains("127.0.0.1"));
     let (_, state) = get(&other, CONNECTION, &[]).await;
     let state: Value = serde_json::from_slice(&state).unwrap();

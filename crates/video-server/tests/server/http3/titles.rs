@@ -14,7 +14,7 @@ use playrate_test_support::fixture;
 
 type Seen = Arc<Mutex<Vec<Arc<VideoKnowledge>>>>;
 
-/// CUBIC that keeps hold of what each connection knows.
+/// CUBIC, recording what each connection knows.
 fn watched() -> (ControllerChoice, Seen) {
     let seen = Seen::default();
     let keep = Arc::clone(&seen);
@@ -32,7 +32,7 @@ fn watched() -> (ControllerChoice, Seen) {
     )
 }
 
-/// A server after `change` to the defaults, a connection to it, and the knowledge of that connection's controller.
+/// A server with `change` applied to the defaults, a connection to it, and that connection's controller knowledge.
 pub(crate) async fn watch(change: impl FnOnce(&mut Setup)) -> (Running, Connection, Arc<VideoKnowledge>) {
     let (controller, seen) = watched();
     let running = Running::with(|setup| {
@@ -40,7 +40,7 @@ pub(crate) async fn watch(change: impl FnOnce(&mut Setup)) -> (Running, Connecti
         change(setup);
     });
     let connection = running.connect().await;
-    // quinn may build a connection's controller more than once; all share what is known.
+    // quinn may build a connection's controller more than once; all of them share their knowledge.
     let known = Arc::clone(seen.lock().unwrap().last().unwrap());
     (running, connection, known)
 }

@@ -1,4 +1,4 @@
-//! Servers behind a load balancer that reads their numbers in connection IDs.
+//! Servers behind a load balancer that reads their numbers from connection IDs.
 
 mod relay;
 mod viewer;
@@ -22,10 +22,10 @@ use rustls::pki_types::CertificateDer;
 use viewer::Viewer;
 
 const KEY: &str = "8f95f09245765f80256934e50c66207f";
-/// So many that no client chooses one of them by chance.
+/// Long enough that no client chooses one of them by chance.
 const LENGTH: u64 = 3;
 
-/// Films, a certificate and keys that all servers have.
+/// Films, a certificate and keys, the same for all servers.
 struct Site {
     directory: TempDir,
     certificate: CertificateDer<'static>,
@@ -34,7 +34,7 @@ struct Site {
 }
 
 impl Site {
-    /// With server IDs encrypted by `key`.
+    /// Creates a site with server IDs encrypted by `key`.
     fn new(key: Option<&'static str>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
@@ -95,7 +95,7 @@ impl Site {
     }
 }
 
-/// 12 MB of which no two places are the same.
+/// 12 MB without repetition.
 fn film() -> Vec<u8> {
     (0..3_000_000_u32)
         .flat_map(|number| number.wrapping_mul(2_654_435_761).to_be_bytes())
@@ -121,7 +121,7 @@ async fn a_client_that_changes_its_port_stays_with_its_server(#[case] key: Optio
         balancer.choose(*number);
         let before = balancer.counts();
         let mut session = site.viewer.connect(balancer.address).await.unwrap();
-        // Where a packet without a number would go now.
+        // Where a packet without a server number would go now.
         balancer.choose(addresses.iter().find(|other| other.0 != *number).unwrap().0);
         let mut response = session.request("/film.bin").await;
         for megabyte in [1, 3, 5] {
@@ -137,13 +137,13 @@ async fn a_client_that_changes_its_port_stays_with_its_server(#[case] key: Optio
         let elsewhere = |counts: &relay::Counts| counts.named.values().sum::<usize>() - to(counts);
         assert_eq!(elsewhere(&counts), elsewhere(&before), "{counts:?}");
         assert_eq!(server.metric("playrate_connections"), 1);
-        // So that the packets that close it are not among those of the next one.
+        // Keeps the closing packets apart from those of the next session.
         drop((response, session));
         site.viewer.idle().await;
     }
 }
 
-/// A server that has the number of another one would reset that one's connection, which shows that packets reach it.
+/// A server with another server's number would reset that one's connection, which shows that packets reach it.
 #[rstest]
 #[case::its_own_number(2, true)]
 #[case::the_number_of_the_other(1, false)]
@@ -156,7 +156,7 @@ async fn a_server_resets_no_connection_of_another_one(#[case] number: u64, #[cas
     let mut session = site.viewer.connect(balancer.address).await.unwrap();
     let mut response = session.request("/film.bin").await;
     response.read_to(1_000_000).await;
-    // The balancer errs for a while.
+    // The balancer misroutes for a while.
     balancer.route(1, second.address());
     let before = balancer.counts().named[&1];
     let quinn = session.quinn.clone();
@@ -175,7 +175,7 @@ async fn a_server_resets_no_connection_of_another_one(#[case] number: u64, #[cas
     };
     tokio::select! {
         () = misrouted => {}
-        // What the client has received is read, which has it send more.
+        // Received data is read, so that the client sends more.
         _ = response.try_read_to(usize::MAX) => {}
     }
     if survives {
@@ -205,7 +205,7 @@ async fn a_server_that_was_killed_resets_its_connections_through_the_balancer() 
     assert!(matches!(ended, quinn::ConnectionError::Reset), "{ended}");
 }
 
-/// A server without room asks clients to validate their address, unless they have a token.
+/// If a server has no room, it asks clients without a token to validate their address.
 #[rstest]
 #[case::the_same_key("endpoint-key", 0)]
 #[case::another_key("other-key", 1)]
@@ -216,7 +216,7 @@ async fn a_token_is_good_for_all_servers_with_the_same_key(#[case] key: &str, #[
     let second = site.start_with_key(key, ("127.0.0.1:0", 2), &["--max-connections", "1"]);
     let balancer = site.balance(&[(1, first.address()), (2, second.address())]).await;
     let mut session = site.viewer.connect(balancer.address).await.unwrap();
-    // Tokens come at the latest with the response.
+    // Tokens arrive with the response at the latest.
     assert_eq!(session.fetch("/small.bin").await, b"small");
     let stranger = site.another_viewer();
     balancer.choose(2);
@@ -237,7 +237,7 @@ async fn a_retry_of_a_server_that_leaves_is_honoured_by_another_one() {
     let mut occupant = site.viewer.connect(balancer.address).await.unwrap();
     let response = occupant.request("/film.bin").await;
     balancer.leave_after_retry(first.address(), 2);
-    // The client compares the ID of its first packet with the one that the server knows, from the token.
+    // The client compares the ID of its first packet with the server's ID from the token.
     let stranger = site.another_viewer();
     let mut session = stranger.connect(balancer.address).await.unwrap();
     assert_eq!(session.fetch("/small.bin").await, b"small");
@@ -261,7 +261,7 @@ async fn a_draining_server_is_not_ready_at_once_and_goes_on_until_the_balancer_h
     serving.signal("TERM");
     until("it is not ready", async || !is_ready(&serving)).await;
     assert!(request(&serving, "GET /healthz").0.starts_with("HTTP/1.1 200"));
-    // A client that the balancer still sends.
+    // A client that the balancer still sends here.
     let mut late = site.another_viewer().connect(balancer.address).await.unwrap();
     assert_eq!(late.fetch("/small.bin").await, b"small");
     response.read_to(usize::MAX).await;
@@ -387,7 +387,7 @@ async fn a_process_takes_over_from_one_with_the_same_number_alone(#[case] key: O
     assert_eq!(new.metric("playrate_connections"), 1);
 }
 
-/// The lines of a file in the manifest for Kubernetes, where it is called `name`.
+/// The lines of the file called `name` in the Kubernetes manifest.
 fn manifest_file(manifest: &str, name: &str) -> String {
     let (_, rest) = manifest.split_once(&format!("  {name}: |\n")).unwrap();
     let lines: Vec<_> = rest.lines().map_while(|line| line.strip_prefix("    ")).collect();

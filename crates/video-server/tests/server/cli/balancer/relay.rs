@@ -1,5 +1,5 @@
-//! A load balancer for UDP that knows QUIC-LB: it sends each packet to the server that the connection ID names, and
-//! those whose ID names none, as a client's first one, to a server of its choice.
+//! A load balancer for UDP that understands QUIC-LB. It sends each packet to the server that the connection ID names.
+//! If the ID names none, as in a client's first packet, it chooses a server itself.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 const LONG_HEADER: u8 = 0x80;
 const RETRY: u8 = 0xF0;
 
-/// The balancer, for as long as it is not dropped.
+/// The balancer, which runs until it is dropped.
 pub(crate) struct Balancer {
     pub(crate) address: SocketAddr,
     table: Arc<Mutex<Table>>,
@@ -23,23 +23,23 @@ pub(crate) struct Balancer {
 
 struct Table {
     config: QuicLbConfig,
-    /// Addresses of the servers that are there, by their numbers.
+    /// Addresses of the present servers, by number.
     servers: BTreeMap<u64, SocketAddr>,
-    /// Number of the server that gets packets without a number.
+    /// Number of the server for packets without a number.
     fallback: u64,
-    /// Servers that are no longer there once they have sent a Retry, and which one gets their packets then.
+    /// Servers that leave once they have sent a Retry, and their successors for packets.
     leaving: BTreeMap<SocketAddr, u64>,
     counts: Counts,
 }
 
-/// Numbers of packets and clients until now.
+/// Numbers of packets and clients so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
     /// Packets by the number in their connection ID.
     pub(crate) named: BTreeMap<u64, usize>,
-    /// Packets that went to the server of its choice.
+    /// Packets sent to a server of the balancer's choice.
     pub(crate) chosen: usize,
-    /// Addresses of clients that packets came from.
+    /// Client addresses seen so far.
     pub(crate) clients: usize,
     pub(crate) retries: usize,
 }
@@ -80,7 +80,7 @@ impl Table {
 }
 
 impl Balancer {
-    /// Starts in front of `servers`; packets that name none go to the first of them.
+    /// Starts in front of `servers`; packets that name no server go to the first one.
     pub(crate) async fn start(config: QuicLbConfig, servers: &[(u64, SocketAddr)]) -> Self {
         let socket = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
         let address = socket.local_addr().unwrap();
@@ -110,7 +110,7 @@ impl Balancer {
         self.table.lock().unwrap().servers.insert(number, address);
     }
 
-    /// Takes out the server at `address` when it has sent a Retry; `heir` gets the packets that name it then.
+    /// Removes the server at `address` once it has sent a Retry; packets that name it then go to `heir`.
     pub(crate) fn leave_after_retry(&self, address: SocketAddr, heir: u64) {
         self.table.lock().unwrap().leaving.insert(address, heir);
     }
@@ -120,13 +120,13 @@ impl Balancer {
     }
 }
 
-/// Balances what `front` receives. Each client has a socket of its own towards the servers, as behind a NAT.
+/// Balances what `front` receives. Each client has its own socket towards the servers, as behind a NAT.
 async fn balance(front: Arc<UdpSocket>, table: Arc<Mutex<Table>>) {
     let mut clients: HashMap<SocketAddr, Arc<UdpSocket>> = HashMap::new();
     let mut answers = JoinSet::new();
     let mut packet = vec![0; 1 << 16];
     loop {
-        // An error is of an earlier packet, whose receiver was gone.
+        // An error belongs to an earlier packet whose receiver was gone.
         let Ok((length, client)) = front.recv_from(&mut packet).await else {
             continue;
         };

@@ -31,7 +31,7 @@ impl Viewer {
         }
     }
 
-    /// Goes on from another port, with another connection ID as RFC 9000 §9.5 demands.
+    /// Continues from another port, with another connection ID as RFC 9000 §9.5 demands.
     pub(crate) fn change_port(&self) {
         self.endpoint
             .rebind(UdpSocket::bind("127.0.0.1:0").unwrap())
@@ -90,7 +90,7 @@ pub(crate) struct Response {
 }
 
 impl Response {
-    /// Reads until the body has at least `length` bytes, or its end.
+    /// Reads until the body has at least `length` bytes, or ends.
     pub(crate) async fn try_read_to(&mut self, length: usize) -> Result<(), StreamError> {
         while self.body.len() < length
             && let Some(mut chunk) = self.stream.recv_data().await?
@@ -101,7 +101,7 @@ impl Response {
         Ok(())
     }
 
-    /// The same where nothing fails.
+    /// The same, if nothing fails.
     pub(crate) async fn read_to(&mut self, length: usize) {
         self.try_read_to(length).await.unwrap();
     }
