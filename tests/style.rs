@@ -27,6 +27,9 @@ const RETIRED: [(&str, &str); 12] = [
     ("Seat", "LiveStatus"),
 ];
 
+/// Constructions that English rarely uses, and the number of comment lines that may have each. A budget only falls.
+const BUDGETS: [(&str, usize); 4] = [("of which", 0), ("in which", 0), ("beside", 0), ("anew", 0)];
+
 /// Published names in files that users read back, which must not change.
 const PUBLISHED: [&str; 2] = ["\"twin\"", "matrix-spoilt.svg"];
 
@@ -111,6 +114,18 @@ fn uses_a_retired_word(lines: &[&str], at: usize) -> Option<String> {
     })
 }
 
+/// Returns the part of a line of comment after its slashes.
+fn comment(line: &str) -> Option<&str> {
+    line.trim_start().strip_prefix("//")
+}
+
+/// Returns true if `phrase` stands in `text` as whole words.
+fn has_phrase(text: &str, phrase: &str) -> bool {
+    let words = text.to_lowercase().replace(|c: char| !c.is_alphanumeric(), " ");
+    let words: Vec<&str> = words.split_whitespace().collect();
+    format!(" {} ", words.join(" ")).contains(&format!(" {phrase} "))
+}
+
 fn is_too_long(lines: &[&str], at: usize) -> Option<String> {
     let columns = lines[at].chars().count();
     let is_link = lines[at].contains("http");
@@ -146,6 +161,24 @@ fn doc_comments_say_more_than_the_name() {
 fn code_uses_the_words_of_the_glossary() {
     let found = breaches(uses_a_retired_word);
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn comments_keep_to_the_budgets_of_rare_constructions() {
+    for (phrase, budget) in BUDGETS {
+        let found = breaches(|lines, at| {
+            let text = comment(lines[at])?;
+            has_phrase(text, phrase).then(|| format!("`{phrase}`"))
+        });
+        let count = found.len();
+        assert!(
+            count <= budget,
+            "{count} lines, at most {budget} are allowed; subject, verb, object:\n{}",
+            found.join("\n")
+        );
+    }
+    assert!(has_phrase("/ chunks, of which\tthree", "of which"));
+    assert!(!has_phrase("/ besides", "beside"));
 }
 
 #[test]
