@@ -39,7 +39,6 @@ pub(super) fn scan(
         found, mut faults, ..
     } = walk;
     let mut indexed = previous.titles_of_sources();
-    let mut titles = 0;
     let mut other_files = 0;
     let mut manifests = Vec::new();
     let mut cuts = BTreeMap::new();
@@ -66,8 +65,8 @@ pub(super) fn scan(
             other_files += 1;
             continue;
         }
-        titles += 1;
-        if titles > TITLES {
+        // A part of a packaged title does not count.
+        if indexed.len() + faults.len() >= TITLES {
             return Err(LibraryError::TooLarge {
                 path: directory.to_owned(),
                 limit: TITLES,
