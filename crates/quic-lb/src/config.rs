@@ -204,7 +204,8 @@ impl fmt::Debug for QuicLbConfig {
 
 /// Largest number in `length` bytes, 1 to 15.
 fn largest(length: u8) -> u128 {
-    u128::MAX >> (u128::BITS - 8 * u32::from(length))
+    let unused = u128::BITS.saturating_sub(8 * u32::from(length));
+    u128::MAX.checked_shr(unused).unwrap_or(0)
 }
 
 /// A server behind a load balancer, with its number in the configuration.

@@ -81,13 +81,12 @@ fn parse(text: &str, given: Option<u64>) -> Result<QuicLb, Fault> {
     let nonce_length = number(NONCE_LENGTH, &values.nonce_length)?;
     let cid_key = values.cid_key.as_ref();
     let read_key = |value: &Spanned<Value>| key(value.get_ref()).map_err(|what| fault(Some(value), what));
-    let config = QuicLbConfig::new(
+    let config = QuicLb::config_of(
         config_id,
         length,
         nonce_length,
         cid_key.map(read_key).transpose()?,
     );
-    let config = config.and_then(QuicLb::suitable);
     let config = config.map_err(|error| fault(values.subject(&error), error.to_string()))?;
     let server_id = number(SERVER_ID, &values.server_id)?;
     let missing = || format!("`{SERVER_ID}` is missing; write it here, or give --server-id");
@@ -213,6 +212,7 @@ server-id = 9
             ("config-id = 2", "config-id = -1", Some(1), "not below 0"),
             ("config-id = 2", "", None, "`config-id` is missing"),
             ("length = 1", "length = 9", Some(2), "1 to 8 bytes (got 9)"),
+            ("length = 1", "length = 16", Some(2), "1 to 8 bytes (got 16)"),
             ("length = 1", "size = 1", Some(2), "unknown key `server-id-size`"),
             ("\"8f95", "\"", Some(3), "32 hexadecimal digits"),
             ("\"8f95", "\"xf95", Some(3), "32 hexadecimal digits"),
@@ -225,6 +225,7 @@ server-id = 9
             ),
             ("server-id = 9", "", None, "give --server-id"),
             ("server-id = 9", "nonce-length = 7", Some(4), "8 to 18"),
+            ("server-id = 9", "nonce-length = 3", Some(4), "8 to 18"),
             ("server-id = 9", "server-id =", Some(4), ""),
         ] {
             let (found, what) = complaint(&GOOD.replace(from, to), None);

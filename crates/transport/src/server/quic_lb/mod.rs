@@ -31,18 +31,40 @@ impl QuicLb {
     /// The server with this number behind load balancers with the configuration `config`.
     ///
     /// # Errors
-    /// If the configuration is not [suitable](Self::suitable), or the number does not fit into its server IDs.
+    /// If this server's own IDs do not fit into the configuration (see [`config_of`](Self::config_of)), or the number
+    /// not into its server IDs.
     pub fn new(config: QuicLbConfig, number: u64) -> Result<Self, QuicLbError> {
         let server = Self::suitable(config)?.server(number.into())?;
         Ok(Self { server, number })
     }
 
-    /// Returns `config` if this server's own IDs fit into it: it needs server IDs of 1 to 8 bytes, and nonces of at
-    /// least 8 bytes.
+    /// A configuration that this server's own IDs fit into: it needs server IDs of 1 to 8 bytes, and nonces of at
+    /// least 8 bytes. The arguments are those of [`QuicLbConfig::new`].
     ///
     /// # Errors
-    /// The length that does not fit.
-    pub fn suitable(config: QuicLbConfig) -> Result<QuicLbConfig, QuicLbError> {
+    /// The length that does not fit, with the limits of this server.
+    pub fn config_of(
+        config_id: u64,
+        server_id_length: u64,
+        nonce_length: Option<u64>,
+        key: Option<[u8; QuicLbConfig::KEY_LENGTH]>,
+    ) -> Result<QuicLbConfig, QuicLbError> {
+        let config = QuicLbConfig::new(config_id, server_id_length, nonce_length, key);
+        config.and_then(Self::suitable).map_err(|error| match error {
+            QuicLbError::ServerIdLength { length, .. } => QuicLbError::ServerIdLength {
+                length,
+                most: MAX_SERVER_ID,
+            },
+            QuicLbError::NonceLength { nonce, server_id, .. } => QuicLbError::NonceLength {
+                nonce,
+                least: MIN_NONCE,
+                server_id,
+            },
+            other => other,
+        })
+    }
+
+    fn suitable(config: QuicLbConfig) -> Result<QuicLbConfig, QuicLbError> {
         let (server_id, nonce) = (config.server_id_length(), config.nonce_length());
         if server_id > MAX_SERVER_ID {
             return Err(QuicLbError::ServerIdLength {
