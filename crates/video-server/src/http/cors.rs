@@ -105,8 +105,10 @@ fn origin(text: &str) -> Result<String, CorsError> {
     let url = Url::parse(text)
         .ok()
         .filter(|url| matches!(url.scheme(), "http" | "https"));
+    // The URL parser skips or decodes some of these.
+    let is_foreign = |c: char| c.is_ascii_whitespace() || c.is_ascii_control() || "/?#@\\%".contains(c);
     match (url, text.split_once("://")) {
-        (Some(url), Some((_, authority))) if !authority.contains(['/', '?', '#', '@', '\\']) => {
+        (Some(url), Some((_, authority))) if !authority.contains(is_foreign) => {
             Ok(url.origin().ascii_serialization())
         }
         _ => Err(CorsError {
@@ -224,6 +226,8 @@ mod tests {
     #[case("https://user@a.example")]
     #[case("ftp://a.example")]
     #[case("https://a.example,*")]
+    #[case("https://a\n.example")]
+    #[case("https://a%2Eexample")]
     #[case("null")]
     fn an_invalid_origin_is_quoted_with_a_correction(#[case] wrong: &str) {
         let error = wrong.parse::<Cors>().unwrap_err().to_string();
