@@ -212,12 +212,11 @@ fn run(play: &PlayArguments, prepared: Prepared) -> anyhow::Result<()> {
         bar.clear();
         // Lets the close reach the server and the last bytes reach the output. The wait is short if the server is
         // unreachable or the pipe is full.
-        let rest = async {
-            let written = output.finish().await;
-            client.wait_idle().await;
-            written
-        };
-        let _ = time::timeout(&*runtime, Duration::from_millis(500), rest).await;
+        let limit = Duration::from_millis(500);
+        let _ = time::timeout(&*runtime, limit, client.wait_idle()).await;
+        if let Ok(Err(error)) = time::timeout(&*runtime, limit, output.finish()).await {
+            tracing::warn!("the last bytes of the output could not be written: {error}");
+        }
         anyhow::Ok(played)
     })?;
     // A writer that hangs on a full pipe must not delay the report.
