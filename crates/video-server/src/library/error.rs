@@ -79,7 +79,7 @@ pub enum FaultKind {
 #[error("{message}")]
 #[non_exhaustive]
 pub struct Fault {
-    /// Kind of the file or directory.
+    /// Kind of the fault.
     pub kind: FaultKind,
     /// Path of the file or directory.
     pub path: PathBuf,
@@ -92,7 +92,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault that each message distinguishes from others.
+    /// A fault that is the same in another reading if its path and `message` are.
     pub(super) fn new(kind: FaultKind, path: &Path, message: String) -> Self {
         Self {
             kind,
@@ -112,7 +112,7 @@ impl Fault {
         }
     }
 
-    /// A warning whose identity is `subject`, whatever its message.
+    /// A warning that is the same in another reading if its path and `subject` are, whatever its message.
     pub(super) fn warning(path: &Path, subject: &str, message: String) -> Self {
         Self {
             subject: subject.to_owned(),

@@ -289,7 +289,7 @@ impl Library {
     }
 
     /// The set of representations that the resource `name` belongs to, and its average rate if known; `None` if it is
-    /// not known to be media. Opens nothing.
+    /// not known to be media. Opens nothing, so a file that changed since it was indexed has its previous rate.
     pub(crate) fn media(&self, name: &ResourceName) -> Option<(usize, Option<Bitrate>)> {
         let indexed = self.indexed.get(name).map(|indexed| indexed.summary.average_rate);
         match self.representation(name) {

@@ -25,6 +25,7 @@ mod playback;
 mod start_queue;
 mod throughput;
 
+use core::fmt;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -107,7 +108,6 @@ impl Settings {
 }
 
 /// State shared by all tasks of a server.
-#[derive(Debug)]
 struct ServerContext {
     /// For tasks that do not belong to a worker.
     runtime: Arc<dyn Runtime>,
@@ -122,7 +122,14 @@ struct ServerContext {
     counters: ServerCounters,
 }
 
-impl ServerContext {}
+impl fmt::Debug for ServerContext {
+    /// Writes the settings alone: there may be thousands of titles and connections.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerContext")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
 
 /// State shared by the tasks of one worker.
 #[derive(Clone)]

@@ -36,8 +36,9 @@ pub struct PlaceLimits {
     pub connections_per_address: usize,
     /// Most connections of a network that is not crowded, so that its players stay; see [`few_of`](Self::few_of).
     pub few: usize,
-    /// Least time without an exchange after which a connection with a request makes room for another client. If its
-    /// network has more than [`few`](Self::few), it makes room for smaller networks immediately.
+    /// Least time without an exchange after which a connection makes room for another client. A connection without any
+    /// request makes room for smaller networks sooner, and one of a network with more than [`few`](Self::few)
+    /// immediately.
     pub evict_after: Duration,
 }
 

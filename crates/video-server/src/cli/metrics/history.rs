@@ -70,7 +70,9 @@ impl History {
         let mut all = self.0.lock();
         all.retain(|id, _| states.iter().any(|state| state.id == *id));
         for state in states {
-            let samples = all.entry(state.id).or_default();
+            let samples = all
+                .entry(state.id)
+                .or_insert_with(|| VecDeque::with_capacity(SAMPLES));
             if samples.len() == SAMPLES {
                 samples.pop_front();
             }

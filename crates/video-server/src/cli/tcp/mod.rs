@@ -15,11 +15,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use http::HeaderValue;
-use parking_lot::{Mutex as StdMutex, RwLock};
+use parking_lot::{Mutex, RwLock};
 use playrate_transport::{Identity, PlaceLimits, ServerOptions, TlsError, time};
 use quinn::TokioRuntime;
 use tokio::net::TcpListener;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex as AsyncMutex, watch};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use video_server::admission::Admission;
@@ -55,11 +55,11 @@ impl TcpContext {
 
 /// The library over TCP. Dropping it aborts all responses in progress.
 pub(super) struct TcpServer {
-    accepting: Mutex<JoinSet<()>>,
+    accepting: AsyncMutex<JoinSet<()>>,
     context: Arc<TcpContext>,
     places: PlaceLimits,
     /// Once this is true, the present listener and its connections accept nothing more.
-    stop: StdMutex<watch::Sender<bool>>,
+    stop: Mutex<watch::Sender<bool>>,
 }
 
 impl TcpServer {
@@ -105,10 +105,10 @@ impl TcpServer {
         let mut accepting = JoinSet::new();
         let stop = accept_on(&mut accepting, listener, places, &context);
         Ok(Self {
-            accepting: Mutex::new(accepting),
+            accepting: AsyncMutex::new(accepting),
             context,
             places,
-            stop: StdMutex::new(stop),
+            stop: Mutex::new(stop),
         })
     }
 
