@@ -41,7 +41,7 @@ pub(crate) struct RateSample {
 
 /// Delivery rate and its maximum over ten seconds.
 ///
-/// Whether a packet was application-limited is derived from the flag of the ACK frames and the bytes in flight. Once a
+/// A packet counts as application-limited by the flag of the ACK frames and the bytes in flight. Once a
 /// frame has the flag, every departing packet counts as limited until a packet that left after that frame is delivered.
 /// So do packets that leave when nothing is in flight.
 #[derive(Clone, Debug, Default)]

@@ -416,6 +416,6 @@ fn it_is_what_was_delivered_less_the_time_since_and_never_less_than_nothing() {
     };
     assert_eq!(add(6, at(0)), 6);
     assert_eq!(add(1, at(2)), 5);
-    assert_eq!(add(1, at(60)), 1, "a pause is no debt");
+    assert_eq!(add(1, at(60)), 1, "the level does not fall below zero");
     assert_eq!(add(1, at(60)), 2);
 }
