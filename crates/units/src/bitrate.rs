@@ -1,13 +1,10 @@
 //! [`Bitrate`]: bits per second.
 
-use core::fmt;
-use core::iter::Sum;
-use core::ops::{Add, Mul, Sub};
-use core::str::FromStr;
+use core::ops::Mul;
 use core::time::Duration;
 
 use crate::Bytes;
-use crate::decimal::{Family, ParseUnitError, shortest};
+use crate::decimal::{Family, ParseUnitError, quantity};
 
 /// A rate in bits per second. Addition and subtraction saturate.
 ///
@@ -91,19 +88,7 @@ impl Bitrate {
     }
 }
 
-impl Add for Bitrate {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
-    }
-}
-
-impl Sub for Bitrate {
-    type Output = Self;
-    fn sub(self, other: Self) -> Self {
-        Self(self.0.saturating_sub(other.0))
-    }
-}
+quantity!(Bitrate);
 
 impl Mul<Duration> for Bitrate {
     type Output = Bytes;
@@ -111,32 +96,6 @@ impl Mul<Duration> for Bitrate {
     fn mul(self, time: Duration) -> Bytes {
         let bits = u128::from(self.0).saturating_mul(time.as_nanos());
         Bytes::new(u64::try_from(bits / (8 * NANOS_PER_SECOND)).unwrap_or(u64::MAX))
-    }
-}
-
-impl Sum for Bitrate {
-    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
-        parts.fold(Self::ZERO, Add::add)
-    }
-}
-
-impl FromStr for Bitrate {
-    type Err = ParseUnitError;
-    fn from_str(text: &str) -> Result<Self, ParseUnitError> {
-        FAMILY.parse(text).map(Self)
-    }
-}
-
-impl fmt::Display for Bitrate {
-    /// The shortest exact form that [`FromStr`] parses to the same value.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const UNITS: [(&str, u64); 4] = [
-            ("Gbit/s", 1_000_000_000),
-            ("Mbit/s", 1_000_000),
-            ("kbit/s", 1_000),
-            ("bit/s", 1),
-        ];
-        shortest(self.0, &UNITS, f)
     }
 }
 

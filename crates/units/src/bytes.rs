@@ -1,13 +1,10 @@
 //! [`Bytes`]: a number of bytes.
 
-use core::fmt;
-use core::iter::Sum;
-use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
-use core::str::FromStr;
+use core::ops::{AddAssign, Div, Mul, SubAssign};
 use core::time::Duration;
 
 use crate::Bitrate;
-use crate::decimal::{Family, ParseUnitError, shortest};
+use crate::decimal::{Family, ParseUnitError, quantity};
 
 /// A number of bytes. Addition and subtraction saturate.
 ///
@@ -91,23 +88,11 @@ impl From<usize> for Bytes {
     }
 }
 
-impl Add for Bytes {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
-    }
-}
+quantity!(Bytes);
 
 impl AddAssign for Bytes {
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
-    }
-}
-
-impl Sub for Bytes {
-    type Output = Self;
-    fn sub(self, other: Self) -> Self {
-        Self(self.0.saturating_sub(other.0))
     }
 }
 
@@ -130,27 +115,6 @@ impl Div<u64> for Bytes {
     /// If `divisor` is zero, as with integers.
     fn div(self, divisor: u64) -> Self {
         Self(self.0 / divisor)
-    }
-}
-
-impl Sum for Bytes {
-    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
-        parts.fold(Self::ZERO, Add::add)
-    }
-}
-
-impl FromStr for Bytes {
-    type Err = ParseUnitError;
-    fn from_str(text: &str) -> Result<Self, ParseUnitError> {
-        FAMILY.parse(text).map(Self)
-    }
-}
-
-impl fmt::Display for Bytes {
-    /// The shortest exact form that [`FromStr`] parses to the same value.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const UNITS: [(&str, u64); 4] = [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000), ("B", 1)];
-        shortest(self.0, &UNITS, f)
     }
 }
 

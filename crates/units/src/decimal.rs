@@ -1,5 +1,7 @@
 //! Exact decimal numbers with a unit suffix: the parser and the printer of every unit.
 
+use core::fmt;
+
 use thiserror::Error;
 
 /// A text that is not a quantity of the requested unit.
@@ -15,16 +17,19 @@ pub struct ParseUnitError {
     pub example: &'static str,
 }
 
+/// Number of suffixes of a family that are used for printing.
+const SHOWN: usize = 4;
+
 /// A family of suffixes: `(suffix, base units in one of it)`.
 pub(crate) struct Family {
     pub(crate) quantity: &'static str,
     pub(crate) example: &'static str,
-    /// Suffixes for parsing. The first match by full text wins; case matters only where necessary.
+    /// Suffixes for parsing, matched by full text. The first [`SHOWN`] are also for printing, from the base unit up.
     pub(crate) suffixes: &'static [(&'static str, u64)],
 }
 
 impl Family {
-    fn error(&self, value: &str) -> ParseUnitError {
+    pub(crate) fn error(&self, value: &str) -> ParseUnitError {
         ParseUnitError {
             value: value.to_owned(),
             quantity: self.quantity,
@@ -46,6 +51,25 @@ impl Family {
             .map(|&(_, scale)| scale)
             .ok_or_else(|| self.error(value))?;
         scaled(number, scale).ok_or_else(|| self.error(value))
+    }
+
+    /// Writes the shortest exact text, in the largest of the first [`SHOWN`] units that needs at most three decimals.
+    pub(crate) fn show(&self, value: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for &(suffix, scale) in self.suffixes.iter().take(SHOWN).rev() {
+            let thousandth = (scale / 1000).max(1);
+            if value >= scale && value.is_multiple_of(thousandth) {
+                let whole = value / scale;
+                let fraction = (value % scale) / thousandth;
+                return if fraction == 0 {
+                    f.pad(&format!("{whole}{suffix}"))
+                } else {
+                    let text = format!("{fraction:03}");
+                    f.pad(&format!("{whole}.{}{suffix}", text.trim_end_matches('0')))
+                };
+            }
+        }
+        let base = self.suffixes.first().map_or("", |unit| unit.0);
+        f.pad(&format!("{value}{base}"))
     }
 }
 
@@ -69,25 +93,43 @@ fn scaled(number: &str, scale: u64) -> Option<u64> {
     u64::try_from(whole.checked_add(part)?).ok()
 }
 
-/// The shortest exact text, in the largest unit of `units` (largest first) that needs at most three decimals.
-pub(crate) fn shortest(
-    value: u64,
-    units: &[(&'static str, u64)],
-    f: &mut core::fmt::Formatter<'_>,
-) -> core::fmt::Result {
-    for &(suffix, scale) in units {
-        let thousandth = (scale / 1000).max(1);
-        if value >= scale && value.is_multiple_of(thousandth) {
-            let whole = value / scale;
-            let fraction = (value % scale) / thousandth;
-            return if fraction == 0 {
-                f.pad(&format!("{whole}{suffix}"))
-            } else {
-                let text = format!("{fraction:03}");
-                f.pad(&format!("{whole}.{}{suffix}", text.trim_end_matches('0')))
-            };
+/// Implements saturating addition, subtraction and sums for a quantity, and its text form by the `FAMILY` of its
+/// module.
+macro_rules! quantity {
+    ($name:ident) => {
+        impl core::ops::Add for $name {
+            type Output = Self;
+            fn add(self, other: Self) -> Self {
+                Self(self.0.saturating_add(other.0))
+            }
         }
-    }
-    let base = units.last().map_or("", |unit| unit.0);
-    f.pad(&format!("{value}{base}"))
+
+        impl core::ops::Sub for $name {
+            type Output = Self;
+            fn sub(self, other: Self) -> Self {
+                Self(self.0.saturating_sub(other.0))
+            }
+        }
+
+        impl core::iter::Sum for $name {
+            fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+                parts.fold(Self::ZERO, core::ops::Add::add)
+            }
+        }
+
+        impl core::str::FromStr for $name {
+            type Err = ParseUnitError;
+            fn from_str(text: &str) -> Result<Self, ParseUnitError> {
+                FAMILY.parse(text).map(Self)
+            }
+        }
+
+        impl core::fmt::Display for $name {
+            /// The shortest exact form that [`FromStr`](core::str::FromStr) parses to the same value.
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                FAMILY.show(self.0, f)
+            }
+        }
+    };
 }
+pub(crate) use quantity;

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::decimal::{Family, ParseUnitError, shortest};
+use crate::decimal::{Family, ParseUnitError};
 
 const FAMILY: Family = Family {
     quantity: "time",
@@ -11,9 +11,9 @@ const FAMILY: Family = Family {
     suffixes: &[
         ("ns", 1),
         ("us", 1_000),
-        ("µs", 1_000),
         ("ms", 1_000_000),
         ("s", 1_000_000_000),
+        ("µs", 1_000),
         ("min", 60_000_000_000),
         ("h", 3_600_000_000_000),
     ],
@@ -31,13 +31,11 @@ pub fn display(time: Duration) -> impl fmt::Display {
     struct Shown(Duration);
     impl fmt::Display for Shown {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            const UNITS: [(&str, u64); 4] =
-                [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
             let nanos = u64::try_from(self.0.as_nanos()).unwrap_or(u64::MAX);
             if nanos == 0 {
                 return f.pad("0s");
             }
-            shortest(nanos, &UNITS, f)
+            FAMILY.show(nanos, f)
         }
     }
     Shown(time)

@@ -56,11 +56,7 @@ impl FromStr for Probability {
             .ok()
             .filter(|&parts| parts <= ONE)
             .map(Self)
-            .ok_or_else(|| ParseUnitError {
-                value: text.to_owned(),
-                quantity: FAMILY.quantity,
-                example: FAMILY.example,
-            })
+            .ok_or_else(|| FAMILY.error(text))
     }
 }
 
