@@ -105,7 +105,7 @@ impl PlayoutConfig {
 }
 
 /// `time` × `numerator` ÷ `denominator`; the latter is not zero in a checked configuration.
-fn scaled(time: Duration, numerator: u32, denominator: u32) -> Duration {
+pub(super) fn scaled(time: Duration, numerator: u32, denominator: u32) -> Duration {
     let nanos = time.as_nanos() * u128::from(numerator) / u128::from(denominator.max(1));
     from_nanos(nanos)
 }

@@ -73,11 +73,9 @@
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
 mod buffer;
-mod catch_up;
 mod clock;
 mod config;
 mod event;
-mod rebuffer;
 mod record;
 mod report;
 #[cfg(test)]
@@ -97,16 +95,14 @@ pub use event::{PlayoutEvent, PlayoutEventKind, SeriesPoint};
 pub use report::PlaybackReport;
 
 use buffer::Buffer;
-use catch_up::CatchUpClock;
 use clock::{PlayoutClock, Step};
-use rebuffer::RebufferClock;
 use record::Record;
 
 /// The modelled player of one session.
 #[derive(Debug)]
 pub struct Playout {
     config: PlayoutConfig,
-    clock: Box<dyn PlayoutClock>,
+    clock: PlayoutClock,
     buffer: Buffer,
     record: Record,
     now: Duration,
@@ -121,7 +117,7 @@ impl Playout {
         config.check()?;
         Ok(Self {
             record: Record::new(config.series_interval),
-            clock: clock_of(&config),
+            clock: PlayoutClock::new(&config),
             config,
             buffer: Buffer::default(),
             now: Duration::ZERO,
@@ -159,7 +155,7 @@ impl Playout {
     /// Playback continues as after the start; until then it is stalled.
     pub fn restart(&mut self, now: Duration, offset: Bytes, frames: &[Frame]) {
         self.run_before(now);
-        self.clock = clock_of(&self.config);
+        self.clock = PlayoutClock::new(&self.config);
         let pts = |frame: &Frame| self.config.viewing_time(frame.pts);
         let first = frames.first().map_or_else(|| self.buffer.known().until(), pts);
         let frames = frames.iter().map(|frame| Frame {
@@ -190,15 +186,7 @@ impl Playout {
 
     /// Advances the time to `now`; everything due by then happens.
     pub fn advance(&mut self, now: Duration) {
-        while let Some((at, step)) = self.next_step()
-            && at <= now
-        {
-            self.apply((at, step));
-        }
-        while self.record.next_point().is_some_and(|at| at <= now) {
-            self.record.sample(&self.buffer);
-        }
-        self.now = self.now.max(now);
+        self.run(now, |at| at <= now);
     }
 
     /// Plays the rest of the title without waiting: after [`finish`](Self::finish) the network can no longer change
@@ -311,12 +299,17 @@ impl Playout {
 
     /// Applies everything due before `now`. Steps due at `now` itself wait, because deliveries at `now` come first.
     fn run_before(&mut self, now: Duration) {
+        self.run(now, |at| at < now);
+    }
+
+    /// Applies the steps and takes the points of the series that are due, and advances the time to `now`.
+    fn run(&mut self, now: Duration, is_due: impl Fn(Duration) -> bool) {
         while let Some((at, step)) = self.next_step()
-            && at < now
+            && is_due(at)
         {
             self.apply((at, step));
         }
-        while self.record.next_point().is_some_and(|at| at < now) {
+        while self.record.next_point().is_some_and(&is_due) {
             self.record.sample(&self.buffer);
         }
         self.now = self.now.max(now);
@@ -329,18 +322,6 @@ impl Playout {
         }
         self.now = due.0;
         self.clock.apply(due, &mut self.buffer, &mut self.record);
-    }
-}
-
-/// The clock of a player before its start.
-fn clock_of(config: &PlayoutConfig) -> Box<dyn PlayoutClock> {
-    let PlayoutConfig { start, .. } = *config;
-    match &config.clock {
-        Clock::CatchUp(settings) => {
-            let refill = Fill::Bytes(config.playout_buffer);
-            Box::new(CatchUpClock::new(settings.clone(), start, refill))
-        }
-        Clock::Rebuffer(settings) => Box::new(RebufferClock::new(settings.clone(), start)),
     }
 }
 
