@@ -9,7 +9,7 @@ use playrate_units::{Bitrate, Bytes};
 
 use crate::error::MediaError;
 use crate::source::{MediaSource, TraceSource};
-use crate::trace::FrameTrace;
+use crate::trace::{FrameTrace, shares};
 
 /// Segment sizes of one film in several real encodes.
 ///
@@ -65,23 +65,11 @@ impl SegmentSizes {
         };
         let nearest = self.encodes.iter().min_by_key(distance);
         let sizes = nearest.map(|encode| encode.sizes.as_slice()).unwrap_or_default();
-        let real: Vec<u64> = sizes.iter().copied().cycle().take(count).collect();
-        let total: u128 = real.iter().map(|&size| u128::from(size)).sum();
+        let real = sizes.iter().copied().cycle().take(count);
         let time = self.duration.as_nanos().saturating_mul(count as u128);
         let target = u128::from(asked).saturating_mul(time).div_ceil(8_000_000_000);
-        let (mut seen, mut before) = (0_u128, 0_u128);
-        let scaled: Option<Vec<u64>> = real
-            .iter()
-            .map(|&size| {
-                seen += u128::from(size);
-                let until = seen.checked_mul(target)?.checked_div(total)?;
-                let size = u64::try_from(until - before).ok().filter(|&size| size > 0);
-                before = until;
-                size
-            })
-            .collect();
-        scaled
-            .filter(|sizes| !sizes.is_empty())
+        shares(real, target)
+            .filter(|sizes| !sizes.is_empty() && !sizes.contains(&0))
             .ok_or_else(|| failed(format!("{count} segments at {rate} would be empty or too large")))
     }
 }

@@ -1,5 +1,7 @@
 //! The sample tables of a `stbl` box (ISO/IEC 14496-12 §8.6–8.7), walked into samples.
 
+use std::iter::repeat_n;
+
 use mp4_atom::{Atom, Co64, Ctts, Stco, Stsc, Stss, Stsz, StszSamples, Stts};
 
 use crate::boxes::BoxView;
@@ -83,19 +85,12 @@ impl SampleTables {
     /// Calls `visit` with each sample in decode order. The time is proportional to the tables and [`Self::len`].
     pub(crate) fn walk(&self, mut visit: impl FnMut(TrackSample)) -> Result<(), MediaError> {
         let count = self.len();
-        let mut times = Runs::new(
-            self.times
-                .entries
-                .iter()
-                .map(|run| (run.sample_count, run.sample_delta)),
-        );
+        // The tables are run-length encoded.
+        let times = self.times.entries.iter();
+        let mut times = times.flat_map(|run| repeat_n(run.sample_delta, run.sample_count as usize));
         let mut composition = self.composition.as_ref().map(|table| {
-            Runs::new(
-                table
-                    .entries
-                    .iter()
-                    .map(|run| (run.sample_count, run.sample_offset)),
-            )
+            let runs = table.entries.iter();
+            runs.flat_map(|run| repeat_n(run.sample_offset, run.sample_count as usize))
         });
         let mut keys = self.keys.as_ref().map(|table| table.entries.iter().peekable());
         let mut places = Places::new(self);
@@ -103,20 +98,14 @@ impl SampleTables {
         for index in 0..count {
             let number = index + 1;
             let size = self.size(index);
-            let offset = places.next(size).ok_or_else(|| {
-                self.malformed(format!("stsz lists {count} samples, stsc and stco place {index}"))
-            })??;
-            let duration = times.next().ok_or_else(|| {
-                self.malformed(format!(
-                    "stsz lists {count} samples, stts gives times for {index}"
-                ))
-            })?;
+            let too_short =
+                |table: &str| self.malformed(format!("stsz lists {count} samples, {table} {index}"));
+            let offset = places
+                .next(size)
+                .ok_or_else(|| too_short("stsc and stco place"))??;
+            let duration = times.next().ok_or_else(|| too_short("stts gives times for"))?;
             let composition_offset = match &mut composition {
-                Some(runs) => runs.next().ok_or_else(|| {
-                    self.malformed(format!(
-                        "stsz lists {count} samples, ctts gives times for {index}"
-                    ))
-                })?,
+                Some(offsets) => offsets.next().ok_or_else(|| too_short("ctts gives times for"))?,
                 None => 0,
             };
             let key = keys.as_mut().is_none_or(|keys| {
@@ -145,33 +134,6 @@ impl SampleTables {
                 .copied()
                 .unwrap_or(0),
         }
-    }
-}
-
-/// A run-length table: `(count, value)` pairs, one value at a time. Empty runs are skipped.
-struct Runs<I, V> {
-    table: I,
-    left: u32,
-    value: Option<V>,
-}
-
-impl<V: Copy, I: Iterator<Item = (u32, V)>> Runs<I, V> {
-    fn new(table: I) -> Self {
-        Self {
-            table,
-            left: 0,
-            value: None,
-        }
-    }
-
-    fn next(&mut self) -> Option<V> {
-        while self.left == 0 {
-            let (count, value) = self.table.next()?;
-            self.left = count;
-            self.value = Some(value);
-        }
-        self.left -= 1;
-        self.value
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
-use playrate_units::{Bitrate, Bytes};
+use playrate_units::{Bitrate, Bytes, duration};
 
 use crate::error::MediaError;
 use crate::frame::Frame;
@@ -124,10 +124,7 @@ impl FrameTrace {
         let target = bits.div_ceil(8_000_000_000);
         let count = self.frames.len() as u128;
         let total = u128::from(self.total());
-        let fail = |problem: &str| MediaError::TraceLength {
-            asked: format!("scaled to {rate}"),
-            problem: problem.to_owned(),
-        };
+        let fail = |problem| cannot(format!("scaled to {rate}"), problem);
         if target < count {
             return Err(fail("that is less than a byte a frame"));
         }
@@ -153,10 +150,7 @@ impl FrameTrace {
     /// # Errors
     /// If `factor` is not between 0 and 10, or there are fewer bytes than frames.
     pub fn with_variability(&self, factor: f64) -> Result<Self, MediaError> {
-        let fail = |problem: &str| MediaError::TraceLength {
-            asked: format!("made {factor} times as variable"),
-            problem: problem.to_owned(),
-        };
+        let fail = |problem| cannot(format!("made {factor} times as variable"), problem);
         if !(0.0..=MOST_VARIABILITY).contains(&factor) {
             return Err(fail("the factor must be between 0 and 10"));
         }
@@ -242,12 +236,9 @@ impl FrameTrace {
     /// If `duration` is zero, or the title would have more frames than the default [`Limits`] allow.
     pub fn repeat_to(&self, duration: Duration) -> Result<Self, MediaError> {
         let limit = Limits::default().samples;
-        let fail = |problem: String| MediaError::TraceLength {
-            asked: format!("repeated to {}", playrate_units::duration::display(duration)),
-            problem,
-        };
+        let asked = format!("repeated to {}", duration::display(duration));
         if duration.is_zero() {
-            return Err(fail("a title plays some time".to_owned()));
+            return Err(cannot(asked, "a title plays some time"));
         }
         let mut frames = Vec::new();
         let mut start = Duration::ZERO;
@@ -259,7 +250,7 @@ impl FrameTrace {
                 }
             }
             if frames.len() as u64 > limit {
-                return Err(fail(format!("that is more than {limit} frames")));
+                return Err(cannot(asked, format!("that is more than {limit} frames")));
             }
             start = start.saturating_add(self.duration);
         }
@@ -273,14 +264,8 @@ impl FrameTrace {
     /// # Errors
     /// If a segment would have no frames, or fewer bytes than frames.
     pub fn with_segments(&self, duration: Duration, sizes: &[u64]) -> Result<Self, MediaError> {
-        let fail = |problem: String| MediaError::TraceLength {
-            asked: format!(
-                "cut into segments of {}",
-                playrate_units::duration::display(duration)
-            ),
-            problem,
-        };
-        let count = u32::try_from(sizes.len()).map_err(|_| fail("too many segments".to_owned()))?;
+        let asked = || format!("cut into segments of {}", duration::display(duration));
+        let count = u32::try_from(sizes.len()).map_err(|_| cannot(asked(), "too many segments"))?;
         let title = self.repeat_to(duration.saturating_mul(count))?;
         let mut pieces: Vec<Vec<TraceFrame>> = vec![Vec::new(); sizes.len()];
         for frame in title.frames {
@@ -295,7 +280,10 @@ impl FrameTrace {
         for (at, (piece, &size)) in pieces.into_iter().zip(sizes).enumerate() {
             let scaled = scale(&piece, size).ok_or_else(|| {
                 let held = piece.len();
-                fail(format!("segment {at} would have {held} frames in {size} bytes"))
+                cannot(
+                    asked(),
+                    format!("segment {at} would have {held} frames in {size} bytes"),
+                )
             })?;
             let begins = duration.saturating_mul(u32::try_from(at).unwrap_or(u32::MAX));
             let earliest = scaled.iter().map(|frame| frame.pts).min().unwrap_or_default();
@@ -352,6 +340,14 @@ impl FromStr for FrameTrace {
     }
 }
 
+/// The error for a trace that cannot be changed as `asked`.
+fn cannot(asked: String, problem: impl Into<String>) -> MediaError {
+    MediaError::TraceLength {
+        asked,
+        problem: problem.into(),
+    }
+}
+
 /// Largest factor of [`FrameTrace::with_variability`].
 const MOST_VARIABILITY: f64 = 10.0;
 
@@ -372,19 +368,27 @@ fn thousandths(bytes: f64) -> u64 {
 /// impossible.
 fn scale(frames: &[TraceFrame], target: u64) -> Option<Vec<TraceFrame>> {
     let shared = u128::from(target).checked_sub(frames.len() as u128)?;
-    let total = frames.iter().map(|frame| u128::from(frame.size)).sum::<u128>();
-    let (mut seen, mut before) = (0_u128, 0_u128);
-    frames
-        .iter()
-        .map(|frame| {
-            seen += u128::from(frame.size);
-            let until = seen.checked_mul(shared)?.checked_div(total)?;
-            let size = u64::try_from(until - before + 1).ok()?;
-            before = until;
-            Some(TraceFrame { size, ..*frame })
-        })
+    let sizes = shares(frames.iter().map(|frame| frame.size), shared)?;
+    let scaled = frames.iter().zip(sizes).map(|(frame, size)| {
+        let size = size.checked_add(1)?;
+        Some(TraceFrame { size, ..*frame })
+    });
+    scaled
         .collect::<Option<Vec<_>>>()
         .filter(|scaled| !scaled.is_empty())
+}
+
+/// `target` divided in proportion to `sizes`; rounding is carried from one to the next, so the sum is exact. `None` if
+/// the sizes are all zero, or a number becomes too large.
+pub(crate) fn shares(sizes: impl Iterator<Item = u64> + Clone, target: u128) -> Option<Vec<u64>> {
+    let total = sizes.clone().map(u128::from).sum::<u128>();
+    let (mut seen, mut before) = (0_u128, 0_u128);
+    let shares = sizes.map(|size| {
+        seen += u128::from(size);
+        let until = seen.checked_mul(target)?.checked_div(total)?;
+        u64::try_from(until - std::mem::replace(&mut before, until)).ok()
+    });
+    shares.collect()
 }
 
 fn trace_frame(line: &str) -> Result<TraceFrame, String> {
@@ -392,7 +396,7 @@ fn trace_frame(line: &str) -> Result<TraceFrame, String> {
     let (Some(time), Some(size), Some(flags)) = (fields.next(), fields.next(), fields.next()) else {
         return Err(format!("`{line}` has fewer than three fields"));
     };
-    let pts = playrate_units::duration::parse(&format!("{}s", time.trim()))
+    let pts = duration::parse(&format!("{}s", time.trim()))
         .map_err(|_| format!("`{time}` is not a time in seconds"))?;
     let size = size
         .trim()

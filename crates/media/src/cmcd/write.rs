@@ -7,7 +7,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use playrate_units::Bitrate;
 use sfv::{Decimal, TokenRef};
 
-use super::{Cmcd, FIELDS, MAX_IDENTIFIER, OBJECT, REQUEST, SESSION, STATUS};
+use super::{Cmcd, FIELDS, MAX_IDENTIFIER, OBJECT, ObjectType, REQUEST, SESSION, STATUS};
 use crate::structured::{write, write_integer, write_text};
 
 /// Characters that the query parameter encodes: all but the unreserved ones (RFC 3986 §2.3).
@@ -45,10 +45,13 @@ impl Cmcd {
     /// The members with a value, in alphabetical order of their keys (§2.3).
     fn members(&self) -> Vec<Member> {
         let number = |value: Option<u64>| value.and_then(write_integer);
+        let throughput = |rate: Option<Bitrate>| number(rate.map(hundreds_of_kbps));
         let token = |text: &str| TokenRef::from_str(text).ok().map(write);
         let letter = |letter: Option<char>| token(letter?.encode_utf8(&mut [0; 4]));
         // A text without any writable character is left out, because an identifier must not be empty.
         let string = |text: Option<&str>| text.map(write_text).filter(|written| written != "\"\"");
+        let identifier = |text: &Option<String>| string(text.as_deref().map(last_characters));
+        let object = self.object_type.map(ObjectType::token);
         let range = self.next_range.as_ref().map(|range| match range.end {
             u64::MAX => format!("{}-", range.start),
             end => format!("{}-{}", range.start, end.saturating_sub(1)),
@@ -57,37 +60,17 @@ impl Cmcd {
         let valued = [
             (REQUEST, "bl", number(self.buffer_length.map(hundreds_of_ms))),
             (OBJECT, "br", number(self.bitrate.map(kbps))),
-            (
-                SESSION,
-                "cid",
-                string(self.content.as_deref().map(last_characters)),
-            ),
+            (SESSION, "cid", identifier(&self.content)),
             (OBJECT, "d", number(self.object_duration.map(millis))),
             (REQUEST, "dl", number(self.deadline.map(hundreds_of_ms))),
-            (
-                REQUEST,
-                "mtp",
-                number(self.measured_throughput.map(hundreds_of_kbps)),
-            ),
+            (REQUEST, "mtp", throughput(self.measured_throughput)),
             (REQUEST, "nor", string(self.next_object.as_deref())),
             (REQUEST, "nrr", string(range.as_deref())),
-            (
-                OBJECT,
-                "ot",
-                self.object_type.and_then(|object| token(object.token())),
-            ),
+            (OBJECT, "ot", object.and_then(token)),
             (SESSION, "pr", speed.map(write)),
-            (
-                STATUS,
-                "rtp",
-                number(self.requested_throughput.map(hundreds_of_kbps)),
-            ),
+            (STATUS, "rtp", throughput(self.requested_throughput)),
             (SESSION, "sf", letter(self.streaming_format)),
-            (
-                SESSION,
-                "sid",
-                string(self.session.as_deref().map(last_characters)),
-            ),
+            (SESSION, "sid", identifier(&self.session)),
             (SESSION, "st", letter(self.stream_type)),
             (OBJECT, "tb", number(self.top_bitrate.map(kbps))),
         ];
