@@ -30,6 +30,17 @@
 
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
+/// Defines methods that return the same configuration with another value of one field.
+macro_rules! setters {
+    ($($(#[$doc:meta])* $name:ident($field:ident: $value:ty);)*) => {$(
+        $(#[$doc])*
+        #[must_use]
+        pub fn $name(self, $field: $value) -> Self {
+            Self { $field: $field.into(), ..self }
+        }
+    )*};
+}
+
 mod error;
 mod link;
 mod path;

@@ -1,7 +1,7 @@
 //! Traces and tables of numbers: recorded links, frames of titles, segment sizes of ladders.
 
 use playrate_media::{FrameTrace, Ladder, MediaSource, SegmentSizes, TraceSource};
-use playrate_netsim::{LinkConfig, MahimahiTrace, Packet, Seed, Time};
+use playrate_netsim::{LinkConfig, MahimahiTrace, Packet, Rate, Seed, Time};
 use playrate_units::{Bitrate, Duration};
 
 /// Lines of the three kinds of files, and times that make calculations difficult.
@@ -30,7 +30,7 @@ fn link(text: &str) {
     let Ok(trace) = MahimahiTrace::parse(text) else {
         return;
     };
-    let config = LinkConfig::new(trace, Duration::from_millis(5));
+    let config = LinkConfig::new(Rate::Trace(trace), Duration::from_millis(5));
     let Ok(mut link) = config.build(Duration::from_millis(100), Seed::new(1)) else {
         return;
     };

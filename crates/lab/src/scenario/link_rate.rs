@@ -71,7 +71,7 @@ impl LinkRate {
                     |error: &dyn ToString| format!("trace {}: {}", path.display(), error.to_string());
                 let text = std::fs::read_to_string(&path).map_err(|error| problem(&error))?;
                 MahimahiTrace::parse(&text)
-                    .map(Rate::from)
+                    .map(Rate::Trace)
                     .map_err(|error| problem(&error))
             }
         }

@@ -82,28 +82,36 @@ impl LinkConfig {
         }
     }
 
-    /// The same link with this rate.
-    #[must_use]
-    pub fn with_rate(self, rate: impl Into<Rate>) -> Self {
-        Self {
-            rate: rate.into(),
-            ..self
-        }
-    }
+    setters! {
+        /// The same link with this rate.
+        with_rate(rate: impl Into<Rate>);
 
-    /// The same link with this propagation delay.
-    #[must_use]
-    pub fn with_delay(self, delay: impl Into<DelaySchedule>) -> Self {
-        Self {
-            delay: delay.into(),
-            ..self
-        }
-    }
+        /// The same link with this propagation delay.
+        with_delay(delay: impl Into<DelaySchedule>);
 
-    /// The same link with this queue.
-    #[must_use]
-    pub fn with_queue(self, queue: QueueLimit) -> Self {
-        Self { queue, ..self }
+        /// The same link with this queue.
+        with_queue(queue: QueueLimit);
+
+        /// The same link with this loss.
+        with_loss(loss: impl Into<Loss>);
+
+        /// The same link with this queue management.
+        with_aqm(aqm: Aqm);
+
+        /// The same link with this policer.
+        with_policer(policer: Policer);
+
+        /// The same link with this jitter.
+        with_jitter(jitter: Duration);
+
+        /// The same link with packets in batches this much apart.
+        with_batches(batches: Duration);
+
+        /// The same link with this reordering.
+        with_reordering(reordering: Reordering);
+
+        /// The same link with this MTU, headers included.
+        with_mtu(mtu: Bytes);
     }
 
     /// The same link with a queue `parts.0` ÷ `parts.1` as large, to the nearest byte or packet and at least one
@@ -127,51 +135,6 @@ impl LinkConfig {
         self.with_queue(queue)
     }
 
-    /// The same link with this loss.
-    #[must_use]
-    pub fn with_loss(self, loss: impl Into<Loss>) -> Self {
-        Self {
-            loss: loss.into(),
-            ..self
-        }
-    }
-
-    /// The same link with this queue management.
-    #[must_use]
-    pub fn with_aqm(self, aqm: Aqm) -> Self {
-        Self { aqm, ..self }
-    }
-
-    /// The same link with this policer.
-    #[must_use]
-    pub fn with_policer(self, policer: Policer) -> Self {
-        Self {
-            policer: Some(policer),
-            ..self
-        }
-    }
-
-    /// The same link with this jitter.
-    #[must_use]
-    pub fn with_jitter(self, jitter: Duration) -> Self {
-        Self { jitter, ..self }
-    }
-
-    /// The same link with packets in batches this much apart.
-    #[must_use]
-    pub fn with_batches(self, batches: Duration) -> Self {
-        Self { batches, ..self }
-    }
-
-    /// The same link with this reordering.
-    #[must_use]
-    pub fn with_reordering(self, reordering: Reordering) -> Self {
-        Self {
-            reordering: Some(reordering),
-            ..self
-        }
-    }
-
     /// The same link with this additional cross traffic.
     #[must_use]
     pub fn with_cross_traffic(mut self, cross_traffic: CrossTraffic) -> Self {
@@ -184,12 +147,6 @@ impl LinkConfig {
     pub fn with_fault(mut self, fault: LinkFault) -> Self {
         self.faults.push(fault);
         self
-    }
-
-    /// The same link with this MTU, headers included.
-    #[must_use]
-    pub fn with_mtu(self, mtu: Bytes) -> Self {
-        Self { mtu, ..self }
     }
 
     /// Builds the link. `round_trip` is the propagation delay of the whole path in both directions, on its first route.
@@ -210,20 +167,12 @@ impl LinkConfig {
         let transmitter = self.rate.transmitter(seed)?;
         let (queue_bytes, queue_packets) = self.queue.resolve(self.rate.mean(), round_trip);
         if queue_packets == 0 || queue_bytes < mtu {
-            let in_packets = queue_packets == 0;
-            return Err(ConfigError::Queue {
-                queue: self.queue.to_string(),
-                holds: if in_packets {
-                    "0 packets".into()
-                } else {
-                    Bytes::new(queue_bytes).to_string()
-                },
-                packet: if in_packets {
-                    "1 packet".into()
-                } else {
-                    self.mtu.to_string()
-                },
-            });
+            let (holds, packet) = match queue_packets {
+                0 => ("0 packets".to_owned(), "1 packet".to_owned()),
+                _ => (Bytes::new(queue_bytes).to_string(), self.mtu.to_string()),
+            };
+            let queue = self.queue.to_string();
+            return Err(ConfigError::Queue { queue, holds, packet });
         }
         let sources = self.cross_traffic.iter().enumerate();
         let sources = sources

@@ -19,51 +19,46 @@ const DOWN: &str = "down";
 ///
 /// Text form: `20ms`, `20ms,100ms@30s`, `20ms,down@30s,100ms@30.3s`, and `,repeat@60s` at its end to start again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DelaySchedule {
-    first: Duration,
-    steps: Steps<Option<Duration>>,
-}
+pub struct DelaySchedule(Steps<Option<Duration>>);
 
 impl DelaySchedule {
     fn new(steps: Steps<Option<Duration>>) -> Result<Self, ConfigError> {
-        let first = steps.steps.first().and_then(|(_, delay)| *delay);
-        let rule = steps.broken_rule();
-        match (rule, first) {
-            (None, Some(first)) => Ok(Self { first, steps }),
-            (rule, _) => Err(ConfigError::Schedule {
+        let begins_down = matches!(steps.steps.first(), Some((_, None)));
+        let rule = begins_down.then_some("its first step must be a time");
+        match steps.broken_rule().or(rule) {
+            None => Ok(Self(steps)),
+            Some(what) => Err(ConfigError::Schedule {
                 schedule: steps.show(shown),
-                what: rule.unwrap_or("its first step must be a time").to_owned(),
+                what: what.to_owned(),
             }),
         }
     }
 
     /// Delay of the first route. Queues in multiples of the bandwidth-delay product refer to it.
-    pub const fn first(&self) -> Duration {
-        self.first
+    pub fn first(&self) -> Duration {
+        let first = self.0.steps.first().and_then(|(_, delay)| *delay);
+        first.unwrap_or_default()
     }
 
     /// Delay of the longest route.
     pub fn longest(&self) -> Duration {
-        let delays = self.steps.steps.iter().filter_map(|(_, delay)| *delay);
+        let delays = self.0.steps.iter().filter_map(|(_, delay)| *delay);
         delays.max().unwrap_or_default()
     }
 
     /// Returns true if the delay ever changes.
     pub fn changes(&self) -> bool {
-        self.steps.steps.len() > 1
+        self.0.steps.len() > 1
     }
 
     /// The same routes with other delays.
     #[must_use]
     pub fn map(&self, delay: impl Fn(Duration) -> Duration) -> Self {
-        let steps = self.steps.steps.iter();
-        Self {
-            first: delay(self.first),
-            steps: Steps {
-                steps: steps.map(|(from, step)| (*from, step.map(&delay))).collect(),
-                repeat: self.steps.repeat,
-            },
-        }
+        let steps = self.0.steps.iter();
+        Self(Steps {
+            steps: steps.map(|(from, step)| (*from, step.map(&delay))).collect(),
+            repeat: self.0.repeat,
+        })
     }
 
     /// Delays of the two directions of a round trip, forward first.
@@ -74,8 +69,8 @@ impl DelaySchedule {
 
     /// Delay at `now`, `None` without a route, and the start of the step.
     pub(super) fn at(&self, now: Time) -> (Option<Duration>, Time) {
-        let step = self.steps.at(now);
-        step.map_or((Some(self.first), Time::ZERO), |(delay, from, _)| (delay, from))
+        let step = self.0.at(now);
+        step.map_or((None, Time::ZERO), |(delay, from, _)| (delay, from))
     }
 }
 
@@ -91,13 +86,10 @@ impl Default for DelaySchedule {
 
 impl From<Duration> for DelaySchedule {
     fn from(delay: Duration) -> Self {
-        Self {
-            first: delay,
-            steps: Steps {
-                steps: vec![(Duration::ZERO, Some(delay))],
-                repeat: None,
-            },
-        }
+        Self(Steps {
+            steps: vec![(Duration::ZERO, Some(delay))],
+            repeat: None,
+        })
     }
 }
 
@@ -116,7 +108,7 @@ impl FromStr for DelaySchedule {
 
 impl fmt::Display for DelaySchedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.steps.show(shown))
+        f.pad(&self.0.show(shown))
     }
 }
 

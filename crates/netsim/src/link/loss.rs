@@ -177,19 +177,14 @@ impl fmt::Display for Loss {
             Self::None => f.pad("none"),
             Self::Bernoulli(probability) => probability.fmt(f),
             Self::GilbertElliott(channel) => {
-                let GilbertElliott {
-                    to_bad,
-                    to_good,
-                    loss_bad,
-                    loss_good,
-                } = channel;
-                if *loss_good != Probability::ZERO {
-                    write!(f, "gilbert({to_bad},{to_good},{loss_bad},{loss_good})")
-                } else if *loss_bad != Probability::ONE {
-                    write!(f, "gilbert({to_bad},{to_good},{loss_bad})")
-                } else {
-                    write!(f, "gilbert({to_bad},{to_good})")
+                write!(f, "gilbert({},{}", channel.to_bad, channel.to_good)?;
+                if channel.loss_bad != Probability::ONE || channel.loss_good != Probability::ZERO {
+                    write!(f, ",{}", channel.loss_bad)?;
                 }
+                if channel.loss_good != Probability::ZERO {
+                    write!(f, ",{}", channel.loss_good)?;
+                }
+                f.write_str(")")
             }
         }
     }

@@ -18,7 +18,6 @@ mod steps;
 #[cfg(test)]
 mod tests;
 
-use core::fmt;
 use core::time::Duration;
 use std::collections::VecDeque;
 
@@ -100,6 +99,7 @@ enum Fate {
 /// uses its place in the queue and its time on the link.
 ///
 /// The queue limit bounds memory.
+#[derive(Debug)]
 pub struct Link {
     /// Used for delay, jitter, reordering, overhead and MTU; the other fields are derived from the rest.
     config: LinkConfig,
@@ -210,11 +210,7 @@ impl Link {
 
     /// Puts a packet into the queue; returns its departure time and whether it is marked.
     fn queue(&mut self, now: Time, offered: OfferedPacket) -> Result<(Time, bool), DropReason> {
-        let OfferedPacket {
-            bytes,
-            markable,
-            cross,
-        } = offered;
+        let (bytes, cross) = (offered.bytes, offered.cross);
         if bytes > self.faults.mtu(now, self.config.mtu).as_u64() {
             return Err(DropReason::TooBig);
         }
@@ -230,7 +226,7 @@ impl Link {
         let next = self.free_at.max(now);
         let start = self.transmitter.begin(next);
         let decision = match &mut self.codel {
-            Some(codel) => codel.decide(start, start.since(now), markable),
+            Some(codel) => codel.decide(start, start.since(now), offered.markable),
             None => AqmAction::Pass,
         };
         if decision == AqmAction::Drop {
@@ -435,17 +431,5 @@ impl Link {
     /// Queue limit in bytes, if there is one, with multiples of the bandwidth-delay product resolved.
     pub fn queue_limit(&self) -> Option<Bytes> {
         (self.queue_bytes != u64::MAX).then_some(Bytes::new(self.queue_bytes))
-    }
-}
-
-impl fmt::Debug for Link {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Link")
-            .field("transmitter", &self.transmitter)
-            .field("delay", &self.config.delay)
-            .field("queue_bytes", &self.queue_bytes)
-            .field("queue_packets", &self.queue_packets)
-            .field("stats", &self.stats())
-            .finish_non_exhaustive()
     }
 }

@@ -13,7 +13,6 @@
 
 mod report;
 mod socket;
-mod waiting;
 mod worker;
 
 use core::time::Duration;
@@ -70,29 +69,22 @@ impl RelayConfig {
         }
     }
 
+    setters! {
+        /// The same relay with this seed.
+        with_seed(seed: Seed);
+
+        /// The same relay at this address.
+        with_listen(listen: SocketAddr);
+
+        /// The same relay with this maximum number of clients.
+        with_max_clients(max_clients: usize);
+    }
+
     /// The same relay with one more server on the same path; see [`RelayHandle::addresses`].
     #[must_use]
     pub fn with_server(mut self, server: SocketAddr) -> Self {
         self.more_servers.push(server);
         self
-    }
-
-    /// The same relay with this seed.
-    #[must_use]
-    pub fn with_seed(self, seed: Seed) -> Self {
-        Self { seed, ..self }
-    }
-
-    /// The same relay at this address.
-    #[must_use]
-    pub fn with_listen(self, listen: SocketAddr) -> Self {
-        Self { listen, ..self }
-    }
-
-    /// The same relay with this maximum number of clients.
-    #[must_use]
-    pub fn with_max_clients(self, max_clients: usize) -> Self {
-        Self { max_clients, ..self }
     }
 }
 

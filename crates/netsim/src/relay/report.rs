@@ -36,6 +36,9 @@ pub struct Lateness {
     pub datagrams: u64,
     /// Datagrams that left more than `limit` late.
     pub beyond_limit: u64,
+    /// Sum over all datagrams, from which the mean is computed.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    sum: Duration,
 }
 
 impl Lateness {
@@ -45,8 +48,30 @@ impl Lateness {
         self.mean > self.limit / MEAN_PART || self.beyond_limit.saturating_mul(LATE_ONE_IN) > self.datagrams
     }
 
+    /// No datagrams yet; `limit` is [`Lateness::limit_of`].
+    pub(super) fn new(limit: Duration) -> Self {
+        Self {
+            limit,
+            ..Self::default()
+        }
+    }
+
+    /// A datagram left this late.
+    pub(super) fn datagram(&mut self, by: Duration) {
+        self.woke(by);
+        self.datagrams += 1;
+        self.sum = self.sum.saturating_add(by);
+        self.mean = self.sum / u32::try_from(self.datagrams).unwrap_or(u32::MAX);
+        self.beyond_limit += u64::from(by > self.limit);
+    }
+
+    /// A wake-up came this late.
+    pub(super) fn woke(&mut self, by: Duration) {
+        self.max = self.max.max(by);
+    }
+
     /// The limit of a path with the configuration `config`, built as `path`.
-    pub(super) fn limit(config: &PathConfig, path: &Path) -> Duration {
+    pub(super) fn limit_of(config: &PathConfig, path: &Path) -> Duration {
         let queueing = config.forward.rate.mean().zip(path.forward.queue_limit());
         let queueing = queueing.and_then(|(rate, queue)| rate.time_for(queue));
         let delay = config.round_trip().saturating_add(queueing.unwrap_or_default());
@@ -84,16 +109,6 @@ pub struct RelayDirection {
     pub inside: u64,
     /// Datagrams dropped for lack of memory.
     pub overflowed: u64,
-}
-
-impl RelayDirection {
-    /// Returns true if every datagram read in this direction was forwarded, dropped by the link, refused by
-    /// the kernel or is still inside.
-    pub fn is_accounted_for(&self) -> bool {
-        self.link.is_conserved()
-            && self.link.offered.packets
-                == self.link.dropped.total().packets + self.forwarded + self.failed + self.inside
-    }
 }
 
 /// State of a relay at one time.
@@ -214,52 +229,6 @@ impl fmt::Display for RelayReport {
     }
 }
 
-/// Accumulates the lateness of datagrams and wake-ups.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct LatenessSum {
-    limit: Duration,
-    max: Duration,
-    sum: Duration,
-    count: u32,
-    beyond_limit: u64,
-}
-
-impl LatenessSum {
-    /// Accumulates nothing yet; `limit` is [`Lateness::limit`].
-    pub(super) const fn new(limit: Duration) -> Self {
-        Self {
-            limit,
-            max: Duration::ZERO,
-            sum: Duration::ZERO,
-            count: 0,
-            beyond_limit: 0,
-        }
-    }
-
-    /// A datagram left this late.
-    pub(super) fn datagram(&mut self, by: Duration) {
-        self.woke(by);
-        self.sum = self.sum.saturating_add(by);
-        self.count = self.count.saturating_add(1);
-        self.beyond_limit += u64::from(by > self.limit);
-    }
-
-    /// A wake-up came this late.
-    pub(super) fn woke(&mut self, by: Duration) {
-        self.max = self.max.max(by);
-    }
-
-    pub(super) fn result(&self) -> Lateness {
-        Lateness {
-            max: self.max,
-            mean: self.sum.checked_div(self.count).unwrap_or_default(),
-            limit: self.limit,
-            datagrams: self.count.into(),
-            beyond_limit: self.beyond_limit,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -268,9 +237,9 @@ mod tests {
 
     use crate::{LinkConfig, QueueLimit, Rate, Seed};
 
-    /// A sum with the limit of this many ms, after this many datagrams that were this many ms late.
-    fn lateness(limit: u64, datagrams: &[(u64, u64)]) -> LatenessSum {
-        let mut sum = LatenessSum::new(Duration::from_millis(limit));
+    /// Lateness with the limit of this many ms, after this many datagrams that were this many ms late.
+    fn lateness(limit: u64, datagrams: &[(u64, u64)]) -> Lateness {
+        let mut sum = Lateness::new(Duration::from_millis(limit));
         for &(number, late) in datagrams {
             for _ in 0..number {
                 sum.datagram(Duration::from_millis(late));
@@ -290,17 +259,13 @@ mod tests {
             (1, &[(1_000, 1)], true),
             (22, &[], false),
         ] {
-            assert_eq!(
-                lateness(limit, datagrams).result().matters(),
-                matters,
-                "{datagrams:?}"
-            );
+            assert_eq!(lateness(limit, datagrams).matters(), matters, "{datagrams:?}");
         }
     }
 
     #[test]
     fn the_limit_is_a_tenth_of_the_round_trip_with_a_full_queue() {
-        let limit = |config: &PathConfig| Lateness::limit(config, &config.build(Seed::new(1)).unwrap());
+        let limit = |config: &PathConfig| Lateness::limit_of(config, &config.build(Seed::new(1)).unwrap());
         let (rate, rtt) = (Bitrate::from_mbps(8), Duration::from_millis(100));
         let queue = QueueLimit::Bytes(Bytes::from_kb(100));
         let path = PathConfig::bottleneck(rate, rtt, queue, playrate_units::Probability::ZERO);
@@ -314,7 +279,7 @@ mod tests {
         let series = LinkSeries::new(Duration::from_millis(10), 2);
         let mut report = RelayReport {
             totals: RelaySnapshot {
-                lateness: lateness(20, &[(99, 1), (1, 25)]).result(),
+                lateness: lateness(20, &[(99, 1), (1, 25)]),
                 ..RelaySnapshot::default()
             },
             forward_series: series.clone(),
@@ -324,7 +289,7 @@ mod tests {
         };
         assert!(report.is_valid(), "{report}");
 
-        let late = lateness(20, &[(98, 1), (2, 25)]).result();
+        let late = lateness(20, &[(98, 1), (2, 25)]);
         report.totals.lateness = late;
         report.kernel_drops = Some(3);
         report.totals.backward.overflowed = 2;

@@ -18,23 +18,19 @@ pub(super) struct Buffered {
     pub(super) granted: Bytes,
 }
 
-/// A socket at `address` for all senders.
-pub(super) fn listen(address: SocketAddr) -> io::Result<Buffered> {
-    open(address)
-}
-
 /// A socket that communicates only with `server`.
 pub(super) fn connect(server: SocketAddr) -> io::Result<Buffered> {
     let any: SocketAddr = match server {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
     };
-    let opened = open(any)?;
+    let opened = bind(any)?;
     opened.socket.connect(server)?;
     Ok(opened)
 }
 
-fn open(address: SocketAddr) -> io::Result<Buffered> {
+/// A socket at `address` for all senders.
+pub(super) fn bind(address: SocketAddr) -> io::Result<Buffered> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     socket.set_nonblocking(true)?;
     socket.set_recv_buffer_size(BUFFER)?;

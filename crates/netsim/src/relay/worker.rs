@@ -12,9 +12,8 @@ use std::time::Instant;
 use playrate_units::Bytes;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::report::{Lateness, LatenessSum};
+use super::report::Lateness;
 use super::socket::{self, Buffered};
-use super::waiting::{ClientKey, Direction, PendingDatagram, cost};
 use super::{RelayConfig, RelayDirection, RelayError, RelayReport, RelaySnapshot};
 use crate::{Link, LinkSeries, Packet, Path, Time, Verdict};
 
@@ -33,6 +32,40 @@ const SNAPSHOT_AGE: Duration = Duration::from_millis(20);
 const SILENT: Duration = Duration::from_secs(60);
 /// Buffers kept for reuse.
 const SPARE_BUFFERS: usize = 1_024;
+
+/// Memory of a pending datagram in addition to its bytes.
+const BOOKKEEPING: u64 = 96;
+
+/// Direction of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Direction {
+    Forward,
+    Backward,
+}
+
+/// A client of one of the servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct ClientKey {
+    /// Index of the listener where it arrived.
+    listener: usize,
+    address: SocketAddr,
+}
+
+/// A datagram inside the relay. The first two fields determine the order.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct PendingDatagram {
+    at: Time,
+    /// Unique in a run.
+    order: u64,
+    way: Direction,
+    client: ClientKey,
+    data: Vec<u8>,
+}
+
+/// Bytes that a pending datagram counts against the relay's memory limit.
+fn cost(data: &[u8]) -> u64 {
+    data.len() as u64 + BOOKKEEPING
+}
 
 #[derive(Debug)]
 struct DirectionState {
@@ -74,7 +107,7 @@ pub(super) struct ServerListener {
 
 impl ServerListener {
     pub(super) fn open(listen: SocketAddr, server: SocketAddr) -> io::Result<Self> {
-        let Buffered { socket, granted } = socket::listen(listen)?;
+        let Buffered { socket, granted } = socket::bind(listen)?;
         Ok(Self {
             address: socket.local_addr()?,
             socket,
@@ -108,7 +141,7 @@ pub(super) struct Worker {
     order: u64,
     spare: Vec<Vec<u8>>,
 
-    lateness: LatenessSum,
+    lateness: Lateness,
     turned_away: u64,
     server_unreachable: u64,
     socket_buffer: Bytes,
@@ -139,7 +172,7 @@ impl Worker {
             listeners,
             clients: BTreeMap::new(),
             stopped,
-            lateness: LatenessSum::new(Lateness::limit(&config.path, &path)),
+            lateness: Lateness::new(Lateness::limit_of(&config.path, &path)),
             forward: DirectionState::new(path.forward),
             backward: DirectionState::new(path.backward),
             inside: BinaryHeap::new(),
@@ -169,114 +202,86 @@ impl Worker {
         ask_for_fine_timers();
         let mut buffer = vec![0; LARGEST_DATAGRAM];
         loop {
-            let ready = self.wait().map_err(RelayError::Wait)?;
-            if ready.stopped {
+            let Some(ready) = self.wait().map_err(RelayError::Wait)? else {
                 return Ok(self.report());
-            }
-            self.release();
-            for listener in ready.listeners {
-                self.read_clients(listener, &mut buffer);
-            }
-            for client in ready.upstreams {
+            };
+            for source in ready {
                 self.release();
-                self.read_server(client, &mut buffer);
+                self.read(source, &mut buffer);
             }
             self.release();
             self.publish();
         }
     }
 
-    /// Sleeps until a socket is ready, a datagram is due or the next heartbeat.
-    fn wait(&mut self) -> io::Result<Ready> {
+    /// Sleeps until a socket is ready, a datagram is due or the next heartbeat. Returns what became readable; `None`
+    /// when the relay stops.
+    fn wait(&mut self) -> io::Result<Option<Vec<Source>>> {
         let before = self.now();
         let busy = !self.inside.is_empty() || before.since(self.last_traffic) < REST;
         let beat = before + if busy { HEARTBEAT } else { REST };
         let due = self.inside.peek().map_or(beat, |Reverse(next)| next.at.min(beat));
-        let timeout = due.since(before);
-        let timeout = Timespec {
-            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: timeout.subsec_nanos().into(),
-        };
-        let listeners = self.listeners.iter().map(|listener| &listener.socket);
-        let upstreams = self.clients.values().map(|client| &client.upstream);
+        let timeout = Timespec::try_from(due.since(before)).map_err(io::Error::other)?;
+        let listeners = self.listeners.iter().enumerate();
+        let listeners = listeners.map(|(number, listener)| (Source::Clients(number), &listener.socket));
+        let upstreams = self.clients.iter();
+        let upstreams = upstreams.map(|(client, state)| (Source::Server(*client), &state.upstream));
+        let sources: Vec<_> = listeners.chain(upstreams).collect();
         let mut fds = vec![PollFd::new(&self.stopped, PollFlags::IN)];
         fds.extend(
-            listeners
-                .chain(upstreams)
-                .map(|socket| PollFd::new(socket, PollFlags::IN)),
+            sources
+                .iter()
+                .map(|(_, socket)| PollFd::new(*socket, PollFlags::IN)),
         );
         match poll(&mut fds, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
         let happened = |fd: &PollFd<'_>| !fd.revents().is_empty();
-        let ready = Ready {
-            stopped: fds.first().is_some_and(happened),
-            listeners: (0..self.listeners.len())
-                .zip(fds.iter().skip(1))
-                .filter(|(_, fd)| happened(fd))
-                .map(|(listener, _)| listener)
-                .collect(),
-            upstreams: self
-                .clients
-                .keys()
-                .zip(fds.iter().skip(1 + self.listeners.len()))
-                .filter(|(_, fd)| happened(fd))
-                .map(|(client, _)| *client)
-                .collect(),
-        };
+        let stopped = fds.first().is_some_and(happened);
+        let readable = sources
+            .iter()
+            .zip(fds.iter().skip(1))
+            .filter(|(_, fd)| happened(fd));
+        let readable = readable.map(|((source, _), _)| *source).collect();
         if busy {
             self.lateness.woke(self.now().since(due.max(before)));
         }
-        Ok(ready)
+        Ok((!stopped).then_some(readable))
     }
 
-    fn read_clients(&mut self, listener: usize, buffer: &mut [u8]) {
+    fn read(&mut self, source: Source, buffer: &mut [u8]) {
         for _ in 0..READS_AT_A_TIME {
-            let Some(socket) = self.listeners.get(listener).map(|listener| &listener.socket) else {
-                return;
+            let socket = match source {
+                Source::Clients(listener) => self.listeners.get(listener).map(|listener| &listener.socket),
+                Source::Server(client) => self.clients.get(&client).map(|client| &client.upstream),
             };
-            match socket.recv_from(buffer) {
-                Ok((length, address)) => {
-                    let client = ClientKey { listener, address };
-                    if self.admit(client) {
-                        self.take(
-                            Direction::Backward,
-                            client,
-                            buffer.get(..length).unwrap_or_default(),
-                        );
-                    } else {
-                        self.turned_away += 1;
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    log_unexpected("reading from clients", &error);
-                    return;
-                }
-            }
-        }
-    }
-
-    fn read_server(&mut self, client: ClientKey, buffer: &mut [u8]) {
-        for _ in 0..READS_AT_A_TIME {
-            let Some(socket) = self.clients.get(&client).map(|client| &client.upstream) else {
-                return;
-            };
-            match socket.recv(buffer) {
-                Ok(length) => self.take(
-                    Direction::Forward,
-                    client,
-                    buffer.get(..length).unwrap_or_default(),
-                ),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            let Some(socket) = socket else { return };
+            let (length, address) = match socket.recv_from(buffer) {
+                Ok(received) => received,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 // Reading clears the error from the socket; then reading continues.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                     self.server_unreachable += 1;
+                    continue;
                 }
                 Err(error) => {
-                    log_unexpected("reading from the server", &error);
+                    if error.kind() != io::ErrorKind::WouldBlock {
+                        tracing::debug!("reading from {source:?}: {error}");
+                    }
                     return;
+                }
+            };
+            let data = buffer.get(..length).unwrap_or_default();
+            match source {
+                Source::Server(client) => self.take(Direction::Forward, client, data),
+                Source::Clients(listener) => {
+                    let client = ClientKey { listener, address };
+                    if self.admit(client) {
+                        self.take(Direction::Backward, client, data);
+                    } else {
+                        self.turned_away += 1;
+                    }
                 }
             }
         }
@@ -448,7 +453,7 @@ impl Worker {
             elapsed: now.elapsed(),
             forward: self.forward.totals(),
             backward: self.backward.totals(),
-            lateness: self.lateness.result(),
+            lateness: self.lateness,
             clients: self.clients.len(),
             turned_away: self.turned_away,
             server_unreachable: self.server_unreachable,
@@ -480,17 +485,13 @@ impl Worker {
     }
 }
 
-/// Sockets that became readable.
-struct Ready {
-    stopped: bool,
-    listeners: Vec<usize>,
-    upstreams: Vec<ClientKey>,
-}
-
-fn log_unexpected(doing: &str, error: &io::Error) {
-    if error.kind() != io::ErrorKind::WouldBlock {
-        tracing::debug!("{doing}: {error}");
-    }
+/// Sender of datagrams that a socket receives.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// The clients of the listener with this index.
+    Clients(usize),
+    /// The server of this client.
+    Server(ClientKey),
 }
 
 /// Timers of ordinary threads may intentionally fire 50 µs late, to save power.

@@ -53,27 +53,16 @@ struct Lane {
 
 impl EventQueue {
     pub(super) fn push(&mut self, at: Time, event: Event) {
-        let order = self.next_order();
-        self.heap.push(Reverse(Entry {
-            at,
-            order,
-            event,
-            lane: None,
-        }));
+        let entry = self.entry(at, event);
+        self.heap.push(Reverse(entry));
     }
 
     /// Inserts an event that is probably later than the previous ones in the same lane.
     pub(super) fn push_in_lane(&mut self, lane: usize, at: Time, event: Event) {
-        let order = self.next_order();
+        let mut entry = self.entry(at, event);
         if self.lanes.len() <= lane {
             self.lanes.resize_with(lane + 1, Lane::default);
         }
-        let mut entry = Entry {
-            at,
-            order,
-            event,
-            lane: None,
-        };
         if let Some(state) = self.lanes.get_mut(lane)
             && state.last.is_none_or(|last| last <= at)
         {
@@ -86,9 +75,15 @@ impl EventQueue {
         self.heap.push(Reverse(entry));
     }
 
-    fn next_order(&mut self) -> u64 {
+    /// The entry after all earlier ones of the same time, in no lane.
+    fn entry(&mut self, at: Time, event: Event) -> Entry {
         self.order += 1;
-        self.order
+        Entry {
+            at,
+            order: self.order,
+            event,
+            lane: None,
+        }
     }
 
     pub(super) fn next_at(&self) -> Option<Time> {

@@ -217,11 +217,3 @@ impl Executor {
         drop(ready);
     }
 }
-
-impl core::fmt::Debug for Executor {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Executor")
-            .field("live", &self.live())
-            .finish_non_exhaustive()
-    }
-}

@@ -34,43 +34,21 @@ impl Default for HostConfig {
 }
 
 impl HostConfig {
-    /// The same host at this address.
-    #[must_use]
-    pub fn with_address(self, address: IpAddr) -> Self {
-        Self {
-            address: Some(address),
-            ..self
-        }
-    }
+    setters! {
+        /// The same host at this address.
+        with_address(address: IpAddr);
 
-    /// The same host with this one-way delay to its path.
-    #[must_use]
-    pub fn with_access_delay(self, access_delay: Duration) -> Self {
-        Self { access_delay, ..self }
-    }
+        /// The same host with this one-way delay to its path.
+        with_access_delay(access_delay: Duration);
 
-    /// The same host with this interrupt moderation.
-    #[must_use]
-    pub fn with_interrupt_interval(self, interrupt_interval: Duration) -> Self {
-        Self {
-            interrupt_interval,
-            ..self
-        }
-    }
+        /// The same host with this interrupt moderation.
+        with_interrupt_interval(interrupt_interval: Duration);
 
-    /// The same host with this timer slack.
-    #[must_use]
-    pub fn with_timer_slack(self, timer_slack: Duration) -> Self {
-        Self { timer_slack, ..self }
-    }
+        /// The same host with this timer slack.
+        with_timer_slack(timer_slack: Duration);
 
-    /// Returns the same host with this many datagrams per system call; 1 disables segmentation offload.
-    #[must_use]
-    pub fn with_segments(self, segments: usize) -> Self {
-        Self {
-            segments: segments.max(1),
-            ..self
-        }
+        /// The same host with this many datagrams per system call; 0 and 1 disable segmentation offload.
+        with_segments(segments: usize);
     }
 }
 

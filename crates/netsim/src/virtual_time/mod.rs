@@ -47,7 +47,6 @@ use executor::{Executor, lock};
 use network::Network;
 
 /// State shared by the runtime, its sockets and its timers.
-#[derive(Debug)]
 pub(crate) struct SimulationCore {
     /// Origin of the `Instant`s that quinn receives; only their differences matter.
     epoch: Instant,
@@ -68,6 +67,14 @@ impl SimulationCore {
 
     fn instant_of(&self, time: Time) -> Instant {
         self.epoch.checked_add(time.elapsed()).unwrap_or(self.epoch)
+    }
+}
+
+impl fmt::Debug for SimulationCore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimulationCore")
+            .field("now", &self.now())
+            .finish_non_exhaustive()
     }
 }
 
@@ -100,13 +107,9 @@ impl RunLimits {
         }
     }
 
-    /// The same limits with this many polls per instant.
-    #[must_use]
-    pub fn with_polls_per_instant(self, polls_per_instant: u32) -> Self {
-        Self {
-            polls_per_instant,
-            ..self
-        }
+    setters! {
+        /// The same limits with this many polls per instant.
+        with_polls_per_instant(polls_per_instant: u32);
     }
 }
 
@@ -244,7 +247,7 @@ impl Simulation {
         if network.add_host(ip, config) {
             Ok(Host {
                 ip,
-                segments: config.segments,
+                segments: config.segments.max(1),
             })
         } else {
             Err(SetupError::AddressTaken(ip))
@@ -422,11 +425,5 @@ impl Drop for Simulation {
     fn drop(&mut self) {
         // Tasks own runtimes, and runtimes own this state: without this, the cycle would never be freed.
         self.shared.executor.clear();
-    }
-}
-
-impl fmt::Display for PathId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "path of links {} and {}", self.forward.0, self.backward.0)
     }
 }

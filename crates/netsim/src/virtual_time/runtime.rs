@@ -1,6 +1,5 @@
 //! [`VirtualRuntime`] and [`VirtualSocket`]: quinn's interfaces to a simulation.
 
-use core::fmt;
 use core::time::Duration;
 use std::future::{Future, poll_fn};
 use std::io::{self, IoSliceMut};
@@ -19,7 +18,7 @@ use super::executor::{BoxedTask, lock};
 use crate::Time;
 
 /// Virtual time, timers and tasks for quinn and for programs written for [`quinn::Runtime`].
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct VirtualRuntime {
     pub(super) shared: Arc<SimulationCore>,
     /// The host that runs its tasks and whose timer slack applies.
@@ -60,14 +59,6 @@ impl VirtualRuntime {
     }
 }
 
-impl fmt::Debug for VirtualRuntime {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VirtualRuntime")
-            .field("now", &self.time())
-            .finish_non_exhaustive()
-    }
-}
-
 impl Runtime for VirtualRuntime {
     fn new_timer(&self, deadline: Instant) -> Pin<Box<dyn AsyncTimer>> {
         let at = self.shared.time_of(deadline);
@@ -102,6 +93,7 @@ impl Runtime for VirtualRuntime {
 
 /// quinn resets and polls a timer with nearly every packet, mostly to a later deadline and with the same waker. Then
 /// nothing changes in the event queue, and its lock is not taken.
+#[derive(Debug)]
 struct VirtualTimer {
     runtime: VirtualRuntime,
     slot: u32,
@@ -154,15 +146,8 @@ impl Drop for VirtualTimer {
     }
 }
 
-impl fmt::Debug for VirtualTimer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VirtualTimer")
-            .field("slot", &self.slot)
-            .finish_non_exhaustive()
-    }
-}
-
 /// A UDP socket of a simulated host. It never blocks on sending, never fragments and carries ECN codepoints.
+#[derive(Debug)]
 pub struct VirtualSocket {
     pub(super) shared: Arc<SimulationCore>,
     pub(super) index: u32,
@@ -244,14 +229,6 @@ impl Drop for VirtualSocket {
     fn drop(&mut self) {
         let waker = lock(&self.shared.network).close(self.index);
         drop(waker);
-    }
-}
-
-impl fmt::Debug for VirtualSocket {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VirtualSocket")
-            .field("address", &self.address)
-            .finish_non_exhaustive()
     }
 }
 

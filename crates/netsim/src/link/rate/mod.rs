@@ -106,27 +106,9 @@ impl From<Bitrate> for Rate {
     }
 }
 
-impl From<RateSchedule> for Rate {
-    fn from(schedule: RateSchedule) -> Self {
-        Self::Schedule(schedule)
-    }
-}
-
-impl From<MahimahiTrace> for Rate {
-    fn from(trace: MahimahiTrace) -> Self {
-        Self::Trace(trace)
-    }
-}
-
 impl From<WifiConfig> for Rate {
     fn from(wifi: WifiConfig) -> Self {
         Self::Wifi(wifi)
-    }
-}
-
-impl From<CellularConfig> for Rate {
-    fn from(cellular: CellularConfig) -> Self {
-        Self::Cellular(cellular)
     }
 }
 

@@ -177,7 +177,11 @@ fn a_trace_passes_its_mean_rate() {
         .collect();
     let trace = MahimahiTrace::parse(&trace).unwrap();
     let mean = trace.mean().as_mbps();
-    let mut link = build(&twenty_mbps().with_rate(trace).with_queue(QueueLimit::Packets(50)));
+    let mut link = build(
+        &twenty_mbps()
+            .with_rate(Rate::Trace(trace))
+            .with_queue(QueueLimit::Packets(50)),
+    );
     offer_evenly(&mut link, Duration::from_micros(400), 10);
     let rate = link.stats().delivered_rate(Duration::from_secs(10)).as_mbps();
     assert!((rate / mean - 1.0).abs() < 0.01, "{rate} of {mean} Mbit/s");
