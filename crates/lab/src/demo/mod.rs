@@ -9,7 +9,6 @@ mod args;
 mod explain;
 mod output;
 mod progress;
-mod reference;
 mod scenario;
 
 use std::io::{self, Write};
@@ -22,12 +21,12 @@ pub use args::DemoArgs;
 
 use crate::controllers::short_name;
 use crate::error::CommandError;
-use crate::live::{Attempt, ControllerComparison};
+use crate::live::{Attempt, ControllerComparison, simulate_all};
 use crate::report::{self, EXPLANATION, ReportArgs};
 use crate::result::{Row, SessionOutcome, Store, series_files};
 use crate::run::{Job, plan};
 use crate::scenario::Scenario;
-use crate::sim::{self, LiveOptions, RunHandle, SimError, Simulated, StatusCell};
+use crate::sim::{self, RunHandle, SimError, Simulated, StatusCell};
 use explain::Explanation;
 use progress::SessionsDisplay;
 use scenario::DemoPath;
@@ -37,6 +36,10 @@ const ADVICE: &str = "choose another directory with --out";
 
 /// Maximum duration of a session. On a slow path the title might take for ever.
 const LONGEST: Duration = Duration::from_secs(120);
+
+/// Number of seeds. The first is the demo's own: its run is the virtual reference run. All together take a second or
+/// two.
+const SEEDS: u32 = 10;
 
 /// Results of the demo.
 #[derive(Debug)]
@@ -95,13 +98,11 @@ pub async fn run(args: &DemoArgs, out: &mut impl Write) -> Result<DemoReport, Co
     Store::check_replaceable(&args.out, &scenario.name).map_err(save_error)?;
     let (runs, complete) = play_all(&scenario, &path, args.json).await?;
     let comparisons = if complete {
-        reference::compare(&scenario, &runs)
-            .await
-            .unwrap_or_else(|error| {
-                // A closed stderr is not an error.
-                let _ = writeln!(io::stderr(), "no virtual reference run: {error}");
-                Vec::new()
-            })
+        compare(&scenario, &runs).await.unwrap_or_else(|error| {
+            // A closed stderr is not an error.
+            let _ = writeln!(io::stderr(), "no virtual reference run: {error}");
+            Vec::new()
+        })
     } else {
         Vec::new()
     };
@@ -178,13 +179,10 @@ async fn play_all(
 
 /// Plays the title under the controller of `job`.
 async fn play(job: Job, status: StatusCell, handle: &Arc<RunHandle>) -> Result<DemoRun, SimError> {
-    let options = LiveOptions {
-        statuses: vec![status],
-    };
     let controller = job.controller.as_ref();
     let controller = controller.ok_or_else(|| SimError::setup("a session", &"it has no controller"))?;
     let setup = job.scenario.setup(controller, job.key.seed);
-    let live = sim::run_live(&setup, options, handle).await?;
+    let live = sim::run_live(&setup, &[status], handle).await?;
     let row = Row::of_run(&job.scenario, &job.key, &live.run).into_iter().next();
     let row = row.ok_or_else(|| SimError::setup("a session", &"it has no viewer"))?;
     Ok(DemoRun {
@@ -192,4 +190,21 @@ async fn play(job: Job, status: StatusCell, handle: &Arc<RunHandle>) -> Result<D
         attempt: Attempt::of(&live.relay.totals.lateness, live.flaws()),
         run: live.run,
     })
+}
+
+/// Runs `scenario` in virtual time with [`SEEDS`] seeds, and compares each of `runs` with its controller's virtual
+/// runs.
+///
+/// # Errors
+/// If a virtual run fails.
+async fn compare(scenario: &Scenario, runs: &[DemoRun]) -> Result<Vec<ControllerComparison>, CommandError> {
+    let mut seeds = scenario.clone();
+    seeds.trials = SEEDS;
+    let virtual_runs = simulate_all(&Arc::new(seeds), &Arc::default()).await?;
+    let compared = runs.iter().zip(virtual_runs).map(|(run, virtual_runs)| {
+        let attempts = vec![run.attempt.clone()];
+        let controller = run.row.key.controller.clone();
+        ControllerComparison::new(controller, attempts, vec![run.row.clone()], virtual_runs)
+    });
+    Ok(compared.collect())
 }

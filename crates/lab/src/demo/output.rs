@@ -51,7 +51,7 @@ pub(super) fn announce(scenario: &Scenario, path: &DemoPath, specs: &[String]) {
         0.0 => "no random loss".to_owned(),
         loss => format!("{} random loss", percent(loss)),
     };
-    let title = scenario.title.source().title();
+    let title = scenario.viewer.title.source().title();
     let expected = path
         .rate
         .time_for(title.file_size())
@@ -61,7 +61,7 @@ pub(super) fn announce(scenario: &Scenario, path: &DemoPath, specs: &[String]) {
     let _ = writeln!(
         io::stderr(),
         "{} ({}, {} on average, {})\nover UDP through {}, {} RTT, a queue of {}, {loss}:\n{}, about {} to go\n",
-        scenario.title.name(),
+        scenario.viewer.title.name(),
         format_of(scenario),
         rate(title.average_rate()),
         time(title.duration()),
@@ -75,7 +75,7 @@ pub(super) fn announce(scenario: &Scenario, path: &DemoPath, specs: &[String]) {
 
 /// Codec, frame size and frame rate of the title: `H.264, 1280×720, 30 frames/s`.
 fn format_of(scenario: &Scenario) -> String {
-    let title = scenario.title.source().title();
+    let title = scenario.viewer.title.source().title();
     let info = title.info();
     let codec = match info.codecs.as_str() {
         codecs if codecs.starts_with("avc1") => "H.264",
@@ -157,7 +157,7 @@ pub(super) fn print_json(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let (scenario, path) = (&report.scenario, &report.path);
-    let title = scenario.title.source().title();
+    let title = scenario.viewer.title.source().title();
     let runs: Vec<Value> = report
         .runs
         .iter()
@@ -167,7 +167,7 @@ pub(super) fn print_json(
     let summary = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "title": {
-            "name": scenario.title.name(),
+            "name": scenario.viewer.title.name(),
             "format": format_of(scenario),
             "size": title.file_size(),
             "duration": title.duration().as_secs_f64(),
@@ -181,7 +181,7 @@ pub(super) fn print_json(
             "loss": path.loss,
             "seed": path.seed,
         },
-        "playout_buffer": scenario.playout.playout_buffer,
+        "playout_buffer": scenario.viewer.playout.playout_buffer,
         "headline": explanation.headline,
         "reasons": explanation.reasons,
         "verdict": explanation.verdict,

@@ -136,7 +136,7 @@ mod tests {
             let path = PathConfig::bottleneck(args.rate, args.rtt, args.queue, args.loss);
             assert_eq!(format!("{:?}", scenario.path), format!("{path:?}"));
             let player = PlayoutConfig::new(args.playout_buffer, Clock::CatchUp(CatchUp::default()));
-            assert_eq!(scenario.playout, player);
+            assert_eq!(scenario.viewer.playout, player);
             assert_eq!((scenario.seed, scenario.trials), (args.seed, 1));
             let requested: Vec<_> = args.controllers.0.iter().map(ToString::to_string).collect();
             let controllers: Vec<_> = scenario.controllers.iter().map(ToString::to_string).collect();

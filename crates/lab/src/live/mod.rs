@@ -29,7 +29,7 @@ use crate::error::CommandError;
 use crate::result::Row;
 use crate::run::{Job, ProgressDisplay, plan, rehearsed, work};
 use crate::scenario::Scenario;
-use crate::sim::{self, LiveOptions, LiveRun, RunHandle, Setup, SimError};
+use crate::sim::{self, LiveRun, RunHandle, Setup, SimError};
 use crate::words::count;
 
 /// Maximum number of attempts at a valid live run.
@@ -214,7 +214,7 @@ impl LiveRunner<'_> {
         let began = Instant::now();
         let before = millis(choice::length(self.scenario)) * self.done as u64;
         let mut tick = tokio::time::interval(REFRESH);
-        let mut run = std::pin::pin!(sim::run_live(setup, LiveOptions::default(), &handle));
+        let mut run = std::pin::pin!(sim::run_live(setup, &[], &handle));
         loop {
             tokio::select! {
                 biased;

@@ -241,7 +241,7 @@ impl From<LinkStats> for LinkTotals {
 }
 
 /// Identity of a run: equal keys mean equal runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) struct ResultKey {
     /// Name of the scenario.
     pub(crate) scenario: String,
@@ -308,7 +308,7 @@ impl Row {
     }
 
     pub(crate) fn of_ideal(scenario: &Scenario, key: &ResultKey, ideal: &Ideal) -> Self {
-        let whole = ideal.received.as_u64() >= scenario.title.source().len();
+        let whole = ideal.received.as_u64() >= scenario.viewer.title.source().len();
         Self {
             outcome: if whole {
                 SessionOutcome::Complete

@@ -15,7 +15,7 @@ use super::progress::ProgressDisplay;
 use super::rehearsal::rehearsed;
 use crate::result::{IDEAL, ResultKey, Row, Store, series_files};
 use crate::scenario::{Scenario, TrialValues, Vary};
-use crate::sim::{self, RunHandle, SimError, Watching};
+use crate::sim::{self, RunHandle, SimError, Viewer};
 
 /// Interval of progress reports.
 const TICK: Duration = Duration::from_millis(100);
@@ -38,7 +38,7 @@ impl Job {
             return 0;
         }
         let scenario = &self.scenario;
-        let (viewers, title) = (&scenario.viewers, scenario.title.source());
+        let (viewers, title) = (&scenario.viewers, scenario.viewer.title.source());
         let of_titles = match viewers.leaves_after {
             None => title.len(),
             Some(after) => {
@@ -104,7 +104,7 @@ pub(crate) fn plan(scenarios: &[Arc<Scenario>]) -> Vec<Job> {
         };
         // The ideal link carries one flow at a constant rate.
         let alone = scenario.flows() == 1
-            && scenario.titles_per_connection == 1
+            && scenario.viewer.titles_per_connection == 1
             && scenario.path.forward.cross_traffic.is_empty();
         if scenario.ideal && alone && scenario.path.forward.rate.mean().is_some() {
             // For the ideal sender, trials that do not vary are identical.
@@ -233,13 +233,11 @@ fn make(job: &Job, handle: &Arc<RunHandle>) -> Result<JobResults, SimError> {
             }
             _ => path.forward.rate.clone(),
         };
-        let watching = Watching {
-            title: title.source().title(),
-            playout: scenario.playout.clone(),
-            leaves_after: scenario.viewers.leaves_after,
-            seeks: &scenario.seeks,
+        let viewer = Viewer {
+            title,
+            ..scenario.viewer.clone()
         };
-        let ideal = sim::ideal(watching, &rate, path.round_trip())?;
+        let ideal = sim::ideal(&viewer, &rate, path.round_trip())?;
         return Ok(JobResults {
             rows: vec![Row::of_ideal(scenario, &job.key, &ideal)],
             series: Vec::new(),

@@ -88,19 +88,20 @@ impl Scenario {
         if let Some(viewers) = self.viewers_words() {
             lines.push(("Viewers", viewers));
         }
-        if self.titles_per_connection > 1 {
+        if self.viewer.titles_per_connection > 1 {
             let words = format!(
                 "{} copies of the title at once on each connection",
-                self.titles_per_connection
+                self.viewer.titles_per_connection
             );
             lines.push(("Titles", words));
         }
-        if !self.seeks.is_empty() {
-            let seeks = self.seeks.iter();
+        if !self.viewer.seeks.is_empty() {
+            let seeks = self.viewer.seeks.iter();
             let seeks = seeks.map(|seek| format!("after {} to {}", time(seek.at), time(seek.to)));
             lines.push(("Seeks", seeks.collect::<Vec<_>>().join(", ")));
         }
-        if let Some(packets) = self.ack_packets {
+        if let Some(request) = self.viewer.ack_request {
+            let packets = request.packets;
             let words = format!(
                 "acknowledge {packets} packets at once, or after a quarter of the RTT (25 ms at most)"
             );
@@ -233,15 +234,15 @@ impl Scenario {
     }
 
     fn title_words(&self) -> String {
-        let title = self.title.source().title();
-        if let Some(presentation) = self.title.representations() {
+        let title = self.viewer.title.source().title();
+        if let Some(presentation) = self.viewer.title.representations() {
             let rates = presentation.representations().iter();
             let rates: Vec<_> = rates
                 .map(|it| format!("{} at {}", it.name, rate(it.rate)))
                 .collect();
             return format!(
                 "{}: {} in {} segments, {}",
-                self.title.name(),
+                self.viewer.title.name(),
                 time(title.duration()),
                 presentation.segment_count(),
                 rates.join(", ")
@@ -250,13 +251,13 @@ impl Scenario {
         let variability = self.variability.map_or_else(String::new, |factor| {
             format!(", its rate {factor} times as variable as the trace's")
         });
-        let declared = match self.declared_rate_factor {
+        let declared = match self.viewer.declared_rate_factor {
             1.0 => String::new(),
             factor => format!(", {factor} times that according to the server's library"),
         };
         format!(
             "{}: {}, {}, {} on average (λ){declared}, {} frames{variability}",
-            self.title.name(),
+            self.viewer.title.name(),
             time(title.duration()),
             size(title.file_size()),
             rate(title.average_rate()),
@@ -266,8 +267,8 @@ impl Scenario {
 
     fn player_words(&self) -> String {
         let words = self.buffers_words();
-        let reports = if self.reports_speed { "" } else { "not " };
-        match self.playout.speed_percent {
+        let reports = if self.viewer.reports_speed { "" } else { "not " };
+        match self.viewer.playout.speed_percent {
             100 => words,
             percent => format!(
                 "{words}; plays at {} times the normal speed, {reports}reported",
@@ -277,10 +278,10 @@ impl Scenario {
     }
 
     fn buffers_words(&self) -> String {
-        if self.title.representations().is_some() {
-            return titles::player_words(&self.dash, &self.title);
+        if self.viewer.title.representations().is_some() {
+            return titles::player_words(&self.viewer.dash, &self.viewer.title);
         }
-        let config = &self.playout;
+        let config = &self.viewer.playout;
         let start = match config.start {
             Start::After(after) => format!("starts after {}", time(after)),
             Start::Filled(Fill::Bytes(bytes)) => format!("starts with {} buffered", size(bytes)),
@@ -309,7 +310,7 @@ impl Scenario {
         let buffers = format!(
             "playout buffer {}, receive {} {}",
             size(config.playout_buffer),
-            if self.receive_autotuning {
+            if self.viewer.receive_autotuning {
                 "window autotuned up to"
             } else {
                 "buffer"
@@ -321,8 +322,11 @@ impl Scenario {
 
     /// Server, bottleneck and receivers as a line of text.
     fn diagram(&self) -> String {
-        let PathWords { queue, rate, loss } = self.path_words();
-        let loss = loss.unwrap_or_else(|| "no".to_owned());
+        let (queue, rate) = (self.queue_words(), self.rate_words());
+        let loss = match self.path.forward.loss {
+            Loss::None => "no".to_owned(),
+            loss => loss.to_string(),
+        };
         let back = if self.path.forward.rate.shared_medium().is_some() {
             format!("ACKs over the same hop, queue {}", self.path.backward.queue)
         } else if let Some(uplink) = self.path.backward.rate.mean() {
@@ -357,37 +361,26 @@ impl Scenario {
         text
     }
 
-    fn path_words(&self) -> PathWords {
+    fn queue_words(&self) -> String {
         let link = &self.path.forward;
-        let queue = match link.queue {
-            QueueLimit::Packets(packets) => count(packets.into(), "packet", "packets"),
-            _ => link
-                .build(self.path.round_trip(), playrate_netsim::Seed::new(0))
-                .ok()
-                .and_then(|link| link.queue_limit())
-                .map_or_else(|| "unlimited".to_owned(), size),
-        };
-        let mut speed = link.rate.mean().map_or_else(|| link.rate.to_string(), rate);
-        if let Some(medium) = link.rate.shared_medium() {
-            speed = format!("{medium}, {speed}");
+        if let QueueLimit::Packets(packets) = link.queue {
+            return count(packets.into(), "packet", "packets");
         }
-        let times = link.rate.mean().map_or_else(String::new, |mean| {
-            let lambda = self.title_rate().as_mbps();
-            format!(" = {:.2} λ", mean.as_mbps() / lambda)
-        });
-        PathWords {
-            queue,
-            rate: format!("{speed}{times}"),
-            loss: match link.loss {
-                Loss::None => None,
-                loss => Some(loss.to_string()),
-            },
+        let built = link.build(self.path.round_trip(), playrate_netsim::Seed::new(0));
+        let limit = built.ok().and_then(|link| link.queue_limit());
+        limit.map_or_else(|| "unlimited".to_owned(), size)
+    }
+
+    fn rate_words(&self) -> String {
+        let speed = &self.path.forward.rate;
+        let medium = speed.shared_medium();
+        let medium = medium.map_or_else(String::new, |medium| format!("{medium}, "));
+        match speed.mean() {
+            None => format!("{medium}{speed}"),
+            Some(mean) => {
+                let times = mean.as_mbps() / self.title_rate().as_mbps();
+                format!("{medium}{} = {times:.2} λ", rate(mean))
+            }
         }
     }
-}
-
-struct PathWords {
-    queue: String,
-    rate: String,
-    loss: Option<String>,
 }

@@ -28,7 +28,6 @@ use playrate_units::Bitrate;
 use sha2::{Digest, Sha256};
 use toml::{Spanned, Table};
 use video_client::Seek;
-use video_client::dash::DashOptions;
 use video_client::playout::{
     CatchUp, Clock, ClockKind, Fill, PLAYOUT_BUFFER_448, Playout, PlayoutConfig, RECEIVE_BUFFER_PAPERS,
     Rebuffer, Start,
@@ -56,7 +55,6 @@ const MOST_FLOWS: u32 = 1_000;
 
 /// An experiment, or one case of it.
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "switches of a scenario's file")]
 pub struct Scenario {
     /// Name of the file without `.toml`.
     pub(crate) name: String,
@@ -76,37 +74,20 @@ pub struct Scenario {
     pub(crate) vary: Vary,
     /// True if the results include a row for the best possible sender.
     pub(crate) ideal: bool,
-    pub(crate) title: ServedTitle,
+    /// Viewer of all runs: each run sets its controller and times, and each trial its title.
+    pub(crate) viewer: Viewer,
     /// Factor of the deviation of the title's rate from its mean, if the scenario has one.
     variability: Option<f64>,
     pub(crate) path: PathConfig,
     /// Factor of the path's random loss, if the scenario has one; already applied to `path`.
     loss_scale: Option<f64>,
-    pub(crate) playout: PlayoutConfig,
-    /// Settings of the adaptive player, for titles in several representations.
-    pub(crate) dash: DashOptions,
     pub(crate) viewers: Flows,
     pub(crate) bulk: Option<BulkFlows>,
     /// Propagation delay between the bottleneck and each end of every flow, one way.
     pub(crate) access_delay: TimeRange,
     /// Time ranges of a run with separate counts of every flow's traffic.
     pub(crate) windows: Vec<Window>,
-    /// True if the client sends the size of its playout buffer to the server.
-    pub(crate) server_knows_buffer: bool,
-    /// Number of packets that viewers acknowledge together, overriding the controller's request.
-    pub(crate) ack_packets: Option<NonZeroU32>,
-    /// True if the player reads no more than its playout buffer can hold, and the receive window is sized as Linux
-    /// does.
-    pub(crate) receive_autotuning: bool,
     pub(crate) transport: TransportProfile,
-    /// Copies of the title that each viewer's connection carries at once.
-    pub(crate) titles_per_connection: u32,
-    /// Jumps of each viewer in the order of their times since its request.
-    pub(crate) seeks: Vec<Seek>,
-    /// True if the requests have CMCD, including the playback speed.
-    pub(crate) reports_speed: bool,
-    /// The server's library knows this multiple of the title's rate.
-    pub(crate) declared_rate_factor: f64,
     /// True if a run begins with the slow start threshold left behind by an earlier connection.
     pub(crate) remembers_ssthresh: bool,
     /// The whole file, with all cases.
@@ -186,27 +167,27 @@ impl Scenario {
         let base = &document.source.base;
         let title = titles::title(map, &file.title, base)?;
         let path = path::path(map, &file.path, title.source().title().average_rate(), base)?;
-        let viewer = file
+        let table = file
             .viewer
             .unwrap_or_else(|| Spanned::new(0..0, ViewerTable::default()));
         let declared = file.title.get_ref().declared_rate_factor.as_ref();
         let declared_rate_factor = titles::within(map, declared, "title.declared_rate_factor", 1e-6..=1e6)?;
-        let playout = playout(map, &viewer)?;
-        let viewer = viewer.into_inner();
-        let dash = titles::player(map, &viewer, &title)?;
+        let playout = playout(map, &table)?;
+        let table = table.into_inner();
+        let dash = titles::player(map, &table, &title)?;
         if let (Some(_), Some(true)) = (title.representations(), file.ideal) {
             let problem = "`ideal` must be left out: the ideal row is of a title in one representation";
             return Err(map.at(file.title.span(), problem));
         }
-        if let (Some(_), Some(true)) = (title.representations(), viewer.receive_autotuning) {
+        if let (Some(_), Some(true)) = (title.representations(), table.receive_autotuning) {
             let problem = "`viewer.receive_autotuning` must be left out: a player of several representations pauses \
                            between segments";
             return Err(map.at(file.title.span(), problem));
         }
-        let titles_per_connection = titles::per_connection(map, &viewer, &title)?;
-        let mut seeks: Vec<Seek> = viewer.seeks.iter().map(|seek| seek.0.0).collect();
+        let titles_per_connection = titles::per_connection(map, &table, &title)?;
+        let mut seeks: Vec<Seek> = table.seeks.iter().map(|seek| seek.0.0).collect();
         seeks.sort_by_key(|seek| seek.at);
-        let viewers = Flows::viewers(map, &viewer)?;
+        let viewers = Flows::viewers(map, &table)?;
         let bulk = file
             .bulk
             .as_ref()
@@ -215,13 +196,30 @@ impl Scenario {
         let bulk = bulk.filter(|bulk| bulk.flows.count > 0);
         let access_delay = file.path.get_ref().access_delay.as_ref();
         let access_delay = access_delay.map_or(TimeRange::ZERO, |times| times.0);
-        if file.controllers.get_ref().is_empty() {
-            let problem = "`controllers` must name at least one controller, such as [\"cubic\"]";
-            return Err(map.at(file.controllers.span(), problem));
-        }
+        let span = file.controllers.span();
         let controllers = file.controllers.into_inner().into_iter();
         let controllers: Vec<ControllerChoice> = controllers.map(|text| text.0).collect();
-        let remembers_ssthresh = memory::check(map, viewer.remembers_ssthresh.as_ref(), &controllers)?;
+        let Some(first) = controllers.first() else {
+            let problem = "`controllers` must name at least one controller, such as [\"cubic\"]";
+            return Err(map.at(span, problem));
+        };
+        let remembers_ssthresh = memory::check(map, table.remembers_ssthresh.as_ref(), &controllers)?;
+        let longest = LONGEST_ACK_DELAY.min(path.round_trip() / 4);
+        let request = |packets: NonZeroU32| AckRequest::new(packets.get()).within(longest);
+        let viewer = Viewer {
+            playout,
+            dash,
+            server_knows_buffer: table.server_knows_buffer.unwrap_or(true),
+            ack_request: table.ack_packets.map(request),
+            receive_autotuning: table.receive_autotuning.unwrap_or(false),
+            titles_per_connection,
+            seeks,
+            reports_speed: table.reports_speed.unwrap_or(false),
+            declared_rate_factor,
+            leaves_after: viewers.leaves_after,
+            ..Viewer::new(first.clone(), title)
+        };
+        let title = &viewer.title;
         let transport = file.transport.profile();
         let vary = file.vary.map_or_else(Vary::default, |vary| vary.0);
         let number = |number: &Spanned<f64>| *number.get_ref();
@@ -239,25 +237,16 @@ impl Scenario {
             vary,
             ideal: file.ideal.unwrap_or(title.representations().is_none()),
             text: Arc::from(&*document.source.text),
-            hash: hash(hashed, &title, &path, (vary, transport)),
-            title,
+            hash: hash(hashed, title, &path, (vary, transport)),
+            viewer,
             variability: file.title.get_ref().variability.as_ref().map(number),
             path,
             loss_scale: file.path.get_ref().loss_scale.as_ref().map(number),
-            playout,
-            dash,
             viewers,
             bulk,
             access_delay,
             windows: file.measure.windows.into_iter().map(|window| window.0).collect(),
-            server_knows_buffer: viewer.server_knows_buffer.unwrap_or(true),
-            ack_packets: viewer.ack_packets,
-            receive_autotuning: viewer.receive_autotuning.unwrap_or(false),
             transport,
-            titles_per_connection,
-            seeks,
-            reports_speed: viewer.reports_speed.unwrap_or(false),
-            declared_rate_factor,
         })
     }
 
@@ -277,11 +266,6 @@ impl Scenario {
         self.viewers.count.saturating_add(bulk)
     }
 
-    /// The values of the trial with this seed, the same for all controllers and for the ideal sender.
-    pub(crate) fn trial_values(&self, seed: u64) -> TrialValues {
-        TrialValues::new(self, Seed::new(seed))
-    }
-
     /// The run of `controller` with this seed.
     pub fn setup(&self, controller: &ControllerChoice, seed: u64) -> Setup {
         let values = self.trial_values(seed);
@@ -291,23 +275,14 @@ impl Scenario {
         setup.transport = self.transport;
         for number in 0..self.viewers.count {
             let seed = seed.child(&format!("viewer {number}"));
-            let mut viewer = Viewer::new(controller.clone(), values.title.clone());
-            viewer.playout = self.playout.clone();
-            viewer.dash = self.dash.clone();
-            viewer.server_knows_buffer = self.server_knows_buffer;
-            let longest = LONGEST_ACK_DELAY.min(self.path.round_trip() / 4);
-            let request = |packets: NonZeroU32| AckRequest::new(packets.get()).within(longest);
-            viewer.ack_request = self.ack_packets.map(request);
-            viewer.receive_autotuning = self.receive_autotuning;
-            viewer.reports_speed = self.reports_speed;
-            viewer.seeks.clone_from(&self.seeks);
-            viewer.titles_per_connection = self.titles_per_connection;
-            viewer.declared_rate_factor = self.declared_rate_factor;
             let joins = self.viewers.joins(number, seed);
-            viewer.joins = joins.saturating_add(values.late_start(seed));
-            viewer.leaves_after = self.viewers.leaves_after;
-            viewer.access = access(self.access_delay, seed);
-            setup.viewers.push(viewer);
+            setup.viewers.push(Viewer {
+                controller: controller.clone(),
+                title: values.title.clone(),
+                joins: joins.saturating_add(values.late_start(seed)),
+                access: access(self.access_delay, seed),
+                ..self.viewer.clone()
+            });
         }
         if let Some(bulk) = &self.bulk {
             setup.least_length = bulk.stays.unwrap_or_default();
@@ -328,12 +303,14 @@ impl Scenario {
 
     /// Average rate λ of the title.
     pub(crate) fn title_rate(&self) -> Bitrate {
-        self.title.source().title().average_rate()
+        self.viewer.title.source().title().average_rate()
     }
 
     /// Playing time of the title at the viewer's speed.
     pub(crate) fn viewing_time(&self) -> Duration {
-        self.playout.viewing_time(self.title.source().title().duration())
+        self.viewer
+            .playout
+            .viewing_time(self.viewer.title.source().title().duration())
     }
 
     /// First sentence of the description of the scenario and its case, with the publication in parentheses.

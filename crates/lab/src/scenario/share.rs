@@ -1,6 +1,5 @@
 //! The throughput of an ideal sender on a scenario's path, and whether the title fits into it.
 
-use playrate_netsim::PathConfig;
 use playrate_units::Bitrate;
 
 use super::Scenario;
@@ -28,16 +27,11 @@ pub(super) fn equal_share(always: u32, others: u32, presence: f64) -> f64 {
 }
 
 impl Scenario {
-    /// The path of the trial with this seed.
-    pub(crate) fn trial_path(&self, seed: u64) -> PathConfig {
-        super::variation::trial_path(self, seed)
-    }
-
     /// Rate in bit/s of an ideal sender, including headers: the viewer's equal share of the mean rate among all flows,
     /// less the path's random loss. `None` if the rate is unlimited.
     pub(crate) fn ideal_rate(&self) -> Option<f64> {
         let link = &self.path.forward;
-        let length = self.title.source().title().duration().as_secs_f64();
+        let length = self.viewer.title.source().title().duration().as_secs_f64();
         let (others, presence) = self.bulk.as_ref().map_or((0, 0.0), |bulk| {
             let TimeRange { from, to } = bulk.flows.joins;
             let spread = bulk.flows.join_every.as_secs_f64() * f64::from(bulk.flows.count.saturating_sub(1));
@@ -66,7 +60,7 @@ impl Scenario {
 
     /// Rate in bit/s that the title needs on the wire: the average of its lowest representation, including headers.
     pub(crate) fn needed_rate(&self) -> f64 {
-        let lowest = self.title.representations().and_then(|presentation| {
+        let lowest = self.viewer.title.representations().and_then(|presentation| {
             let rates = presentation.representations().iter().map(|one| one.rate);
             rates.min()
         });

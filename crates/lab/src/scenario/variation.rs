@@ -31,40 +31,15 @@ pub(crate) struct TrialValues {
 }
 
 impl TrialValues {
-    /// The values of the trial of `scenario` with this seed; the scenario's own values if its trials do not vary.
-    pub(super) fn new(scenario: &Scenario, seed: Seed) -> Self {
-        let (title, path) = (&scenario.title, &scenario.path);
-        if scenario.vary == Vary::None {
-            return Self {
-                title: title.clone(),
-                path: path.clone(),
-                late_starts: TimeRange::ZERO,
-            };
-        }
-        let seed = seed.child("variation");
-        let mut late_starts = TimeRange::ZERO;
-        if scenario.flows() > 1 {
-            late_starts.to = LATEST_START;
-        }
-        Self {
-            title: title.rotated_to(below(title.beginnings(), seed.child("title"))),
-            path: varied(path, seed),
-            late_starts,
-        }
-    }
-
     /// Delay of the flow with this seed after the scenario's time.
     pub(super) fn late_start(&self, flow: Seed) -> Duration {
         self.late_starts.draw(flow.child("late start"))
     }
 }
 
-/// The path of the trial of `scenario` with this seed.
-pub(super) fn trial_path(scenario: &Scenario, seed: u64) -> PathConfig {
-    match scenario.vary {
-        Vary::None => scenario.path.clone(),
-        Vary::Trials => varied(&scenario.path, Seed::new(seed).child("variation")),
-    }
+/// Seed of a trial's values.
+fn variation(seed: u64) -> Seed {
+    Seed::new(seed).child("variation")
 }
 
 /// The path with its RTT and its queue towards the viewers varied within the spreads.
@@ -97,12 +72,41 @@ fn below(end: u64, seed: Seed) -> u64 {
 }
 
 impl Scenario {
+    /// The values of the trial with this seed, the same for all controllers and for the ideal sender; the scenario's
+    /// own values if its trials do not vary.
+    pub(crate) fn trial_values(&self, seed: u64) -> TrialValues {
+        let mut values = TrialValues {
+            title: self.viewer.title.clone(),
+            path: self.trial_path(seed),
+            late_starts: TimeRange::ZERO,
+        };
+        if self.vary == Vary::Trials {
+            let beginning = below(values.title.beginnings(), variation(seed).child("title"));
+            values.title = values.title.rotated_to(beginning);
+            if self.flows() > 1 {
+                values.late_starts.to = LATEST_START;
+            }
+        }
+        values
+    }
+
+    /// The path of the trial with this seed.
+    pub(crate) fn trial_path(&self, seed: u64) -> PathConfig {
+        match self.vary {
+            Vary::None => self.path.clone(),
+            Vary::Trials => varied(&self.path, variation(seed)),
+        }
+    }
+
     /// The variation of trials in words; `None` if they do not vary.
     pub(super) fn variation_words(&self) -> Option<String> {
         if self.vary == Vary::None {
             return None;
         }
-        let title = match (self.title.beginnings(), self.title.representations()) {
+        let title = match (
+            self.viewer.title.beginnings(),
+            self.viewer.title.representations(),
+        ) {
             (0 | 1, _) => "",
             (_, Some(_)) => "segment with which the title begins, ",
             (_, None) => "key frame with which the title begins, ",

@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
-use playrate_media::Title;
 use playrate_netsim::{Link, LinkConfig, Packet, QueueLimit, Rate, Seed, Time};
 use playrate_units::Bytes;
-use video_client::Seek;
-use video_client::playout::{PlaybackReport, Playout, PlayoutConfig, PlayoutEventKind};
+use video_client::playout::{PlaybackReport, Playout, PlayoutEventKind};
 
-use super::SimError;
 use super::delivery::{Delivery, DeliveryScore};
+use super::{SimError, Viewer};
 
 /// A full packet on the wire: 1,452 bytes of UDP payload, 28 of IP and UDP.
 const PACKET: Bytes = Bytes::new(1_480);
@@ -32,19 +30,9 @@ pub(crate) struct Ideal {
     pub(crate) delivery: Option<DeliveryScore>,
 }
 
-/// Describes the watching of a title.
-#[derive(Clone, Debug)]
-pub(crate) struct Watching<'a> {
-    pub(crate) title: &'a Title,
-    pub(crate) playout: PlayoutConfig,
-    pub(crate) leaves_after: Option<Duration>,
-    /// Jumps in order of their times.
-    pub(crate) seeks: &'a [Seek],
-}
-
-/// Plays a title over a link of this rate that is never idle, never loses and never queues. The first packet arrives
-/// two round trips after the request: one for the connection, one for the request itself. Controllers are compared by
-/// their excess over this.
+/// Plays the title of `viewer` over a link of this rate that is never idle, never loses and never queues. The first
+/// packet arrives two round trips after the request: one for the connection, one for the request itself. Controllers
+/// are compared by their excess over this.
 ///
 /// Flow control never stops this sender. While the player pauses because its receive buffer is full, packets keep
 /// arriving and wait to be read, as in the receive window of a real client.
@@ -56,18 +44,13 @@ pub(crate) struct Watching<'a> {
 ///
 /// # Errors
 /// If the rate is zero or unlimited, or the player cannot be set up.
-pub(crate) fn ideal(watching: Watching<'_>, rate: &Rate, rtt: Duration) -> Result<Ideal, SimError> {
-    let Watching {
-        title,
-        playout,
-        leaves_after,
-        mut seeks,
-    } = watching;
-    let mut delivery = Delivery::new(title, &playout);
-    let player = Playout::new(playout).map_err(|error| SimError::setup("the player", &error));
-    let mut player = player?;
+pub(crate) fn ideal(viewer: &Viewer, rate: &Rate, rtt: Duration) -> Result<Ideal, SimError> {
+    let (title, mut seeks) = (viewer.title.source().title(), viewer.seeks.as_slice());
+    let mut delivery = Delivery::new(title, &viewer.playout);
+    let mut player =
+        Playout::new(viewer.playout.clone()).map_err(|error| SimError::setup("the player", &error))?;
     let size = title.file_size().as_u64();
-    let leaves = leaves_after.unwrap_or(Duration::MAX);
+    let leaves = viewer.leaves_after.unwrap_or(Duration::MAX);
     let mut now = rtt.saturating_mul(2);
     let mut wire = Wire::new(rate, now)?;
     // Bytes received, and the position of the next byte in the title.
@@ -181,13 +164,14 @@ impl Wire {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use playrate_media::{FrameTrace, MediaSource as _, TraceSource};
+    use playrate_media::{FrameTrace, TraceSource};
     use playrate_netsim::{Loss, PathConfig};
     use playrate_units::Bitrate;
     use proptest::prelude::*;
-    use video_client::playout::{Clock, Fill, Rebuffer};
+    use video_client::Seek;
+    use video_client::playout::{Clock, Fill, PlayoutConfig, Rebuffer};
 
-    use crate::sim::{self, ServedTitle, Setup, Viewer};
+    use crate::sim::{self, ServedTitle, Setup};
 
     /// 25 equal frames per second at 1 Mbit/s.
     fn title(seconds: u64) -> TraceSource {
@@ -198,12 +182,10 @@ mod tests {
         TraceSource::new(&trace.repeat_to(Duration::from_secs(seconds)).unwrap())
     }
 
-    fn watching(title: &Title, playout: PlayoutConfig) -> Watching<'_> {
-        Watching {
-            title,
+    fn viewer(title: TraceSource, playout: PlayoutConfig) -> Viewer {
+        Viewer {
             playout,
-            leaves_after: None,
-            seeks: &[],
+            ..Viewer::new("cubic".parse().unwrap(), ServedTitle::trace("film", title))
         }
     }
 
@@ -213,7 +195,7 @@ mod tests {
             receive_buffer: Bytes::from_mib(256),
             ..PlayoutConfig::default()
         };
-        ideal(watching(title(60).title(), player), &rate.into(), rtt).unwrap()
+        ideal(&viewer(title(60), player), &rate.into(), rtt).unwrap()
     }
 
     #[test]
@@ -274,7 +256,7 @@ mod tests {
             ..PlayoutConfig::default()
         };
         let rtt = Duration::from_millis(100);
-        let seen = ideal(watching(title(90).title(), player), &rate, rtt).unwrap();
+        let seen = ideal(&viewer(title(90), player), &rate, rtt).unwrap();
         assert_eq!(
             (seen.playback.underflow_events, seen.playback.stalled_time),
             (0, Duration::ZERO)
@@ -284,13 +266,10 @@ mod tests {
     #[test]
     fn after_a_jump_the_new_position_arrives_a_round_trip_later() {
         let seen = |seeks: &[Seek]| {
-            let title = title(60);
-            let watching = Watching {
-                seeks,
-                ..watching(title.title(), PlayoutConfig::default())
-            };
+            let mut viewer = viewer(title(60), PlayoutConfig::default());
+            viewer.seeks = seeks.to_vec();
             ideal(
-                watching,
+                &viewer,
                 &Bitrate::from_mbps(20).into(),
                 Duration::from_millis(100),
             )
@@ -334,14 +313,13 @@ mod tests {
             let steps = format!("4Mbit/s,{first}kbit/s@3s,{second}kbit/s@7s,{third}kbit/s@11s,2Mbit/s@15s");
             let rate: Rate = steps.parse().unwrap();
             let rtt = Duration::from_millis(rtt);
-            let served = ServedTitle::trace("film", title(20));
-            let mut viewer = Viewer::new(controller.parse().unwrap(), served.clone());
+            let mut viewer = Viewer::new(controller.parse().unwrap(), ServedTitle::trace("film", title(20)));
             let little = Bytes::new(5_000);
             viewer.playout = PlayoutConfig::new(little, Clock::Rebuffer(Rebuffer { resume: Fill::Bytes(little) }));
             viewer.playout.receive_buffer = Bytes::from_kb(full_kb);
             viewer.playout.speed_percent = speed_percent;
             viewer.receive_autotuning = autotuned;
-            let ideal = ideal(watching(served.source().title(), viewer.playout.clone()), &rate, rtt).unwrap();
+            let ideal = ideal(&viewer, &rate, rtt).unwrap();
             let queue = QueueLimit::Bytes(Bytes::from_kb(60));
             let path = PathConfig::bottleneck(Bitrate::from_mbps(4), rtt, queue, Loss::None);
             let forward = LinkConfig::new(rate, path.forward.delay).with_queue(queue);

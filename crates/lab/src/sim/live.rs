@@ -20,13 +20,6 @@ const TICK: Duration = Duration::from_millis(100);
 /// Maximum time for a server to notice that its client has left.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Options of a live run.
-#[derive(Clone, Debug, Default)]
-pub struct LiveOptions {
-    /// Cells for the status of the viewers, in viewer order; viewers without a cell report none.
-    pub statuses: Vec<StatusCell>,
-}
-
 /// Results of a live run.
 #[derive(Clone, Debug)]
 pub struct LiveRun {
@@ -58,7 +51,8 @@ pub(crate) fn virtual_only(setup: &Setup) -> Option<&'static str> {
     None
 }
 
-/// Makes the run described by `setup` on loopback sockets. If `handle` stops it, it ends early, and the outcome of its
+/// Makes the run described by `setup` on loopback sockets. `statuses` are cells for the status of the viewers, in
+/// viewer order; viewers without a cell report none. If `handle` stops it, it ends early, and the outcome of its
 /// viewers is `stopped`.
 ///
 /// # Errors
@@ -66,7 +60,7 @@ pub(crate) fn virtual_only(setup: &Setup) -> Option<&'static str> {
 /// of the results.
 pub async fn run_live(
     setup: &Setup,
-    options: LiveOptions,
+    statuses: &[StatusCell],
     handle: &Arc<RunHandle>,
 ) -> Result<LiveRun, SimError> {
     if let Some(reason) = virtual_only(setup) {
@@ -78,7 +72,6 @@ pub async fn run_live(
     let start = Instant::now();
     let relay = relay(setup, &sockets)?;
     let mut sessions = JoinSet::new();
-    let mut statuses = options.statuses.into_iter();
     let servers = sockets.into_iter().zip(relay.addresses());
     for (index, (viewer, (server, &address))) in setup.viewers.iter().zip(servers).enumerate() {
         let endpoints = Endpoints {
@@ -91,9 +84,7 @@ pub async fn run_live(
             crypto_provider: None,
         };
         let mut session = Session::new(setup, index, viewer, &endpoints)?;
-        if let Some(status) = statuses.next() {
-            session = session.with_status(status);
-        }
+        session.viewing.status = statuses.get(index).cloned();
         let (handle, joins) = (Arc::clone(handle), viewer.joins);
         sessions.spawn(async move {
             tokio::select! {

@@ -27,7 +27,7 @@ use video_server::serve::{Settings, VideoServer};
 use super::delivery::{Delivery, DeliveryScore};
 use super::recording::Recording;
 use super::setup::ReceiveWindow;
-use super::viewing::{StatusCell, ViewerSpans, Viewing};
+use super::viewing::{ViewerSpans, Viewing};
 use super::windows::Marks;
 use super::{MTU, QueueSample, RunHandle, Setup, SimError, SimulatedViewer, Viewer};
 
@@ -211,7 +211,7 @@ pub(super) struct Session {
     others: Vec<video_client::Session>,
     connection: SharedConnection,
     recording: Arc<Recording>,
-    viewing: Viewing,
+    pub(super) viewing: Viewing,
     leaves_after: Option<Duration>,
     shutdown_timeout: Duration,
 }
@@ -270,7 +270,7 @@ impl Session {
         Ok(Self {
             player,
             others,
-            viewing: Viewing::new(frame_time, Arc::clone(&recording)).with_delivery(delivery),
+            viewing: Viewing::new(frame_time, Arc::clone(&recording), delivery),
             runtime,
             server,
             client,
@@ -279,13 +279,6 @@ impl Session {
             leaves_after: viewer.leaves_after,
             shutdown_timeout: endpoints.shutdown_timeout,
         })
-    }
-
-    /// Sets `status` whenever the session makes progress.
-    #[must_use]
-    pub(super) fn with_status(mut self, status: StatusCell) -> Self {
-        self.viewing.report_to(status);
-        self
     }
 
     /// Plays the title until it has arrived, the viewer leaves or `handle` stops the run, and shuts the server down.

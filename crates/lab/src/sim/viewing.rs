@@ -19,7 +19,8 @@ pub(super) struct Viewing {
     frame_time: Duration,
     recording: Arc<Recording>,
     handle: Option<Arc<RunHandle>>,
-    status: Option<StatusCell>,
+    /// Set at every progress report.
+    pub(super) status: Option<StatusCell>,
     /// Bytes already added to `handle`.
     reported: Bytes,
     /// Time of the request, since the run began.
@@ -112,8 +113,8 @@ impl StatusCell {
 }
 
 impl Viewing {
-    /// A viewer of a title with a display time of `frame_time` per frame.
-    pub(super) fn new(frame_time: Duration, recording: Arc<Recording>) -> Self {
+    /// A viewer of a title with a display time of `frame_time` per frame. `delivery` is for a title in one file.
+    pub(super) fn new(frame_time: Duration, recording: Arc<Recording>, delivery: Option<Delivery>) -> Self {
         Self {
             frame_time,
             received: Marks::new(recording.windows()),
@@ -125,24 +126,13 @@ impl Viewing {
             last_shown: None,
             underflows: 0,
             spans: ViewerSpans::default(),
-            delivery: None,
+            delivery,
         }
-    }
-
-    /// Records the delivery of a title in one file.
-    #[must_use]
-    pub(super) fn with_delivery(self, delivery: Option<Delivery>) -> Self {
-        Self { delivery, ..self }
     }
 
     /// The score of a delivery that ended `ended` after the request.
     pub(super) fn delivery(&mut self, ended: Duration) -> Option<DeliveryScore> {
         self.delivery.take()?.finish(ended)
-    }
-
-    /// Sets `status` at every progress report.
-    pub(super) fn report_to(&mut self, status: StatusCell) {
-        self.status = Some(status);
     }
 
     /// Begins the session, `joined` after the beginning of the run; `handle` counts the bytes received.
@@ -285,7 +275,7 @@ mod tests {
         let setup = Setup::new(path, Seed::new(1));
         let start = Instant::now();
         let recording = Recording::new(&setup, Access::default(), start, Arc::new(TokioRuntime));
-        let mut viewing = Viewing::new(Duration::from_millis(40), Arc::new(recording));
+        let mut viewing = Viewing::new(Duration::from_millis(40), Arc::new(recording), None);
         for &(millis, kind) in events {
             viewing.event(&PlayoutEvent {
                 at: Duration::from_millis(millis),

@@ -12,7 +12,7 @@ use clap::Parser;
 use lab::CommandError;
 use lab::live::{self, COMPARED, LiveArgs, LiveReport};
 use lab::scenario::{self, Changes, Scenario};
-use lab::sim::{self, LiveOptions, RunHandle, SimError, StatusCell, ViewerState};
+use lab::sim::{self, RunHandle, SimError, StatusCell, ViewerState};
 use playrate_test_support::SCENARIO;
 
 /// The scenario on a path of 6 Mbit/s with a queue, and without random loss.
@@ -195,10 +195,7 @@ async fn viewers_of_several_servers_share_the_relays_bottleneck() {
     let scenario = only(&text, &Changes::default());
     let setup = scenario.setup(&scenario.controllers[0], 1);
     let statuses = vec![StatusCell::default(); 1];
-    let options = LiveOptions {
-        statuses: statuses.clone(),
-    };
-    let live = sim::run_live(&setup, options, &Arc::default()).await.unwrap();
+    let live = sim::run_live(&setup, &statuses, &Arc::default()).await.unwrap();
     assert_eq!(live.run.viewers.len(), 3);
     let mut sent = 0;
     for viewer in &live.run.viewers {
@@ -224,9 +221,7 @@ async fn a_stop_reaches_a_viewer_who_receives_nothing() {
         tokio::time::sleep(Duration::from_millis(300)).await;
         later.stop();
     });
-    let live = sim::run_live(&setup, LiveOptions::default(), &handle)
-        .await
-        .unwrap();
+    let live = sim::run_live(&setup, &[], &handle).await.unwrap();
     let report = &live.run.viewers[0].report;
     assert_eq!(report.outcome, video_client::report::Outcome::Stopped);
     // On its own, the client gives up after five seconds, with another outcome.

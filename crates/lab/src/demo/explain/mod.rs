@@ -7,8 +7,7 @@ use std::time::Duration;
 use playrate_units::Bytes;
 use playrate_units::rounded::{percent, rate, size, time};
 
-use super::reference::SEEDS;
-use super::{DemoReport, DemoRun};
+use super::{DemoReport, DemoRun, SEEDS};
 use crate::controllers::short_name;
 use crate::live::{ControllerComparison, ReferenceVerdict};
 use crate::metric::Metric;

@@ -53,7 +53,7 @@ fn a_set_has_its_shares_of_losses_media_competitors_and_ladders() {
     // For all 96 it is 48, 24 and 24; which of them have competitors is another dimension.
     assert_eq!(["cubic", "reno", "bbr"].map(under), [25, 11, 12]);
     assert_eq!(count(|path| path.viewers.count == 2), 12);
-    let ladders = count(|path| path.title.representations().is_some());
+    let ladders = count(|path| path.viewer.title.representations().is_some());
     assert!((16..=20).contains(&ladders), "{ladders}");
 }
 

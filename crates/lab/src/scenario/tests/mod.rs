@@ -67,7 +67,7 @@ fn all(text: &str, changes: &Changes) -> Result<Vec<Scenario>, ScenarioError> {
 
 /// Duration of the title in seconds.
 fn playing(scenario: &Scenario) -> u64 {
-    scenario.title.source().title().duration().as_secs()
+    scenario.viewer.title.source().title().duration().as_secs()
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_scenario_is_what_its_file_says() {
     assert_eq!(scenario.path.round_trip(), Duration::from_millis(100));
     assert_eq!((scenario.trials, scenario.seed_of(3)), (3, 9));
     assert_eq!(playing(&scenario), 70);
-    assert_eq!(scenario.playout.receive_buffer, Bytes::new(256_000_000));
+    assert_eq!(scenario.viewer.playout.receive_buffer, Bytes::new(256_000_000));
     let names: Vec<_> = scenario.controllers.iter().map(ToString::to_string).collect();
     assert_eq!(names, ["reno", "cubic"]);
 }
@@ -249,7 +249,7 @@ count = 2
 #[test]
 fn a_ladder_has_rates_and_an_adaptive_player() {
     let scenario = parse(LADDER);
-    let presentation = scenario.title.representations().unwrap();
+    let presentation = scenario.viewer.title.representations().unwrap();
     assert_eq!(presentation.segment_count(), 10);
     let names: Vec<_> = presentation
         .representations()
@@ -258,9 +258,9 @@ fn a_ladder_has_rates_and_an_adaptive_player() {
         .collect();
     assert_eq!(names, ["low", "high"]);
     assert_eq!(scenario.title_rate(), Bitrate::from_kbps(4_820));
-    assert_eq!(scenario.dash.abr.to_string(), "fixed:low");
-    assert_eq!(scenario.dash.buffer.stable, Duration::from_secs(9));
-    let options = &scenario.dash;
+    assert_eq!(scenario.viewer.dash.abr.to_string(), "fixed:low");
+    assert_eq!(scenario.viewer.dash.buffer.stable, Duration::from_secs(9));
+    let options = &scenario.viewer.dash;
     assert_eq!(
         (
             options.fast_switch,

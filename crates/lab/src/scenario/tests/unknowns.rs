@@ -95,7 +95,7 @@ fn a_variable_title_has_the_same_rate_in_other_frames() {
     let title = |text: &str| {
         let scenario = parse(text);
         assert_eq!(scenario.title_rate(), Bitrate::from_kbps(5_240));
-        scenario.title
+        scenario.viewer.title
     };
     let second = |title: &ServedTitle, at: u64| -> u64 {
         let frames = title.source().title().frames().iter();

@@ -27,7 +27,7 @@ fn a_seed_draws_title_path_and_queue_once_for_all_controllers() {
         );
     }
     // No two trials are alike, the first included.
-    let whole = scenario.title.source().title();
+    let whole = scenario.viewer.title.source().title();
     let mut seen = Vec::new();
     for seed in 7..10 {
         let (rtt, queue, frames) = values(seed);
@@ -84,7 +84,7 @@ fn trials_that_do_not_vary_have_the_scenarios_values() {
         let setup = scenario.setup(&scenario.controllers[0], seed);
         assert_eq!(setup.path, scenario.path);
         let title = setup.viewers[0].title.source();
-        assert_eq!(title.identity(), scenario.title.source().identity());
+        assert_eq!(title.identity(), scenario.viewer.title.source().identity());
     }
     let words = |text: &str| explain(&[parse(text)]);
     assert!(!words(&fixed(GOOD)).contains("Varied"));
@@ -121,7 +121,7 @@ fn a_ladder_begins_with_another_segment_and_an_mp4_as_it_is() {
         let segments = title.source().title().segments();
         segments.iter().map(|it| it.bytes.end - it.bytes.start).collect()
     };
-    let nominal = sizes(&scenario.title);
+    let nominal = sizes(&scenario.viewer.title);
     let mut moved = 0;
     for seed in 0..5 {
         let title = scenario.trial_values(seed).title;
@@ -141,7 +141,7 @@ fn a_ladder_begins_with_another_segment_and_an_mp4_as_it_is() {
     );
     let mp4 = parse(&mp4.replace("duration = \"10s\"", ""));
     let title = mp4.trial_values(3).title;
-    assert_eq!(title.source().identity(), mp4.title.source().identity());
+    assert_eq!(title.source().identity(), mp4.viewer.title.source().identity());
 }
 
 #[test]
