@@ -138,62 +138,57 @@ pub fn main() -> ExitCode {
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     tracing_subscriber::registry().with(filter).with(lines).init();
     match tokio::runtime::Runtime::new() {
-        Ok(runtime) => runtime.block_on(execute(command)),
+        Ok(runtime) => runtime
+            .block_on(execute(command))
+            .unwrap_or_else(|error| failure(&error, error.is_bad_input())),
         Err(error) => failure(&error, false),
     }
 }
 
-async fn execute(command: Command) -> ExitCode {
-    match command {
+async fn execute(command: Command) -> Result<ExitCode, CommandError> {
+    Ok(match command {
         Command::Demo(command) => {
             let out = &mut std::io::stdout();
             let succeeded = match &command.kind {
-                Some(DemoKind::Scenario(args)) => {
-                    let report = live::run(args, &interruption(), out).await;
-                    report.map(|report| report.agrees)
-                }
-                None => demo::run(&command.args, out)
-                    .await
-                    .map(|report| report.succeeded()),
+                Some(DemoKind::Scenario(args)) => live::run(args, &interruption(), out).await?.agrees,
+                None => demo::run(&command.args, out).await?.succeeded(),
             };
-            match succeeded {
-                Ok(true) => ExitCode::SUCCESS,
-                Ok(false) => ExitCode::from(FAILED),
-                Err(error) => failure(&error, error.is_bad_input()),
+            ExitCode::from(if succeeded { 0 } else { FAILED })
+        }
+        Command::List => print(&folded(&list()?)),
+        Command::Show { scenario } if PathSet::parse(&scenario).is_some() => print(&folded(&set(&scenario)?)),
+        Command::Show { scenario } => {
+            let cases = scenario::open(&scenario, &Changes::default())?;
+            print(&folded(&scenario::explain(&cases)))
+        }
+        Command::Run(args) => {
+            let stop = interruption();
+            let work = move || run::run(&args, &stop, &mut std::io::stdout());
+            match tokio::task::spawn_blocking(work).await {
+                Ok(result) => result.map(|_| ExitCode::SUCCESS)?,
+                Err(error) => failure(&error, false),
             }
         }
-        Command::List => list().map_or_else(|error| failure(&error, false), |text| print(&folded(&text))),
-        Command::Show { scenario } if PathSet::parse(&scenario).is_some() => {
-            set(&scenario).map_or_else(|error| failure(&error, true), |text| print(&folded(&text)))
-        }
-        Command::Show { scenario } => match scenario::open(&scenario, &Changes::default()) {
-            Ok(cases) => print(&folded(&scenario::explain(&cases))),
-            Err(error) => failure(&error, true),
-        },
-        Command::Run(args) => in_background(move |stop| run::run(&args, stop, &mut std::io::stdout())).await,
         Command::Rows(args) => match rows::run(&args, &mut std::io::stdout().lock()) {
-            Ok(()) => ExitCode::SUCCESS,
             Err(CommandError::Print(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-            Err(error) => failure(&error, error.is_bad_input()),
+            printed => printed.map(|()| ExitCode::SUCCESS)?,
         },
-        Command::Report(args) => match report::write(&args) {
-            Ok(file) => print(&format!("{}\n", file.display())),
-            Err(error) => failure(&error, error.is_bad_input()),
-        },
-        Command::Relay(args) => match relay::run(&args, std::io::stdin(), &mut std::io::stdout()) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => failure(&error, error.is_bad_input()),
-        },
+        Command::Report(args) => print(&format!("{}\n", report::write(&args)?.display())),
+        Command::Relay(args) => {
+            relay::run(&args, std::io::stdin(), &mut std::io::stdout())?;
+            ExitCode::SUCCESS
+        }
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "lab", &mut text);
             print(&String::from_utf8_lossy(&text))
         }
-        Command::Man { directory } => match clap_mangen::generate_to(Cli::command(), &directory) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => failure(&format!("{}: {error}", directory.display()), true),
-        },
-    }
+        Command::Man { directory } => {
+            let failed = |error| CommandError::BadInput(format!("{}: {error}", directory.display()));
+            clap_mangen::generate_to(Cli::command(), &directory).map_err(failed)?;
+            ExitCode::SUCCESS
+        }
+    })
 }
 
 /// Prints an error and returns the exit status for it.
@@ -208,18 +203,6 @@ fn print(text: &str) -> ExitCode {
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => failure(&error, false),
         _ => ExitCode::SUCCESS,
-    }
-}
-
-/// Runs `work` on a separate thread with the flag that SIGINT sets, and returns the exit status for its outcome.
-async fn in_background<T: Send + 'static>(
-    work: impl FnOnce(&AtomicBool) -> Result<T, CommandError> + Send + 'static,
-) -> ExitCode {
-    let stop = interruption();
-    match tokio::task::spawn_blocking(move || work(&stop)).await {
-        Ok(Ok(_)) => ExitCode::SUCCESS,
-        Ok(Err(error)) => failure(&error, error.is_bad_input()),
-        Err(error) => failure(&error, false),
     }
 }
 

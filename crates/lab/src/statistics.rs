@@ -1,5 +1,6 @@
 //! The mean of some trials with its confidence interval, and their spread.
 
+use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Share of intervals that contain the true mean.
@@ -9,14 +10,14 @@ const CONFIDENCE: f64 = 0.95;
 const MANY: usize = 8;
 
 /// The mean of some trials and its confidence interval ([`CONFIDENCE`]), by Student's t.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Interval {
     pub(crate) count: usize,
     pub(crate) mean: f64,
-    /// Lower end; minus infinity for a single trial.
-    pub(crate) low: f64,
-    /// Upper end; infinity for a single trial.
-    pub(crate) high: f64,
+    /// Lower end; `None` for a single trial.
+    pub(crate) low: Option<f64>,
+    /// Upper end; `None` for a single trial.
+    pub(crate) high: Option<f64>,
 }
 
 impl Interval {
@@ -34,12 +35,18 @@ impl Interval {
         } else {
             t_quantile((count - 1) as f64) * sd / (count as f64).sqrt()
         };
-        Some(Self {
+        Some(Self::around(count, mean, half))
+    }
+
+    /// The interval that extends `half` to each side of `mean`; without ends if that is infinite.
+    fn around(count: usize, mean: f64, half: f64) -> Self {
+        let finite = |end: f64| end.is_finite().then_some(end);
+        Self {
             count,
             mean,
-            low: mean - half,
-            high: mean + half,
-        })
+            low: finite(mean - half),
+            high: finite(mean + half),
+        }
     }
 }
 
@@ -56,11 +63,7 @@ pub(crate) fn paired(pairs: &[(f64, f64)]) -> Option<Interval> {
     // A few varying numbers may differ by the same amount by chance, so their own variation counts (Welch, with the
     // fewest possible degrees of freedom).
     let half = t_quantile((count - 1) as f64) * ((one.sd.powi(2) + other.sd.powi(2)) / count as f64).sqrt();
-    Some(Interval {
-        low: interval.mean - half,
-        high: interval.mean + half,
-        ..interval
-    })
+    Some(Interval::around(count, interval.mean, half))
 }
 
 /// Half the width of an interval in standard errors, by degrees of freedom.
@@ -128,6 +131,7 @@ mod tests {
         } = interval(&[1.0, 2.0, 3.0, 4.0, 5.0]);
         assert_eq!((count, mean), (5, 3.0));
         let half = 2.776_445_105 * 0.5_f64.sqrt();
+        let (low, high) = (low.unwrap(), high.unwrap());
         assert!((low - (3.0 - half)).abs() < 1e-8 && (high - (3.0 + half)).abs() < 1e-8);
     }
 
@@ -146,9 +150,12 @@ mod tests {
     #[test]
     fn a_single_trial_has_no_bounds_and_equal_trials_have_no_width() {
         let single = interval(&[0.1]);
-        assert_eq!((single.low, single.high), (f64::NEG_INFINITY, f64::INFINITY));
+        assert_eq!((single.low, single.high), (None, None));
         let constant = interval(&[0.1; 3]);
-        assert_eq!((constant.low, constant.mean, constant.high), (0.1, 0.1, 0.1));
+        assert_eq!(
+            (constant.low, constant.mean, constant.high),
+            (Some(0.1), 0.1, Some(0.1))
+        );
         assert_eq!(Interval::of(&[]), None);
         assert_eq!(Interval::of(&[1.0, f64::NAN]), None);
     }

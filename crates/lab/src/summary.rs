@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
+use indexmap::{IndexMap, IndexSet};
 use serde::Serialize;
 use serde_json::json;
 
@@ -54,20 +55,11 @@ pub(crate) struct Summary {
     /// Controller of the flow; differs from `controller` for a bulk flow with its own controller.
     pub(crate) flow_controller: String,
     #[serde(flatten)]
-    pub(crate) values: Ends,
+    pub(crate) values: Interval,
     pub(crate) min: f64,
     pub(crate) max: f64,
     /// Present for all controllers but the baseline and the ideal sender.
     pub(crate) difference: Option<Difference>,
-}
-
-/// Mean over trials with the ends of its interval; a single trial has no interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Ends {
-    pub(crate) count: usize,
-    pub(crate) mean: f64,
-    pub(crate) low: Option<f64>,
-    pub(crate) high: Option<f64>,
 }
 
 /// A controller's values minus those of the baseline in the same trials.
@@ -75,31 +67,17 @@ pub(crate) struct Ends {
 pub(crate) struct Difference {
     pub(crate) baseline: String,
     #[serde(flatten)]
-    pub(crate) values: Ends,
+    pub(crate) values: Interval,
 }
 
-impl From<Interval> for Ends {
-    fn from(interval: Interval) -> Self {
-        let finite = |end: f64| end.is_finite().then_some(end);
-        Self {
-            count: interval.count,
-            mean: interval.mean,
-            low: finite(interval.low),
-            high: finite(interval.high),
+/// Mean and interval in units of `1 / scale`.
+fn ends(values: &Interval, scale: f64) -> String {
+    let mean = number(values.mean * scale);
+    match (values.low, values.high) {
+        (Some(low), Some(high)) if low < high => {
+            format!("{mean}\n({} to {})", number(low * scale), number(high * scale))
         }
-    }
-}
-
-impl Ends {
-    /// Mean and interval in units of `1 / scale`.
-    fn text(&self, scale: f64) -> String {
-        let mean = number(self.mean * scale);
-        match (self.low, self.high) {
-            (Some(low), Some(high)) if low < high => {
-                format!("{mean}\n({} to {})", number(low * scale), number(high * scale))
-            }
-            _ => mean,
-        }
+        _ => mean,
     }
 }
 
@@ -157,15 +135,9 @@ fn group_name(row: &Row) -> String {
 
 /// Summarises `rows`, in their order. `baseline` is a canonical spec.
 pub(crate) fn groups<'a>(rows: &'a [Row], baseline: Option<&str>) -> Vec<Group<'a>> {
-    let mut places: BTreeMap<String, usize> = BTreeMap::new();
-    let mut by_group: Vec<(String, Vec<&Row>)> = Vec::new();
+    let mut by_group: IndexMap<String, Vec<&Row>> = IndexMap::new();
     for row in rows {
-        let name = group_name(row);
-        let place = *places.entry(name.clone()).or_insert(by_group.len());
-        match by_group.get_mut(place) {
-            Some((_, rows)) => rows.push(row),
-            None => by_group.push((name, vec![row])),
-        }
+        by_group.entry(group_name(row)).or_default().push(row);
     }
     by_group
         .into_iter()
@@ -175,12 +147,7 @@ pub(crate) fn groups<'a>(rows: &'a [Row], baseline: Option<&str>) -> Vec<Group<'
 
 fn group<'a>(name: String, rows: Vec<&'a Row>, baseline: Option<&str>) -> Group<'a> {
     let flows = flows(&rows);
-    let mut controllers: Vec<String> = Vec::new();
-    for flow in &flows {
-        if !controllers.iter().any(|known| known == flow.controller) {
-            controllers.push(flow.controller.to_owned());
-        }
-    }
+    let controllers: IndexSet<&str> = flows.iter().map(|flow| flow.controller).collect();
     let paths = rows.iter().map(|row| (&row.key.scenario, &row.key.case));
     let paths = paths.collect::<BTreeSet<_>>().len();
     let summaries = METRICS
@@ -194,7 +161,7 @@ fn group<'a>(name: String, rows: Vec<&'a Row>, baseline: Option<&str>) -> Group<
     Group {
         name,
         paths,
-        controllers,
+        controllers: controllers.into_iter().map(str::to_owned).collect(),
         summaries,
         rows,
     }
@@ -202,31 +169,25 @@ fn group<'a>(name: String, rows: Vec<&'a Row>, baseline: Option<&str>) -> Group<
 
 /// Groups rows by controller and role, ordered by first appearance.
 fn flows<'a>(rows: &[&'a Row]) -> Vec<Flows<'a>> {
-    let mut all: Vec<Flows<'a>> = Vec::new();
+    let mut all = IndexMap::new();
     for row in rows {
         let (controller, role) = (row.key.controller.as_str(), row.role.as_str());
-        let known = all
-            .iter()
-            .position(|one| (one.controller, one.role) == (controller, role));
-        let place = known.unwrap_or_else(|| {
-            all.push(Flows {
-                controller,
-                role,
-                trials: BTreeMap::new(),
-            });
-            all.len() - 1
+        let flows = all.entry((controller, role)).or_insert_with(|| Flows {
+            controller,
+            role,
+            trials: BTreeMap::new(),
         });
         let trial = (row.key.scenario.as_str(), row.key.case.as_str(), row.key.seed);
-        all[place].trials.entry(trial).or_default().push(row);
+        flows.trials.entry(trial).or_default().push(*row);
     }
-    all
+    all.into_values().collect()
 }
 
 /// The summary of a metric; `None` if no trial has it.
 fn summary(metric: &Metric, flows: &Flows<'_>, all: &[Flows<'_>], baseline: Option<&str>) -> Option<Summary> {
     let own = flows.values(metric);
     let list: Vec<f64> = own.values().copied().collect();
-    let (ends, spread) = (Interval::of(&list)?, Spread::of(list.iter().copied())?);
+    let (values, spread) = (Interval::of(&list)?, Spread::of(list.iter().copied())?);
     let compared = baseline.filter(|baseline| *baseline != flows.controller && flows.controller != IDEAL);
     let difference = compared.and_then(|baseline| {
         let theirs = all
@@ -239,7 +200,7 @@ fn summary(metric: &Metric, flows: &Flows<'_>, all: &[Flows<'_>], baseline: Opti
             .collect();
         Some(Difference {
             baseline: baseline.to_owned(),
-            values: paired(&pairs)?.into(),
+            values: paired(&pairs)?,
         })
     });
     let first = flows.trials.values().flatten().next();
@@ -248,7 +209,7 @@ fn summary(metric: &Metric, flows: &Flows<'_>, all: &[Flows<'_>], baseline: Opti
         role: flows.role.to_owned(),
         controller: flows.controller.to_owned(),
         flow_controller: first.map_or_else(String::new, |row| row.flow_controller.clone()),
-        values: ends.into(),
+        values,
         min: spread.min,
         max: spread.max,
         difference,
@@ -332,9 +293,9 @@ impl Group<'_> {
 
 /// Mean with its interval and, below, the difference from the baseline.
 fn cell(summary: &Summary, scale: f64) -> String {
-    let mut text = summary.values.text(scale);
+    let mut text = ends(&summary.values, scale);
     if let Some(difference) = &summary.difference {
-        let values = difference.values.text(scale);
+        let values = ends(&difference.values, scale);
         let sign = if values.starts_with(['-', '0']) && !values.starts_with("0.") {
             ""
         } else {

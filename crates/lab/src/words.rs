@@ -16,27 +16,18 @@ pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
 /// with a line break.
 pub(crate) fn wrapped(mark: &str, words: &str, width: usize) -> String {
     let indent = mark.chars().count();
-    let mut text = String::new();
-    let (mut line, mut length, mut empty) = (mark.to_owned(), indent, true);
+    let mut lines: Vec<String> = Vec::new();
     for word in words.split_whitespace() {
-        let size = word.chars().count();
-        if !empty && length + 1 + size > width {
-            text.push_str(line.trim_end());
-            text.push('\n');
-            line = " ".repeat(indent);
-            (length, empty) = (indent, true);
+        match lines.last_mut() {
+            Some(line) if indent + line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
         }
-        if !empty {
-            line.push(' ');
-            length += 1;
-        }
-        line.push_str(word);
-        length += size;
-        empty = false;
     }
-    text.push_str(line.trim_end());
-    text.push('\n');
-    text
+    let text = format!("{mark}{}", lines.join(&format!("\n{}", " ".repeat(indent))));
+    format!("{}\n", text.trim_end())
 }
 
 /// `text` wrapped at [`WIDTH`] columns. A line continues below the text after its first gap of two or more spaces, so

@@ -7,17 +7,20 @@ mod unit;
 use std::time::Duration;
 
 use playrate_units::Bitrate;
+use serde::Serialize;
 
 pub(crate) use unit::Unit;
 
 use crate::result::Row;
 use crate::sim::ControlStatistics;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Better {
     Lower,
     Higher,
     /// The metric is not a measure of quality.
+    #[serde(rename = "")]
     Neither,
 }
 
@@ -30,32 +33,18 @@ enum Value {
     Ratio(fn(&Row) -> Option<(f64, f64)>),
 }
 
-impl Value {
-    /// The combined value of several rows; `None` if there is no row, or if one row has no value.
-    fn pooled<'a>(&self, rows: impl IntoIterator<Item = &'a Row>) -> Option<f64> {
-        let (mut numerator, mut denominator) = (0.0, 0.0);
-        for row in rows {
-            let (more, of) = match self {
-                Self::Number(read) => (read(row)?, 1.0),
-                Self::Ratio(read) => read(row)?,
-            };
-            numerator += more;
-            denominator += of;
-        }
-        (denominator > 0.0).then(|| numerator / denominator)
-    }
-}
-
-#[derive(Debug)]
+/// A number of a result. Serializes to what a page needs to know about it.
+#[derive(Debug, Serialize)]
 pub(crate) struct Metric {
-    /// Name in files and on the command line.
-    pub(crate) name: &'static str,
-    /// Heading for people, without the unit.
-    pub(crate) label: &'static str,
     /// Explanation of the label; empty if the label says it all.
     pub(crate) about: &'static str,
-    pub(crate) unit: Unit,
     pub(crate) better: Better,
+    /// Heading for people, without the unit.
+    pub(crate) label: &'static str,
+    /// Name in files and on the command line.
+    pub(crate) name: &'static str,
+    pub(crate) unit: Unit,
+    #[serde(skip)]
     value: Value,
 }
 
@@ -72,7 +61,16 @@ impl Metric {
     /// The combined value of several flows of one run: the mean of numbers, or the ratio of the sums. `None` if there
     /// is no row, or if one row has no value.
     pub(crate) fn pooled<'a>(&self, rows: impl IntoIterator<Item = &'a Row>) -> Option<f64> {
-        self.value.pooled(rows)
+        let (mut numerator, mut denominator) = (0.0, 0.0);
+        for row in rows {
+            let (more, of) = match self.value {
+                Value::Number(read) => (read(row)?, 1.0),
+                Value::Ratio(read) => read(row)?,
+            };
+            numerator += more;
+            denominator += of;
+        }
+        (denominator > 0.0).then(|| numerator / denominator)
     }
 }
 
@@ -125,27 +123,17 @@ macro_rules! metric {
     };
 }
 
-/// A metric that is a field with the same name, of the row itself or of one of its groups.
+/// A metric that is a field, of the row itself or of one of its groups. It has the field's name, except in the playback
+/// report.
 macro_rules! field {
     (row.$name:ident, $($about:tt),+) => {
         metric!(stringify!($name), $($about),+, Value::Number(|row| row.$name.number()))
     };
+    (playback.$field:ident as $name:literal, $($about:tt),+) => {
+        metric!($name, $($about),+, Value::Number(|row| row.playback.$field.number()))
+    };
     ($group:ident.$name:ident, $($about:tt),+) => {
         metric!(stringify!($name), $($about),+, Value::Number(|row| row.$group.as_ref()?.$name.number()))
-    };
-}
-
-/// A metric of the viewer: name, label, unit, which direction is better, explanation, field of the playback report.
-macro_rules! playback {
-    ($name:literal, $label:literal, $unit:ident, $better:ident, $about:literal, $field:ident) => {
-        metric!(
-            $name,
-            $label,
-            $unit,
-            $better,
-            $about,
-            Value::Number(|row| row.playback.$field.number())
-        )
     };
 }
 
@@ -190,24 +178,28 @@ pub(crate) const METRICS: &[Metric] = &[
     field!(delivery.waiting_share, "Waiting share", Share, Lower, "of a player that waits for every frame"),
     field!(delivery.skipping_share, "Skipping share", Share, Lower,
         "of frames late for players of 1 to 32 s latency"),
-    playback!("startup_delay_s", "Start-up delay", Seconds, Lower, "from the request to the first frame",
-        startup_delay),
-    playback!("ended_s", "End of playback", Seconds, Neither, "from the request", ended),
-    playback!("frames", "Frames", Count, Neither, "of the title", frames),
-    playback!("frames_shown", "Frames shown", Count, Higher, "", frames_shown),
-    playback!("frames_discarded", "Discarded frames", Count, Lower, "arrived too late to be shown", frames_discarded),
+    field!(playback.startup_delay as "startup_delay_s", "Start-up delay", Seconds, Lower,
+        "from the request to the first frame"),
+    field!(playback.ended as "ended_s", "End of playback", Seconds, Neither, "from the request"),
+    field!(playback.frames as "frames", "Frames", Count, Neither, "of the title"),
+    field!(playback.frames_shown as "frames_shown", "Frames shown", Count, Higher, ""),
+    field!(playback.frames_discarded as "frames_discarded", "Discarded frames", Count, Lower,
+        "arrived too late to be shown"),
     metric!("discard_share", "Share of frames discarded", Share, Lower, "arrived too late to be shown",
         Value::Ratio(|row| Some((row.playback.frames_discarded as f64, row.playback.frames as f64)))),
-    playback!("frames_missing", "Missing frames", Count, Lower, "not received when the title ended", frames_missing),
-    playback!("underflow_events", "Underflows", Count, Lower, "the playout buffer ran empty", underflow_events),
+    field!(playback.frames_missing as "frames_missing", "Missing frames", Count, Lower,
+        "not received when the title ended"),
+    field!(playback.underflow_events as "underflow_events", "Underflows", Count, Lower,
+        "the playout buffer ran empty"),
     metric!("underflows_per_minute", "Underflows per minute", Count, Lower, "of playback",
         Value::Ratio(underflows_per_minute)),
-    playback!("frozen_s", "Stalled time", Seconds, Lower, "no new frame was shown after playback had begun",
-        stalled_time),
-    playback!("rebases", "Rebases", Count, Lower, "the player stopped its clock and refilled its buffer", rebases),
-    playback!("rebuffer_ratio", "Rebuffering ratio", Share, Lower, "stalled time over stalled and playing time",
-        rebuffering_ratio),
-    playback!("mean_bitrate_bps", "Mean bitrate", BitsPerSecond, Higher, "of the frames shown", mean_bitrate),
+    field!(playback.stalled_time as "frozen_s", "Stalled time", Seconds, Lower,
+        "no new frame was shown after playback had begun"),
+    field!(playback.rebases as "rebases", "Rebases", Count, Lower,
+        "the player stopped its clock and refilled its buffer"),
+    field!(playback.rebuffering_ratio as "rebuffer_ratio", "Rebuffering ratio", Share, Lower,
+        "stalled time over stalled and playing time"),
+    field!(playback.mean_bitrate as "mean_bitrate_bps", "Mean bitrate", BitsPerSecond, Higher, "of the frames shown"),
     // The adaptive player.
     field!(adaptive.segments, "Segments", Count, Neither, "played"),
     field!(adaptive.switches, "Switches", Count, Lower, "between representations"),
@@ -238,11 +230,9 @@ pub(crate) const METRICS: &[Metric] = &[
         "of throughput, by the player"),
     field!(adaptive.smoothed_variation, "Smoothed estimate, variation", Share, Lower, "standard deviation over mean"),
     // The download.
-    metric!("received_bytes", "Received", Bytes, Neither, "bytes of the title",
-        Value::Number(|row| row.received_bytes.number())),
+    field!(row.received_bytes, "Received", Bytes, Neither, "bytes of the title"),
     field!(row.download_s, "Download time", Seconds, Lower, "from the request to the last byte"),
-    metric!("throughput_bps", "Throughput", BitsPerSecond, Higher, "bytes of the title over the download time",
-        Value::Number(|row| row.throughput_bps.number())),
+    field!(row.throughput_bps, "Throughput", BitsPerSecond, Higher, "bytes of the title over the download time"),
     field!(row.title_rate_bps, "Title rate λ", BitsPerSecond, Neither, "average, of video and audio"),
     field!(row.title_duration_s, "Title duration", Seconds, Neither, "playing time of the whole title"),
     metric!("title_wire_rate_bps", "Title rate λ on the wire", BitsPerSecond, Neither,

@@ -3,14 +3,20 @@
 use std::time::Duration;
 
 use playrate_units::{Bitrate, Bytes, rounded};
+use serde::Serialize;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) enum Unit {
+    #[serde(rename = "count")]
     Count,
     /// A share of one, shown in per cent.
+    #[serde(rename = "share")]
     Share,
+    #[serde(rename = "s")]
     Seconds,
+    #[serde(rename = "bit/s")]
     BitsPerSecond,
+    #[serde(rename = "byte")]
     Bytes,
 }
 
@@ -23,17 +29,6 @@ impl Unit {
             Self::Seconds => ("s", 1.0),
             Self::BitsPerSecond => ("Mbit/s", 1e-6),
             Self::Bytes => ("kB", 1e-3),
-        }
-    }
-
-    /// Name in JSON files and in pages.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Count => "count",
-            Self::Share => "share",
-            Self::Seconds => "s",
-            Self::BitsPerSecond => "bit/s",
-            Self::Bytes => "byte",
         }
     }
 

@@ -10,7 +10,7 @@ use super::ReportArgs;
 use super::decimate::decimate;
 use crate::controllers::short_name;
 use crate::metric::Unit;
-use crate::result::{BULK, ResultKey, Row, bulk_series_file, series_file};
+use crate::result::{BULK, ResultKey, Row, series_file};
 
 /// Maximum number of points of all curves on a page, about 20 bytes each.
 const BUDGET: usize = 400_000;
@@ -56,7 +56,7 @@ const QUANTITIES: [(&str, &str, Unit, &str, &str); 6] = [
 pub(super) struct Curve {
     quantity: &'static str,
     label: &'static str,
-    unit: &'static str,
+    unit: Unit,
     lines: Vec<Line>,
 }
 
@@ -119,7 +119,7 @@ pub(super) fn read(directories: &[PathBuf], rows: &[&Row], points: usize) -> Vec
         Curve {
             quantity,
             label,
-            unit: unit.name(),
+            unit,
             lines,
         }
     };
@@ -142,11 +142,14 @@ impl<'a> Flows<'a> {
     /// The file of the series `kind` of a flow, if one of `directories` has it.
     fn file(&self, directories: &[PathBuf], row: &Row, kind: &str) -> Option<PathBuf> {
         let first = self.0.get(&row.key).filter(|_| row.role == BULK);
-        let file = |directory: &PathBuf| match first {
-            Some(first) => bulk_series_file(directory, &row.key, row.viewer - first, kind),
-            None => series_file(directory, &row.key, row.viewer, kind),
+        let flow = match first {
+            Some(first) => format!("bulk{}", row.viewer - first),
+            None => format!("viewer{}", row.viewer),
         };
-        directories.iter().map(file).find(|file| file.exists())
+        let mut files = directories
+            .iter()
+            .map(|directory| series_file(directory, &row.key, &flow, kind));
+        files.find(|file| file.exists())
     }
 
     /// Kind and text of each series of a flow.

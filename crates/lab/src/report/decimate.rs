@@ -36,13 +36,10 @@ fn keep_extremes(points: &[(f64, f64)], kept: &mut Vec<(f64, f64)>) {
     let by_value = |a: &usize, b: &usize| points[*a].1.total_cmp(&points[*b].1);
     let lowest = (0..points.len()).min_by(by_value).unwrap_or(0);
     let highest = (0..points.len()).max_by(by_value).unwrap_or(0);
-    let mut chosen = [0, lowest, highest, points.len() - 1];
+    let mut chosen = vec![0, lowest, highest, points.len() - 1];
     chosen.sort_unstable();
-    for (i, &index) in chosen.iter().enumerate() {
-        if i == 0 || chosen[i - 1] != index {
-            kept.push(points[index]);
-        }
-    }
+    chosen.dedup();
+    kept.extend(chosen.into_iter().map(|index| points[index]));
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 
 use crate::controllers::short_name;
 use crate::error::CommandError;
-use crate::metric::{Better, METRICS, Metric};
+use crate::metric::{METRICS, Metric};
 use crate::result::{Row, read_directories};
 use crate::scenario::{Changes, ScenarioSource};
 use crate::summary::{self, Group};
@@ -53,7 +53,7 @@ struct Results {
     title: String,
     /// Headline and reasons of `lab demo`; empty without them.
     explanation: Vec<String>,
-    metrics: Vec<Value>,
+    metrics: &'static [Metric],
     cases: Vec<Case>,
 }
 
@@ -134,7 +134,7 @@ fn results(args: &ReportArgs, rows: &[Row], groups: &[Group<'_>]) -> Results {
         program: env!("CARGO_PKG_VERSION"),
         title: format!("Results: {}", names.join(", ")),
         explanation: explanation.lines().map(str::to_owned).collect(),
-        metrics: METRICS.iter().map(metric).collect(),
+        metrics: METRICS,
         cases: groups
             .iter()
             .map(|group| {
@@ -151,21 +151,6 @@ fn results(args: &ReportArgs, rows: &[Row], groups: &[Group<'_>]) -> Results {
             })
             .collect(),
     }
-}
-
-fn metric(metric: &Metric) -> Value {
-    let better = match metric.better {
-        Better::Lower => "lower",
-        Better::Higher => "higher",
-        Better::Neither => "",
-    };
-    json!({
-        "name": metric.name,
-        "label": metric.label,
-        "unit": metric.unit.name(),
-        "better": better,
-        "about": metric.about,
-    })
 }
 
 /// A summary with the short names of controllers.

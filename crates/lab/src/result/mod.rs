@@ -6,5 +6,5 @@ mod series;
 mod store;
 
 pub(crate) use row::{BULK, IDEAL, ResultKey, Row, SessionOutcome, VIEWER};
-pub(crate) use series::{bulk_series_file, files as series_files, series_file, slug};
+pub(crate) use series::{files as series_files, series_file, slug};
 pub(crate) use store::{Store, read_directories};

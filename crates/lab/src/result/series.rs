@@ -15,59 +15,42 @@ use crate::sim::{QueueSample, Simulated, SimulatedViewer, Span};
 /// Directory of time series.
 pub(crate) const SERIES: &str = "series";
 
-/// File of the series `kind` of a viewer.
-pub(crate) fn series_file(directory: &Path, key: &ResultKey, viewer: u32, kind: &str) -> PathBuf {
-    directory
-        .join(SERIES)
-        .join(format!("{}-{kind}.csv", series_stem(key, viewer)))
+/// File of the series `kind` of a flow, such as `viewer0` or `bulk2`.
+pub(crate) fn series_file(directory: &Path, key: &ResultKey, flow: &str, kind: &str) -> PathBuf {
+    directory.join(SERIES).join(name(key, flow, kind))
 }
 
-/// File of the series `kind` of a bulk flow, which is numbered from 0.
-pub(crate) fn bulk_series_file(directory: &Path, key: &ResultKey, number: u32, kind: &str) -> PathBuf {
-    directory
-        .join(SERIES)
-        .join(format!("{}-bulk{number}-{kind}.csv", run_stem(key)))
-}
-
-/// Start of a viewer's file names below the `series` directory.
-fn series_stem(key: &ResultKey, viewer: u32) -> String {
-    format!("{}-viewer{viewer}", run_stem(key))
-}
-
-/// Start of a run's file names below the `series` directory.
-fn run_stem(key: &ResultKey) -> String {
+/// Path of a series below the `series` directory.
+fn name(key: &ResultKey, flow: &str, kind: &str) -> String {
     let (scenario, controller) = (slug(&key.scenario), slug(&key.controller));
     let case = if key.case.is_empty() {
         String::new()
     } else {
         format!("/{}", slug(&key.case))
     };
-    format!("{scenario}{case}/{controller}-seed{}", key.seed)
+    format!("{scenario}{case}/{controller}-seed{}-{flow}-{kind}.csv", key.seed)
 }
 
 /// The files of a run: path below the `series` directory, and content.
 pub(crate) fn files(key: &ResultKey, run: &Simulated) -> Vec<(String, String)> {
     let mut files = Vec::new();
-    for (number, viewer) in (0..).zip(&run.viewers) {
-        let stem = series_stem(key, number);
-        files.push((format!("{stem}-transport.csv"), transport(&viewer.transport)));
-        files.push((format!("{stem}-playout.csv"), playout(viewer)));
-        files.push((format!("{stem}-queue.csv"), queue(&viewer.queue)));
-        files.push((format!("{stem}-events.csv"), events(viewer)));
+    let mut add = |flow: &str, kind, text| files.push((name(key, flow, kind), text));
+    for (number, viewer) in run.viewers.iter().enumerate() {
+        let flow = format!("viewer{number}");
+        add(&flow, "transport", transport(&viewer.transport));
+        add(&flow, "playout", playout(viewer));
+        add(&flow, "queue", queue(&viewer.queue));
+        add(&flow, "events", events(viewer));
         if let Some(dash) = &viewer.report.dash {
-            files.push((format!("{stem}-segments.csv"), segments(dash)));
+            add(&flow, "segments", segments(dash));
         }
     }
     for (number, bulk) in run.bulk.iter().enumerate() {
-        let name = format!("{}-bulk{number}-transport.csv", run_stem(key));
-        files.push((name, transport(&bulk.transport)));
+        add(&format!("bulk{number}"), "transport", transport(&bulk.transport));
     }
     if !run.bulk.is_empty() {
         let flows: Vec<&[Sample]> = run.bulk.iter().map(|bulk| bulk.transport.as_slice()).collect();
-        files.push((
-            format!("{}-downloads.csv", series_stem(key, 0)),
-            downloads(&flows),
-        ));
+        add("viewer0", "downloads", downloads(&flows));
     }
     files
 }

@@ -3,12 +3,13 @@
 //! During a run, finished jobs are appended to `runs.part.jsonl`, so that no result is lost. At the end, all rows are
 //! written atomically to `runs.jsonl` in the order of the plan, and the other file is removed.
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
+use indexmap::IndexMap;
+use indexmap::map::Entry;
 use serde::Deserialize;
 
 use super::row::{FORMAT, ResultKey, Row, VERSION};
@@ -36,10 +37,13 @@ impl Store {
     /// If it cannot be written, or contains results and `resume` is false ([`io::ErrorKind::AlreadyExists`]).
     pub(crate) fn open(directory: &Path, resume: bool) -> io::Result<Self> {
         fs::create_dir_all(directory)?;
-        if !resume {
-            Self::check_empty(directory)?;
+        if !resume && files(directory).next().is_some() {
+            return Err(io::Error::from(io::ErrorKind::AlreadyExists));
         }
-        let kept = read_runs(directory)?;
+        let mut kept: BTreeMap<ResultKey, Vec<Row>> = BTreeMap::new();
+        for row in rows_of(directory)? {
+            kept.entry(row.key.clone()).or_default().push(row);
+        }
         let part = directory.join(PART);
         let part = OpenOptions::new().create(true).append(true).open(part)?;
         let mut store = Self {
@@ -52,17 +56,6 @@ impl Store {
         Ok(store)
     }
 
-    /// Checks that `directory` contains no results.
-    ///
-    /// # Errors
-    /// If it does ([`io::ErrorKind::AlreadyExists`]).
-    pub(crate) fn check_empty(directory: &Path) -> io::Result<()> {
-        match files(directory).next() {
-            Some(_) => Err(io::Error::from(io::ErrorKind::AlreadyExists)),
-            None => Ok(()),
-        }
-    }
-
     /// Creates `directory` if it is missing, and checks that it contains no results of scenarios other than `name`.
     ///
     /// # Errors
@@ -70,7 +63,7 @@ impl Store {
     pub(crate) fn check_replaceable(directory: &Path, name: &str) -> io::Result<()> {
         fs::create_dir_all(directory)?;
         let is_other = |row: &Row| row.key.scenario != name;
-        if files(directory).next().is_some() && read_directory(directory)?.iter().any(is_other) {
+        if rows_of(directory)?.iter().any(is_other) {
             return Err(io::Error::from(io::ErrorKind::AlreadyExists));
         }
         Ok(())
@@ -132,7 +125,7 @@ impl Store {
 
     /// Returns true if the directory has time series of the run's first viewer.
     pub(crate) fn has_series(&self, key: &ResultKey) -> bool {
-        series_file(&self.directory, key, 0, "events").exists()
+        series_file(&self.directory, key, "viewer0", "events").exists()
     }
 
     /// Adds the text of a scenario, so that the runs can be explained wherever the results are copied.
@@ -188,47 +181,31 @@ fn line(row: &Row) -> io::Result<String> {
     Ok(text)
 }
 
-/// Reads the rows of a directory, from finished and interrupted runs. If a flow was run again, only its last row is
-/// kept.
+/// Reads the rows of a directory ([`rows_of`]).
 ///
 /// # Errors
 /// If there are none ([`io::ErrorKind::NotFound`]), or they cannot be read ([`read`]).
 pub(crate) fn read_directory(directory: &Path) -> io::Result<Vec<Row>> {
-    let mut found = files(directory).peekable();
-    if found.peek().is_none() {
+    if files(directory).next().is_none() {
         let problem = format!("there is no {ROWS} in {}", directory.display());
         return Err(io::Error::new(io::ErrorKind::NotFound, problem));
     }
-    let mut rows: Vec<Row> = Vec::new();
-    let mut places = BTreeMap::new();
-    for file in found {
-        for row in read(&file)? {
-            match places.entry((row.key.clone(), row.viewer)) {
-                Entry::Occupied(place) => rows[*place.get()] = row,
-                Entry::Vacant(place) => {
-                    place.insert(rows.len());
-                    rows.push(row);
-                }
-            }
-        }
-    }
-    Ok(rows)
+    rows_of(directory)
 }
 
-/// Reads the rows of a directory by run ([`read_directory`]); none if the directory has no rows.
+/// The rows of a directory, from finished and interrupted runs; none if it has no results. If a flow was run again,
+/// only its last row is kept.
 ///
 /// # Errors
 /// If they cannot be read ([`read`]).
-pub(crate) fn read_runs(directory: &Path) -> io::Result<BTreeMap<ResultKey, Vec<Row>>> {
-    let rows = match read_directory(directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-        rows => rows?,
-    };
-    let mut runs: BTreeMap<ResultKey, Vec<Row>> = BTreeMap::new();
-    for row in rows {
-        runs.entry(row.key.clone()).or_default().push(row);
+fn rows_of(directory: &Path) -> io::Result<Vec<Row>> {
+    let mut rows = IndexMap::new();
+    for file in files(directory) {
+        for row in read(&file)? {
+            rows.insert((row.key.clone(), row.viewer), row);
+        }
     }
-    Ok(runs)
+    Ok(rows.into_values().collect())
 }
 
 /// The files with rows in a directory.
@@ -304,19 +281,17 @@ fn parse(line: &str) -> Result<Option<Row>, String> {
 /// # Errors
 /// If a directory has no rows, or two have different rows for the same run.
 pub(crate) fn read_directories(directories: &[PathBuf]) -> Result<Vec<Row>, CommandError> {
-    let mut found: BTreeMap<(ResultKey, u32), (usize, &Path)> = BTreeMap::new();
-    let mut rows: Vec<Row> = Vec::new();
+    let mut found: IndexMap<(ResultKey, u32), (Row, &Path)> = IndexMap::new();
     for directory in directories {
         let read = read_directory(directory).map_err(|error| CommandError::read(directory, error))?;
         for row in read {
             match found.entry((row.key.clone(), row.viewer)) {
                 Entry::Vacant(place) => {
-                    place.insert((rows.len(), directory));
-                    rows.push(row);
+                    place.insert((row, directory));
                 }
                 Entry::Occupied(place) => {
-                    let (known, first) = *place.get();
-                    if rows[known] != row {
+                    let (known, first) = place.get();
+                    if *known != row {
                         return Err(CommandError::BadInput(format!(
                             "the results of {} differ between {} and {}; leave out one of the directories",
                             row.key.run_name(),
@@ -328,6 +303,7 @@ pub(crate) fn read_directories(directories: &[PathBuf]) -> Result<Vec<Row>, Comm
             }
         }
     }
+    let mut rows: Vec<Row> = found.into_values().map(|(row, _)| row).collect();
     let mut places: [BTreeMap<(String, String, String), usize>; 3] = Default::default();
     let names = |row: &Row| {
         let ResultKey {

@@ -1,10 +1,10 @@
 //! [`RunSelection`]: the options of `lab run` to select runs.
 
-use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use clap::Args;
+use indexmap::{IndexMap, IndexSet};
 
 use super::job::SeriesOf;
 use super::over::{Point, SweptKey};
@@ -81,37 +81,32 @@ impl RunSelection {
     /// # Errors
     /// If one is invalid, or none has a selected case.
     pub(crate) fn open(&self) -> Result<Vec<Arc<Scenario>>, ScenarioError> {
-        let (mut all, mut seen) = (Vec::<PointCase>::new(), BTreeSet::new());
+        let mut all: IndexMap<_, PointCase> = IndexMap::new();
         for point in Point::all(&self.over) {
             for case in self.at(&point)? {
-                let Scenario {
-                    name,
-                    case: full,
-                    hash,
-                    ..
-                } = &case.scenario;
-                if seen.insert((name.clone(), full.clone(), hash.clone())) {
-                    all.push(case);
-                }
+                let scenario = &case.scenario;
+                let key = (
+                    scenario.name.clone(),
+                    scenario.case.clone(),
+                    scenario.hash.clone(),
+                );
+                all.entry(key).or_insert(case);
             }
         }
         for name in &self.cases {
-            if all.iter().all(|case| case.own != *name) {
-                let mut known: Vec<String> = Vec::new();
-                for case in &all {
-                    let case = full_name(&case.scenario.name, &case.own);
-                    if !known.contains(&case) {
-                        known.push(case);
-                    }
-                }
+            if all.values().all(|case| case.own != *name) {
+                let known = all.values();
+                let known: IndexSet<_> = known
+                    .map(|case| full_name(&case.scenario.name, &case.own))
+                    .collect();
                 return Err(ScenarioError::UnknownCase {
                     name: name.clone(),
-                    known: known.join(", "),
+                    known: known.into_iter().collect::<Vec<_>>().join(", "),
                 });
             }
         }
         let selected = |case: &PointCase| self.cases.is_empty() || self.cases.contains(&case.own);
-        let selected = all.into_iter().filter(selected);
+        let selected = all.into_values().filter(selected);
         Ok(selected.map(|case| Arc::new(case.scenario)).collect())
     }
 
