@@ -10,6 +10,7 @@ use bytes::{Buf, Bytes};
 use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId, WriteBuf};
 use quinn::{StoppedError, VarInt, WriteError};
+use quinn_proto::coding::Codec as _;
 
 use super::{StreamTable, TableEntry, stream_id, stream_lost, var_int};
 
@@ -166,18 +167,10 @@ impl ResponseStream {
 
 /// Type and length of a DATA frame (RFC 9114 §7.2.1), as variable-length integers (RFC 9000 §16).
 fn data_frame_header(length: usize) -> Bytes {
-    const DATA: u8 = 0x00;
-    let length = length as u64;
-    let mut header = vec![DATA];
-    let encoded = length.to_be_bytes();
-    let (size, prefix) = match length {
-        0..0x40 => (1, 0x00),
-        0x40..0x4000 => (2, 0x40),
-        0x4000..0x4000_0000 => (4, 0x80),
-        _ => (8, 0xC0),
-    };
-    header.extend_from_slice(&encoded[encoded.len() - size..]);
-    header[1] |= prefix;
+    const DATA: VarInt = VarInt::from_u32(0x00);
+    let mut header = Vec::with_capacity(9);
+    DATA.encode(&mut header);
+    var_int(length as u64).encode(&mut header);
     header.into()
 }
 

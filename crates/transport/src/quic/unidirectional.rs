@@ -8,9 +8,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId};
+use quinn_proto::VarInt;
+use quinn_proto::coding::Codec as _;
 
 use super::{poll_chunk, stream_id, var_int};
 
@@ -110,9 +112,9 @@ pub(crate) struct UniStream {
     /// `None` once it has moved to the [`PeerStreams`].
     stream: Option<quinn::RecvStream>,
     id: StreamId,
-    parts: Parts,
-    /// Bytes read of later frames.
-    unread: Bytes,
+    part: Part,
+    /// Bytes that `h3` has not received: of later frames, or of an incomplete header.
+    unread: BytesMut,
     others: PeerStreams,
 }
 
@@ -124,8 +126,8 @@ impl UniStream {
         Ok(Self {
             id: stream_id(stream.id())?,
             stream: Some(stream),
-            parts: Parts::Kind(Integer::default()),
-            unread: Bytes::new(),
+            part: Part::Kind,
+            unread: BytesMut::new(),
             others: others.clone(),
         })
     }
@@ -144,26 +146,28 @@ impl quic::RecvStream for UniStream {
         let Some(stream) = &mut self.stream else {
             return Poll::Pending;
         };
-        if self.unread.is_empty() {
-            match ready!(poll_chunk(stream, cx))? {
-                Some(chunk) => self.unread = chunk,
-                None => return Poll::Ready(Ok(None)),
-            }
-        }
-        match self.parts.next(&self.unread) {
-            Ok(length) => {
-                let part = self.unread.split_to(length);
-                if let Parts::Qpack = self.parts
-                    && let Some(stream) = self.stream.take()
-                {
-                    self.others.add(stream);
+        loop {
+            match self.part.next(&self.unread) {
+                Ok(0) => {}
+                Ok(length) => {
+                    if let Part::Qpack = self.part
+                        && let Some(stream) = self.stream.take()
+                    {
+                        self.others.add(stream);
+                    }
+                    return Poll::Ready(Ok(Some(self.unread.split_to(length).freeze())));
                 }
-                Poll::Ready(Ok(Some(part)))
+                Err(error) => {
+                    // `h3` polls the connection, which ends with the error's code.
+                    self.others.fail(error);
+                    return Poll::Pending;
+                }
             }
-            Err(error) => {
-                // `h3` polls the connection, which ends with the error's code.
-                self.others.fail(error);
-                Poll::Pending
+            match ready!(poll_chunk(stream, cx))? {
+                Some(chunk) => self.unread.extend_from_slice(&chunk),
+                None if self.unread.is_empty() => return Poll::Ready(Ok(None)),
+                // `h3` refuses an incomplete header.
+                None => return Poll::Ready(Ok(Some(self.unread.split().freeze()))),
             }
         }
     }
@@ -182,98 +186,54 @@ impl quic::RecvStream for UniStream {
 
 /// The part of a unidirectional stream that contains its next byte.
 #[derive(Debug)]
-enum Parts {
+enum Part {
     /// The type of the stream, at its beginning.
-    Kind(Integer),
-    /// The type of a frame, at its beginning.
-    FrameKind(Integer),
-    /// The length of a frame's payload, in front of it.
-    Length(Integer),
-    /// This many bytes of a payload, above zero.
-    Payload(usize),
+    Kind,
+    /// A frame that lacks this many bytes; at zero, the header of the next frame.
+    Frame(usize),
     /// QPACK instructions, which `h3` does not read.
     Qpack,
     /// Anything else: `h3` reads only enough to refuse it.
     Other,
 }
 
-impl Parts {
-    /// Number of bytes at the beginning of `bytes` that `h3` may receive at once: up to the end of the stream's type,
-    /// or of the frame. At least one, unless `bytes` is empty.
+impl Part {
+    /// Number of bytes at the beginning of `bytes` that `h3` may receive at once: the stream's type, or the bytes of
+    /// one frame. Zero if more bytes must arrive first.
     ///
     /// # Errors
     /// The frame is too long.
     fn next(&mut self, bytes: &[u8]) -> Result<usize, PeerStreamError> {
-        let mut at = 0;
-        while let Some(&byte) = bytes.get(at) {
-            match self {
-                Self::Kind(kind) => {
-                    at += 1;
-                    if let Some(kind) = kind.push(byte) {
-                        *self = match kind {
-                            CONTROL => Self::FrameKind(Integer::default()),
-                            kind if QPACK.contains(&kind) => Self::Qpack,
-                            _ => Self::Other,
-                        };
-                        break;
-                    }
-                }
-                Self::FrameKind(kind) => {
-                    at += 1;
-                    if kind.push(byte).is_some() {
-                        *self = Self::Length(Integer::default());
-                    }
-                }
-                Self::Length(length) => {
-                    at += 1;
-                    match length.push(byte) {
-                        None => {}
-                        Some(0) => {
-                            *self = Self::FrameKind(Integer::default());
-                            break;
-                        }
-                        Some(length) => match usize::try_from(length) {
-                            Ok(left) if left <= FRAME_LIMIT => *self = Self::Payload(left),
-                            _ => return Err(PeerStreamError::TooLong { length }),
-                        },
-                    }
-                }
-                Self::Payload(left) => {
-                    let taken = (bytes.len() - at).min(*left);
-                    at += taken;
-                    *left -= taken;
-                    if *left == 0 {
-                        *self = Self::FrameKind(Integer::default());
-                        break;
-                    }
-                }
-                Self::Qpack | Self::Other => at = bytes.len(),
+        let mut rest = bytes;
+        match self {
+            Self::Kind => {
+                let Ok(kind) = VarInt::decode(&mut rest) else {
+                    return Ok(0);
+                };
+                *self = match kind.into_inner() {
+                    CONTROL => Self::Frame(0),
+                    kind if QPACK.contains(&kind) => Self::Qpack,
+                    _ => Self::Other,
+                };
+                Ok(bytes.len() - rest.len())
             }
+            Self::Frame(missing) => {
+                if *missing == 0 {
+                    let header = [VarInt::decode(&mut rest), VarInt::decode(&mut rest)];
+                    let [Ok(_), Ok(length)] = header.map(|it| it.map(VarInt::into_inner)) else {
+                        return Ok(0);
+                    };
+                    *missing = usize::try_from(length)
+                        .ok()
+                        .filter(|&length| length <= FRAME_LIMIT)
+                        .ok_or(PeerStreamError::TooLong { length })?;
+                }
+                let payload = rest.len().min(*missing);
+                *missing -= payload;
+                Ok(bytes.len() - rest.len() + payload)
+            }
+            Self::Qpack | Self::Other => Ok(bytes.len()),
         }
-        Ok(at)
-    }
-}
-
-/// A variable-length integer (RFC 9000 §16), read byte by byte.
-#[derive(Debug, Default)]
-struct Integer {
-    value: u64,
-    /// Number of bytes that are missing; `None` before the first.
-    missing: Option<u8>,
-}
-
-impl Integer {
-    /// Adds the next byte; returns the value with the last one.
-    fn push(&mut self, byte: u8) -> Option<u64> {
-        let missing = if let Some(missing) = self.missing {
-            self.value = self.value << 8 | u64::from(byte);
-            missing.saturating_sub(1)
-        } else {
-            self.value = u64::from(byte & 0x3F);
-            (1 << (byte >> 6)) - 1
-        };
-        self.missing = Some(missing);
-        (missing == 0).then_some(self.value)
     }
 }
 
@@ -283,12 +243,11 @@ mod tests {
 
     /// The pieces of `bytes` that `h3` gets, if they arrive in chunks of `chunk` bytes.
     fn pieces(bytes: &[u8], chunk: usize) -> Result<Vec<Vec<u8>>, PeerStreamError> {
-        let (mut parts, mut pieces) = (Parts::Kind(Integer::default()), Vec::new());
-        for mut chunk in bytes.chunks(chunk) {
-            while !chunk.is_empty() {
-                let (piece, rest) = chunk.split_at(parts.next(chunk)?);
-                pieces.push(piece.to_vec());
-                chunk = rest;
+        let (mut part, mut unread, mut pieces) = (Part::Kind, Vec::new(), Vec::new());
+        for chunk in bytes.chunks(chunk) {
+            unread.extend_from_slice(chunk);
+            while let length @ 1.. = part.next(&unread)? {
+                pieces.push(unread.drain(..length).collect());
             }
         }
         Ok(pieces)
