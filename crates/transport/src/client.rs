@@ -337,12 +337,8 @@ impl Connection {
     ) -> Result<(Response<()>, Body), ExchangeError> {
         let last = last.map(|last| last.to_string()).unwrap_or_default();
         let range = HeaderValue::try_from(format!("bytes={first}-{last}"));
-        headers.insert(
-            header::RANGE,
-            range.map_err(|error| ExchangeError::BadRequest {
-                reason: error.to_string(),
-            })?,
-        );
+        let range = range.map_err(|error| ExchangeError::BadRequest(error.to_string()))?;
+        headers.insert(header::RANGE, range);
         self.request(Method::GET, path, headers).await
     }
 
@@ -359,9 +355,7 @@ impl Connection {
         path: &str,
         headers: HeaderMap,
     ) -> Result<(Response<()>, Body), ExchangeError> {
-        let bad = |error: http::Error| ExchangeError::BadRequest {
-            reason: format!("`{path}`: {error}"),
-        };
+        let bad = |error: http::Error| ExchangeError::BadRequest(format!("`{path}`: {error}"));
         let uri = Uri::builder()
             .scheme("https")
             .authority(&*self.authority)

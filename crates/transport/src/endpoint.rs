@@ -14,24 +14,15 @@ pub const SOCKET_BUFFER: Bytes = Bytes::new(4 << 20);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BindError {
-    /// Another program has the port.
-    #[error("{address} is in use by another program; choose another port, or stop that program")]
-    InUse {
-        /// The requested address and port.
-        address: SocketAddr,
-    },
-    /// The port requires privileges that this process lacks.
-    #[error("not allowed to listen on {address}; ports below 1024 need special rights")]
-    Denied {
-        /// The requested address and port.
-        address: SocketAddr,
-    },
+    /// Another program has the port of this address.
+    #[error("{0} is in use by another program; choose another port, or stop that program")]
+    InUse(SocketAddr),
+    /// The port of this address requires privileges that this process lacks.
+    #[error("not allowed to listen on {0}; ports below 1024 need special rights")]
+    Denied(SocketAddr),
     /// The address is not one of this machine's.
-    #[error("{address} is not an address of this machine")]
-    NotOurs {
-        /// The requested address and port.
-        address: SocketAddr,
-    },
+    #[error("{0} is not an address of this machine")]
+    NotOurs(SocketAddr),
     /// Any other error of the system.
     #[error("cannot open a UDP socket on {address}: {source}")]
     Other {
@@ -67,9 +58,9 @@ pub fn further_sockets(first: &UdpSocket, count: usize) -> Result<Vec<UdpSocket>
 
 fn failure(address: SocketAddr, source: io::Error) -> BindError {
     match source.kind() {
-        io::ErrorKind::AddrInUse => BindError::InUse { address },
-        io::ErrorKind::PermissionDenied => BindError::Denied { address },
-        io::ErrorKind::AddrNotAvailable => BindError::NotOurs { address },
+        io::ErrorKind::AddrInUse => BindError::InUse(address),
+        io::ErrorKind::PermissionDenied => BindError::Denied(address),
+        io::ErrorKind::AddrNotAvailable => BindError::NotOurs(address),
         _ => BindError::Other { address, source },
     }
 }

@@ -33,12 +33,9 @@ pub enum EndpointError {
     /// The endpoint's key cannot be used.
     #[error("cannot derive keys from the endpoint's key")]
     Key,
-    /// A server needs at least one socket; its connection IDs have room for at most 256 workers.
-    #[error("a server needs 1 to 256 sockets (got {count})")]
-    Workers {
-        /// Number of the sockets.
-        count: usize,
-    },
+    /// A server needs at least one socket; its connection IDs have room for at most 256 workers. It got this many.
+    #[error("a server needs 1 to 256 sockets (got {0})")]
+    Workers(usize),
     /// The runtime or the socket failed.
     #[error("cannot start the QUIC endpoint: {0}")]
     Io(#[from] std::io::Error),
@@ -81,24 +78,18 @@ pub enum ConnectionLost {
     /// The peer accepts no connection now (`CONNECTION_REFUSED`, RFC 9000 §20.1): it is full or shutting down.
     #[error("the peer refused the connection; it is full or shutting down")]
     RefusedByPeer,
-    /// This side refused the peer because of a limit.
-    #[error("this side refused the connection: {refusal}")]
-    Refused {
-        /// The limit that was reached.
-        refusal: Refusal,
-    },
+    /// This side refused the peer because of this limit.
+    #[error("this side refused the connection: {0}")]
+    Refused(Refusal),
     /// The peer closed it before its side of the handshake was complete.
     #[error("the peer closed the connection during the handshake: it took too long, or the peer is full")]
     ClosedInHandshake,
     /// The peer sent a stateless reset: it has lost the connection's state.
     #[error("the peer has lost the connection's state; it was probably restarted")]
     Reset,
-    /// TLS, QUIC or HTTP/3 failed.
-    #[error("the connection failed: {reason}")]
-    Broken {
-        /// Text of the error.
-        reason: String,
-    },
+    /// TLS, QUIC or HTTP/3 failed with this text.
+    #[error("the connection failed: {0}")]
+    Broken(String),
 }
 
 impl ConnectionLost {
@@ -125,13 +116,7 @@ impl ConnectionLost {
             | Self::ClosedInHandshake
             | Self::ClosedHere => true,
             Self::ClosedByPeer { code, .. } => matches!(*code, 0 | H3_NO_ERROR | H3_EXCESSIVE_LOAD),
-            Self::Refused { .. } | Self::Broken { .. } => false,
-        }
-    }
-
-    pub(crate) fn broken(reason: &dyn ToString) -> Self {
-        Self::Broken {
-            reason: reason.to_string(),
+            Self::Refused(_) | Self::Broken(_) => false,
         }
     }
 
@@ -157,10 +142,10 @@ impl ConnectionLost {
                 ..
             } => match error.downcast_ref::<ConnectionError>() {
                 Some(error) => error.clone().into(),
-                None => Self::broken(error),
+                None => Self::Broken(error.to_string()),
             },
             _ if error.is_h3_no_error() => Self::ClosedHere,
-            other => Self::broken(other),
+            other => Self::Broken(other.to_string()),
         }
     }
 }
@@ -195,7 +180,7 @@ impl From<ConnectionError> for ConnectionLost {
             {
                 Self::ClosedInHandshake
             }
-            other => Self::broken(&other),
+            other => Self::Broken(other.to_string()),
         }
     }
 }
@@ -212,12 +197,9 @@ pub enum ConnectError {
         /// The pin of the server's certificate.
         seen: Pin,
     },
-    /// The certificate does not satisfy the requested [`Trust`](crate::Trust).
-    #[error("the server's certificate is not trusted: {reason}; pass its CA or its pin")]
-    Untrusted {
-        /// The verifier's error text.
-        reason: String,
-    },
+    /// The certificate does not satisfy the requested [`Trust`](crate::Trust), for the verifier's reason.
+    #[error("the server's certificate is not trusted: {0}; pass its CA or its pin")]
+    Untrusted(String),
     /// The name has no address.
     #[error("cannot find the address of `{host}`: {reason}")]
     Name {
@@ -256,9 +238,7 @@ impl ConnectError {
             ConnectionError::TransportError(broken)
                 if broken.reason.starts_with("invalid peer certificate") =>
             {
-                Self::Untrusted {
-                    reason: broken.reason,
-                }
+                Self::Untrusted(broken.reason)
             }
             error => Self::Lost(error.into()),
         }
@@ -269,18 +249,12 @@ impl ConnectError {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExchangeError {
-    /// The peer cancelled it.
-    #[error("the peer cancelled the exchange (code {code:#x})")]
-    Cancelled {
-        /// HTTP/3 error code (RFC 9114 §8.1), or 0 if it closed QUIC itself without an error (RFC 9000 §20.1).
-        code: u64,
-    },
+    /// The peer cancelled it with this HTTP/3 error code (RFC 9114 §8.1).
+    #[error("the peer cancelled the exchange (code {0:#x})")]
+    Cancelled(u64),
     /// The peer neither answered nor acknowledged anything but keep-alives for too long.
-    #[error("no progress by the peer for {}", playrate_units::duration::display(*.waited))]
-    Stalled {
-        /// Length of the time without progress.
-        waited: std::time::Duration,
-    },
+    #[error("no progress by the peer for {}", playrate_units::duration::display(*.0))]
+    Stalled(std::time::Duration),
     /// A body ended before the length its header promised.
     #[error("the body ended after {received} of {promised} bytes")]
     Truncated {
@@ -289,27 +263,18 @@ pub enum ExchangeError {
         /// The response's `Content-Length` in bytes.
         promised: u64,
     },
-    /// A request or header section over the limit.
-    #[error("over the limit: {what}")]
-    TooLarge {
-        /// Name, size and limit of the part that is too large.
-        what: String,
-    },
-    /// The request cannot be sent.
-    #[error("invalid request: {reason}")]
-    BadRequest {
-        /// The part of the request that is invalid.
-        reason: String,
-    },
+    /// A request or header section over the limit: its name, size and limit.
+    #[error("over the limit: {0}")]
+    TooLarge(String),
+    /// The request cannot be sent, because this part of it is invalid.
+    #[error("invalid request: {0}")]
+    BadRequest(String),
     /// The peer is going away and accepts no more requests.
     #[error("the peer is shutting down and accepts no more requests")]
     GoingAway,
-    /// The peer sent a malformed HTTP/3 message.
-    #[error("malformed HTTP/3 message: {reason}")]
-    Malformed {
-        /// Text of the error.
-        reason: String,
-    },
+    /// The peer sent a malformed HTTP/3 message, with this error.
+    #[error("malformed HTTP/3 message: {0}")]
+    Malformed(String),
     /// The connection was lost.
     #[error(transparent)]
     Connection(#[from] ConnectionLost),
@@ -321,7 +286,7 @@ impl ExchangeError {
     pub fn needs_new_connection(&self) -> bool {
         match self {
             Self::Connection(lost) => lost.is_temporary(),
-            Self::Cancelled { code } => *code == H3_REQUEST_REJECTED,
+            Self::Cancelled(code) => *code == H3_REQUEST_REJECTED,
             Self::GoingAway => true,
             _ => false,
         }
@@ -329,13 +294,13 @@ impl ExchangeError {
 
     /// Returns true if the peer abandoned this exchange and the connection is still usable.
     pub fn was_given_up(&self) -> bool {
-        matches!(self, Self::Cancelled { code } if matches!(*code, H3_REQUEST_CANCELLED | H3_EXCESSIVE_LOAD))
+        matches!(self, Self::Cancelled(H3_REQUEST_CANCELLED | H3_EXCESSIVE_LOAD))
     }
 
     pub(crate) fn of(connection: &quinn::Connection, error: h3::error::StreamError) -> Self {
         use h3::error::StreamError;
         match error {
-            StreamError::RemoteTerminate { code, .. } => Self::Cancelled { code: code.value() },
+            StreamError::RemoteTerminate { code, .. } => Self::Cancelled(code.value()),
             StreamError::ConnectionError { 0: error, .. } => {
                 Self::Connection(ConnectionLost::of(connection, &error))
             }
@@ -343,22 +308,12 @@ impl ExchangeError {
                 actual_size,
                 max_size,
                 ..
-            } => Self::TooLarge {
-                what: format!("header of {actual_size} bytes, at most {max_size}"),
-            },
+            } => Self::TooLarge(format!("header of {actual_size} bytes, at most {max_size}")),
             StreamError::RemoteClosing { .. } => Self::GoingAway,
             StreamError::Undefined { 0: error, .. } if error.is::<crate::quic::TooManyBytes>() => {
-                Self::TooLarge {
-                    what: error.to_string(),
-                }
+                Self::TooLarge(error.to_string())
             }
-            other => Self::malformed(&other),
-        }
-    }
-
-    pub(crate) fn malformed(reason: &dyn ToString) -> Self {
-        Self::Malformed {
-            reason: reason.to_string(),
+            other => Self::Malformed(other.to_string()),
         }
     }
 }
@@ -379,7 +334,7 @@ mod tests {
         assert!(lost(TransportErrorCode::NO_ERROR).is_orderly());
         let broken = lost(TransportErrorCode::INTERNAL_ERROR);
         assert!(
-            matches!(&broken, ConnectionLost::Broken { reason } if reason.contains("net error")),
+            matches!(&broken, ConnectionLost::Broken(reason) if reason.contains("net error")),
             "{broken}"
         );
     }

@@ -91,16 +91,16 @@ pub struct TransportOptions {
 #[non_exhaustive]
 pub enum OptionsError {
     /// A window outside the bounds.
-    #[error("{name} must be between {least} and {most} (got {value})")]
+    #[error(
+        "{name} must be between {} and {} (got {value})",
+        TransportOptions::MIN_WINDOW,
+        TransportOptions::MAX_WINDOW
+    )]
     Window {
         /// Name of the window.
         name: &'static str,
         /// The value that was given.
         value: Bytes,
-        /// The smallest value that works.
-        least: Bytes,
-        /// The largest value that is allowed.
-        most: Bytes,
     },
     /// An MTU outside the bounds.
     #[error("{name} must be between 1200 B and 65527 B (got {value} B)")]
@@ -114,12 +114,9 @@ pub enum OptionsError {
     #[error("packet threshold must be at least 3 and time threshold between 1 and 8 RTTs (got {} and {})",
         .0.packet_threshold, .0.time_threshold)]
     LossDetection(LossDetection),
-    /// An idle timeout too long for a transport parameter.
-    #[error("the idle timeout must be at most 49 days (got {})", playrate_units::duration::display(*.value))]
-    IdleTimeout {
-        /// The value that was given.
-        value: Duration,
-    },
+    /// This idle timeout is too long for a transport parameter.
+    #[error("the idle timeout must be at most 49 days (got {})", playrate_units::duration::display(*.0))]
+    IdleTimeout(Duration),
 }
 
 impl TransportOptions {
@@ -167,12 +164,7 @@ impl TransportOptions {
             if (Self::MIN_WINDOW..=Self::MAX_WINDOW).contains(&value) {
                 Ok(value.as_u64())
             } else {
-                Err(OptionsError::Window {
-                    name,
-                    value,
-                    least: Self::MIN_WINDOW,
-                    most: Self::MAX_WINDOW,
-                })
+                Err(OptionsError::Window { name, value })
             }
         };
         let receive = |name, value| Ok(VarInt::from_u64(window(name, value)?).unwrap_or(VarInt::MAX));
@@ -194,11 +186,10 @@ impl TransportOptions {
             .max_concurrent_bidi_streams(self.max_requests.into())
             // HTTP/3 needs three; a few more for greasing and extensions.
             .max_concurrent_uni_streams(8_u32.into())
-            .max_idle_timeout(Some(IdleTimeout::try_from(self.idle_timeout).map_err(|_| {
-                OptionsError::IdleTimeout {
-                    value: self.idle_timeout,
-                }
-            })?))
+            .max_idle_timeout(Some(
+                IdleTimeout::try_from(self.idle_timeout)
+                    .map_err(|_| OptionsError::IdleTimeout(self.idle_timeout))?,
+            ))
             .keep_alive_interval(self.keep_alive)
             .packet_threshold(self.loss_detection.packet_threshold)
             .time_threshold(self.loss_detection.time_threshold)

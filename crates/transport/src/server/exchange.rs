@@ -42,7 +42,7 @@ impl SessionContext {
     /// The error of an exchange whose stream stopped, with the result `stopped`, before the client had all of it.
     fn undelivered(&self, stopped: Result<Option<u64>, StoppedError>) -> ExchangeError {
         match (stopped, self.quinn.close_reason()) {
-            (Ok(Some(code)), _) => ExchangeError::Cancelled { code },
+            (Ok(Some(code)), _) => ExchangeError::Cancelled(code),
             (_, Some(reason)) => ExchangeError::Connection(reason.into()),
             (_, None) => ExchangeError::Connection(ConnectionLost::ClosedHere),
         }
@@ -67,7 +67,7 @@ impl SessionContext {
             }
             let delivered = self.delivered();
             if delivered <= before {
-                return Err(ExchangeError::Stalled { waited: limit });
+                return Err(ExchangeError::Stalled(limit));
             }
             before = delivered;
         }
@@ -107,14 +107,14 @@ impl Arrival {
         let (request, mut stream) = match received {
             Ok(Ok(whole)) => whole,
             Ok(Err(error)) => return Err(context.failed(error)),
-            Err(time::Elapsed) => return Err(ExchangeError::Stalled { waited: limit }),
+            Err(time::Elapsed) => return Err(ExchangeError::Stalled(limit)),
         };
         if !count.requested() {
             stream.stop_stream(Code::H3_REQUEST_REJECTED);
             return Err(ConnectionLost::ClosedHere.into());
         }
         let response = context.responses.take(stream.id());
-        let missing = || ExchangeError::malformed(&format!("no stream {} is open", stream.id()));
+        let missing = || ExchangeError::Malformed(format!("no stream {} is open", stream.id()));
         let response = response.ok_or_else(missing)?;
         Ok(Exchange {
             request,
@@ -253,7 +253,7 @@ impl BodyWriter {
             }
         };
         if let Some(Ok(Some(code))) = context.unless_stalled(waited).await? {
-            return Err(ExchangeError::Cancelled { code });
+            return Err(ExchangeError::Cancelled(code));
         }
         // Even if the connection is lost: the next write returns the reason.
         self.is_ready = true;
@@ -285,13 +285,11 @@ impl BodyWriter {
     async fn write_failed(&mut self, error: WriteError) -> ExchangeError {
         // The peer's own code for this stream. Another write might first wait for the connection's flow control.
         if let WriteError::Stopped(code) = error {
-            return ExchangeError::Cancelled {
-                code: code.into_inner(),
-            };
+            return ExchangeError::Cancelled(code.into_inner());
         }
         match self.stream.send_data(Bytes::new()).await {
             Err(error) => self.context.failed(error),
-            Ok(()) => ExchangeError::malformed(&error),
+            Ok(()) => ExchangeError::Malformed(error.to_string()),
         }
     }
 

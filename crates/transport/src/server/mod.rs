@@ -260,7 +260,7 @@ impl Server {
         let keys = options.keys()?;
         let (mut sockets, mut configs, mut issuers) = (Vec::new(), Vec::new(), Vec::new());
         for (number, setup) in setups.iter().enumerate() {
-            let worker = u8::try_from(number).map_err(|_| EndpointError::Workers { count })?;
+            let worker = u8::try_from(number).map_err(|_| EndpointError::Workers(count))?;
             let mut config = options.transport.to_endpoint()?;
             sockets.push(Arc::clone(&setup.socket));
             if let Some(keys) = &keys {
@@ -304,7 +304,7 @@ impl Server {
             });
         }
         if workers.is_empty() {
-            return Err(EndpointError::Workers { count });
+            return Err(EndpointError::Workers(count));
         }
         Ok(Self {
             workers: workers.into(),
@@ -441,7 +441,7 @@ impl Incoming {
         }
         let shared = Arc::clone(&setup.shared);
         let transport = shared.options.transport.to_quinn();
-        let mut transport = transport.map_err(|error| ConnectionLost::broken(&error))?;
+        let mut transport = transport.map_err(|error| ConnectionLost::Broken(error.to_string()))?;
         control.install(&mut transport);
         let mut config = shared.base();
         config.transport_config(Arc::new(transport));

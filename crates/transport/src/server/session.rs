@@ -90,7 +90,7 @@ impl Session {
         if let Err(refusal) = place.establish(&activity, &control, runtime.now()) {
             control.lift_window();
             quinn.close(var_int(H3_EXCESSIVE_LOAD), refusal.to_string().as_bytes());
-            return Err(ConnectionLost::Refused { refusal });
+            return Err(ConnectionLost::Refused(refusal));
         }
         Ok(Self {
             h3,

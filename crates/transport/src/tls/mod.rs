@@ -38,55 +38,24 @@ pub enum TlsError {
         /// Text of the error.
         reason: String,
     },
-    /// The certificate and key do not belong together, or cannot be used.
-    #[error("the certificate and key cannot be used: {reason}")]
-    Identity {
-        /// Text of the error.
-        reason: String,
-    },
-    /// Creating a development certificate failed.
-    #[error("cannot make a development certificate: {reason}")]
-    Development {
-        /// Text of the error.
-        reason: String,
-    },
-    /// The trust anchors cannot be used.
-    #[error("cannot use the certificate authorities given: {reason}")]
-    Authorities {
-        /// Text of the error.
-        reason: String,
-    },
+    /// The certificate and key do not belong together, or cannot be used for this reason.
+    #[error("the certificate and key cannot be used: {0}")]
+    Identity(String),
+    /// Creating a development certificate failed for this reason.
+    #[error("cannot make a development certificate: {0}")]
+    Development(String),
+    /// The trust anchors cannot be used for this reason.
+    #[error("cannot use the certificate authorities given: {0}")]
+    Authorities(String),
     /// The system has no certificate authorities.
     #[error("this system has no certificate authorities to trust; give a CA file or a pin")]
     NoSystemAuthorities,
-    /// A cipher suite that is not registered, such as one without encryption, on a real network.
-    #[error("cipher suite {suite:#06x} is not registered; sockets of a real network need ring's suites")]
-    UnregisteredSuite {
-        /// Number of the suite.
-        suite: u16,
-    },
-    /// A pin in the wrong format.
-    #[error(
-        "`{text}` is not a pin: expected the base64 SHA-256 of a public key, 44 characters ending in `=`"
-    )]
-    Pin {
-        /// The text that was given.
-        text: String,
-    },
-}
-
-impl TlsError {
-    pub(crate) fn identity(reason: &dyn ToString) -> Self {
-        Self::Identity {
-            reason: reason.to_string(),
-        }
-    }
-
-    fn authorities(reason: &dyn ToString) -> Self {
-        Self::Authorities {
-            reason: reason.to_string(),
-        }
-    }
+    /// A cipher suite whose number is not registered, such as one without encryption, on a real network.
+    #[error("cipher suite {0:#06x} is not registered; sockets of a real network need ring's suites")]
+    UnregisteredSuite(u16),
+    /// This text is not a pin.
+    #[error("`{0}` is not a pin: expected the base64 SHA-256 of a public key, 44 characters ending in `=`")]
+    Pin(String),
 }
 
 /// ring's cryptography with the cipher suites of rustls' defaults.
@@ -98,7 +67,7 @@ pub(crate) fn ring_provider() -> Arc<CryptoProvider> {
 pub(crate) fn require_registered_suites(provider: &CryptoProvider) -> Result<(), TlsError> {
     let mut suites = provider.cipher_suites.iter().map(SupportedCipherSuite::suite);
     match suites.find(|suite| matches!(suite, CipherSuite::Unknown(_))) {
-        Some(suite) => Err(TlsError::UnregisteredSuite { suite: suite.into() }),
+        Some(suite) => Err(TlsError::UnregisteredSuite(suite.into())),
         None => Ok(()),
     }
 }
@@ -111,7 +80,8 @@ pub struct Pin([u8; 32]);
 impl Pin {
     /// Pin of a certificate, or an error if it cannot be parsed.
     pub fn of(certificate: &CertificateDer<'_>) -> Result<Self, TlsError> {
-        let parsed = ParsedCertificate::try_from(certificate).map_err(|error| TlsError::identity(&error))?;
+        let parsed = ParsedCertificate::try_from(certificate)
+            .map_err(|error| TlsError::Identity(error.to_string()))?;
         Ok(Self(
             Sha256::digest(parsed.subject_public_key_info().as_ref()).into(),
         ))
@@ -139,9 +109,7 @@ impl FromStr for Pin {
             .ok()
             .and_then(|bytes| bytes.try_into().ok())
             .map(Self)
-            .ok_or_else(|| TlsError::Pin {
-                text: text.to_owned(),
-            })
+            .ok_or_else(|| TlsError::Pin(text.to_owned()))
     }
 }
 
@@ -188,7 +156,9 @@ impl Identity {
     /// An identity from a certificate chain, leaf first, and its key. Fails if the two do not belong together.
     pub fn new(chain: Vec<CertificateDer<'static>>, key: PrivateKeyDer<'static>) -> Result<Self, TlsError> {
         let leaf = chain.first().ok_or_else(|| {
-            TlsError::identity(&"the chain is empty: at least the server's own certificate is needed")
+            TlsError::Identity(
+                "the chain is empty: at least the server's own certificate is needed".to_owned(),
+            )
         })?;
         let identity = Self {
             pin: Pin::of(leaf)?,
@@ -202,9 +172,7 @@ impl Identity {
     /// Creates a self-signed certificate for `localhost`, `127.0.0.1`, `::1` and `names`. It is valid from yesterday
     /// for 13 days. Clients trust it by its [pin](Self::pin), or by its [certificate](Self::certificate_pem) as a CA.
     pub fn development(names: &[String]) -> Result<Self, TlsError> {
-        let failed = |error: rcgen::Error| TlsError::Development {
-            reason: error.to_string(),
-        };
+        let failed = |error: rcgen::Error| TlsError::Development(error.to_string());
         let mut all: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
         all.extend_from_slice(names);
         let key = rcgen::KeyPair::generate().map_err(failed)?;
@@ -254,7 +222,7 @@ impl Identity {
     ) -> Result<Arc<QuicServerConfig>, TlsError> {
         QuicServerConfig::try_from(self.config(provider, &[&rustls::version::TLS13], &[ALPN])?)
             .map(Arc::new)
-            .map_err(|error| TlsError::identity(&error))
+            .map_err(|error| TlsError::Identity(error.to_string()))
     }
 
     /// TLS 1.3 and 1.2 for a server on TCP with this identity. It speaks the first of `protocols` (ALPN, RFC 7301) that
@@ -273,13 +241,12 @@ impl Identity {
         versions: &[&'static rustls::SupportedProtocolVersion],
         protocols: &[&[u8]],
     ) -> Result<rustls::ServerConfig, TlsError> {
-        let failed = |error: rustls::Error| TlsError::identity(&error);
         let mut config = rustls::ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(versions)
-            .map_err(failed)?
+            .map_err(|error| TlsError::Identity(error.to_string()))?
             .with_no_client_auth()
             .with_single_cert(self.chain.clone(), self.key.clone_key())
-            .map_err(failed)?;
+            .map_err(|error| TlsError::Identity(error.to_string()))?;
         config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
         Ok(config)
     }

@@ -43,8 +43,9 @@ pub(crate) fn client_config(
             let mut roots = RootCertStore::empty();
             let listed = read_certificates(path)?;
             for certificate in &listed {
-                let added = roots.add(certificate.clone());
-                added.map_err(|error| TlsError::authorities(&error))?;
+                roots
+                    .add(certificate.clone())
+                    .map_err(|error| TlsError::Authorities(error.to_string()))?;
             }
             Policy::authorities(roots, listed, &provider)?
         }
@@ -77,12 +78,13 @@ pub(crate) fn client_config(
     };
     let mut config = rustls::ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
-        .map_err(|error| TlsError::authorities(&error))?
+        .map_err(|error| TlsError::Authorities(error.to_string()))?
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
     config.alpn_protocols = vec![ALPN.to_vec()];
-    let config = QuicClientConfig::try_from(config).map_err(|error| TlsError::authorities(&error))?;
+    let config =
+        QuicClientConfig::try_from(config).map_err(|error| TlsError::Authorities(error.to_string()))?;
     Ok((Arc::new(config), wrong_pin))
 }
 
@@ -107,9 +109,9 @@ impl Policy {
         listed: Vec<CertificateDer<'static>>,
         provider: &Arc<CryptoProvider>,
     ) -> Result<Self, TlsError> {
-        let verifier =
-            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider)).build();
-        let verifier = verifier.map_err(|error| TlsError::authorities(&error))?;
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
+            .build()
+            .map_err(|error| TlsError::Authorities(error.to_string()))?;
         Ok(Self::Authorities { verifier, listed })
     }
 }

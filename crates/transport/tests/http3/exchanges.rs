@@ -316,7 +316,7 @@ async fn a_body_that_is_dropped_is_cancelled_and_the_connection_lives_on() {
     body.chunk().await.unwrap().unwrap();
     drop(body);
     match rig.outcome(0).await {
-        Err(ExchangeError::Cancelled { code }) => assert_eq!(code, H3_REQUEST_CANCELLED),
+        Err(ExchangeError::Cancelled(code)) => assert_eq!(code, H3_REQUEST_CANCELLED),
         other => panic!("{other:?}"),
     }
     assert_eq!(fetch(&connection, "/small").await.unwrap().len(), 1_000);

@@ -313,13 +313,13 @@ mod tests {
             PlayError::Connect(ConnectionLost::RefusedByPeer.into()),
             silent(),
             ExchangeError::GoingAway.into(),
-            ExchangeError::Cancelled { code: 0x10b }.into(),
+            ExchangeError::Cancelled(0x10b).into(),
         ];
         for error in reconnect {
             assert_eq!(Remedy::of(&error), Some(Remedy::Reconnect), "{error}");
         }
         for error in [
-            ExchangeError::Cancelled { code: 0x10c }.into(),
+            ExchangeError::Cancelled(0x10c).into(),
             status(StatusCode::SERVICE_UNAVAILABLE),
         ] {
             assert_eq!(Remedy::of(&error), Some(Remedy::Repeat), "{error}");
@@ -327,9 +327,9 @@ mod tests {
         let reason = || "unexpected frame".to_owned();
         let final_errors = [
             closed(0x101),
-            lost(ConnectionLost::Broken { reason: reason() }),
-            PlayError::Connect(ConnectError::Untrusted { reason: reason() }),
-            ExchangeError::Malformed { reason: reason() }.into(),
+            lost(ConnectionLost::Broken(reason())),
+            PlayError::Connect(ConnectError::Untrusted(reason())),
+            ExchangeError::Malformed(reason()).into(),
             status(StatusCode::NOT_FOUND),
             status(StatusCode::INTERNAL_SERVER_ERROR),
             PlayError::Changed {
