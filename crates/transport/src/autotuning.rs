@@ -1,8 +1,8 @@
 //! [`Autotuning`]: a receive window that follows the application's reads.
 
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use playrate_units::Bytes;
 
 /// Receive window with Linux's sizing (`tcp_rcv_space_adjust` in `net/ipv4/tcp_input.c`, 2.6 to 3.10): twice the most
@@ -60,9 +60,7 @@ impl Autotuning {
 
     /// Counts `bytes` that the application read at `now`.
     pub(crate) fn on_read(&self, now: Instant, rtt: Duration, bytes: Bytes) -> WindowUpdate {
-        let Ok(mut state) = self.state.lock() else {
-            return WindowUpdate::None;
-        };
+        let mut state = self.state.lock();
         state.read += bytes;
         state.freed += bytes;
         if now.saturating_duration_since(state.since) >= rtt {

@@ -16,13 +16,14 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId};
+use parking_lot::Mutex;
 use playrate_quinn::ConnectionController;
 use quinn::{ConnectionError, ReadError, VarInt};
 
@@ -40,13 +41,9 @@ use unidirectional::{PeerStreams, UniStream};
 pub(crate) struct StreamTable<T>(Arc<Mutex<BTreeMap<u64, T>>>);
 
 impl<T> StreamTable<T> {
-    fn entries(&self) -> MutexGuard<'_, BTreeMap<u64, T>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn enter(&self, stream: StreamId, entry: T) -> TableEntry<T> {
         let number = stream.into_inner();
-        self.entries().insert(number, entry);
+        self.0.lock().insert(number, entry);
         TableEntry {
             table: self.clone(),
             number,
@@ -55,7 +52,7 @@ impl<T> StreamTable<T> {
 
     /// Removes and returns the entry of `stream`.
     pub(crate) fn take(&self, stream: StreamId) -> Option<T> {
-        self.entries().remove(&stream.into_inner())
+        self.0.lock().remove(&stream.into_inner())
     }
 }
 
@@ -80,7 +77,7 @@ struct TableEntry<T> {
 
 impl<T> Drop for TableEntry<T> {
     fn drop(&mut self) {
-        self.table.entries().remove(&self.number);
+        self.table.0.lock().remove(&self.number);
     }
 }
 

@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
 use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId, WriteBuf};
+use parking_lot::Mutex;
 use quinn::{StoppedError, VarInt, WriteError};
 use quinn_proto::coding::Codec as _;
 
@@ -41,10 +42,6 @@ impl SharedStream {
     }
 }
 
-fn lock(stream: &Mutex<SharedStream>) -> MutexGuard<'_, SharedStream> {
-    stream.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The sending direction as `h3` uses it: for the header section and the end of a message.
 pub(crate) struct SendStream {
     stream: Arc<Mutex<SharedStream>>,
@@ -72,7 +69,7 @@ impl SendStream {
 
     /// The same stream; its [`ResponseStream`] is in `responses` as long as it lives.
     pub(super) fn with_response(mut self, responses: &StreamTable<ResponseStream>) -> Self {
-        let stopped = lock(&self.stream).quinn.stopped();
+        let stopped = self.stream.lock().quinn.stopped();
         let response = ResponseStream {
             stream: Arc::clone(&self.stream),
             stopping: Box::pin(stopped),
@@ -87,14 +84,14 @@ impl Drop for SendStream {
     fn drop(&mut self) {
         if !self.finished {
             // Fails on a stream that has already been reset.
-            let _ = lock(&self.stream).quinn.reset(var_int(self.reset_code.value()));
+            let _ = self.stream.lock().quinn.reset(var_int(self.reset_code.value()));
         }
     }
 }
 
 impl quic::SendStream<Bytes> for SendStream {
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
-        lock(&self.stream).poll_write(cx).map_err(|error| match error {
+        self.stream.lock().poll_write(cx).map_err(|error| match error {
             WriteError::Stopped(code) => StreamErrorIncoming::StreamTerminated {
                 error_code: code.into_inner(),
             },
@@ -106,20 +103,20 @@ impl quic::SendStream<Bytes> for SendStream {
     fn send_data<T: Into<WriteBuf<Bytes>>>(&mut self, data: T) -> Result<(), StreamErrorIncoming> {
         let mut frame = data.into();
         let frame = frame.copy_to_bytes(frame.remaining());
-        lock(&self.stream).unwritten.push_back(frame);
+        self.stream.lock().unwritten.push_back(frame);
         Ok(())
     }
 
     fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
         ready!(self.poll_ready(cx))?;
         self.finished = true;
-        let finished = lock(&self.stream).quinn.finish();
+        let finished = self.stream.lock().quinn.finish();
         Poll::Ready(finished.map_err(|error| StreamErrorIncoming::Unknown(Box::new(error))))
     }
 
     fn reset(&mut self, reset_code: u64) {
         // An error means that the stream has already ended.
-        let _ = lock(&self.stream).quinn.reset(var_int(reset_code));
+        let _ = self.stream.lock().quinn.reset(var_int(reset_code));
     }
 
     fn send_id(&self) -> StreamId {
@@ -141,15 +138,15 @@ impl ResponseStream {
     /// Sends this stream's bytes before those of streams with a lower priority. All start at 0.
     pub(crate) fn set_priority(&self, priority: i32) {
         // Fails only on a stream that has ended; the next write reports this.
-        let _ = lock(&self.stream).quinn.set_priority(priority);
+        let _ = self.stream.lock().quinn.set_priority(priority);
     }
 
     /// Writes `payload` as one DATA frame. Returns when quinn has accepted all of it. If the future is dropped, the
     /// next write completes the frame.
     pub(crate) async fn write(&self, payload: Bytes) -> Result<(), WriteError> {
         let header = data_frame_header(payload.len());
-        lock(&self.stream).unwritten.extend([header, payload]);
-        poll_fn(|cx| lock(&self.stream).poll_write(cx)).await
+        self.stream.lock().unwritten.extend([header, payload]);
+        poll_fn(|cx| self.stream.lock().poll_write(cx)).await
     }
 
     /// Waits until the peer has acknowledged everything up to the end (`None`), until it stops the stream (its error

@@ -5,12 +5,13 @@
 //! bounded length. It never reads QPACK's streams (RFC 9204 §4.2) once it knows their type: they are read here, to
 //! detect their end.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Bytes, BytesMut};
 use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId};
+use parking_lot::Mutex;
 use quinn_proto::VarInt;
 use quinn_proto::coding::Codec as _;
 
@@ -55,19 +56,15 @@ struct PeerStreamsState {
 }
 
 impl PeerStreams {
-    fn state(&self) -> MutexGuard<'_, PeerStreamsState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Watches `stream` from now on.
     fn add(&self, stream: quinn::RecvStream) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.qpack.push(stream);
         state.wake();
     }
 
     fn fail(&self, error: PeerStreamError) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.error.get_or_insert(error);
         state.wake();
     }
@@ -75,7 +72,7 @@ impl PeerStreams {
     /// Waits for an error. QPACK instructions are dropped: this side never offers a dynamic table, and without one they
     /// have no effect.
     pub(super) fn poll_error(&self, cx: &mut Context<'_>) -> Poll<PeerStreamError> {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.waker = Some(cx.waker().clone());
         let mut closed = false;
         state.qpack.retain_mut(|stream| {

@@ -26,10 +26,11 @@
 //! ```
 
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{join_all, select_all};
+use parking_lot::RwLock;
 use quinn::{AsyncUdpSocket, Runtime};
 use rustls::crypto::CryptoProvider;
 use tokio::sync::watch;
@@ -159,12 +160,6 @@ struct ServerState {
     clients: Arc<Clients>,
     /// Without a controller: every connection gets its own.
     base: RwLock<quinn::ServerConfig>,
-}
-
-impl ServerState {
-    fn base(&self) -> quinn::ServerConfig {
-        self.base.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
 }
 
 /// An HTTP/3 server: one worker or several. Clones are the same server.
@@ -365,7 +360,7 @@ impl Server {
     pub fn set_identity(&self, identity: &Identity) -> Result<(), EndpointError> {
         let provider = Arc::clone(&self.shared.options.crypto_provider);
         let crypto = identity.server_config(provider)?;
-        let mut base = self.shared.base.write().unwrap_or_else(PoisonError::into_inner);
+        let mut base = self.shared.base.write();
         base.crypto = crypto;
         for worker in &*self.workers {
             worker.endpoint.set_server_config(Some(base.clone()));
@@ -443,7 +438,7 @@ impl Incoming {
         let transport = shared.options.transport.to_quinn();
         let mut transport = transport.map_err(|error| ConnectionLost::Broken(error.to_string()))?;
         control.install(&mut transport);
-        let mut config = shared.base();
+        let mut config = shared.base.read().clone();
         config.transport_config(Arc::new(transport));
         let connecting = quinn.accept_with(Arc::new(config))?;
         let mut stop = setup.stop.clone();

@@ -9,8 +9,10 @@
 //! A client takes one of the server's [`Places`] once its handshake is complete.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
+
+use parking_lot::Mutex;
 
 use super::ServerOptions;
 use super::activity::Activity;
@@ -96,7 +98,7 @@ impl Clients {
     }
 
     pub(super) fn totals(&self) -> ClientTotals {
-        let state = self.state();
+        let state = self.state.lock();
         ClientTotals {
             evicted: state.connections.evicted(),
             ..state.totals
@@ -105,7 +107,7 @@ impl Clients {
 
     /// Lifts the congestion windows of all connections, directly before the endpoint is closed.
     pub(super) fn lift_windows(&self) {
-        for control in self.state().connections.occupants() {
+        for control in self.state.lock().connections.occupants() {
             control.lift_window();
         }
     }
@@ -113,7 +115,7 @@ impl Clients {
     /// Decides on a client at `peer`; unless `is_validated`, its address may be forged. Evicts no connection.
     pub(super) fn decide(self: &Arc<Self>, peer: SocketAddr, is_validated: bool, now: Instant) -> Decision {
         let network = Network::of(peer.ip());
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let limit = if is_validated {
             state.connections.room(peer.ip(), now).err()
         } else {
@@ -142,10 +144,6 @@ impl Clients {
             warning.log();
         }
         decision
-    }
-
-    fn state(&self) -> MutexGuard<'_, ClientsState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -261,7 +259,7 @@ impl ClientPlace {
         control: &Arc<ConnectionController>,
         now: Instant,
     ) -> Result<(), Refusal> {
-        let mut state = self.clients.state();
+        let mut state = self.clients.state.lock();
         let (peer, control) = (self.peer.ip(), Arc::clone(control));
         let number = match state.connections.take(peer, activity.clone(), control, now) {
             Ok(number) => number,
@@ -283,7 +281,7 @@ impl ClientPlace {
 
 impl Drop for ClientPlace {
     fn drop(&mut self) {
-        let mut state = self.clients.state();
+        let mut state = self.clients.state.lock();
         if !self.is_refused && !matches!(self.place, Place::Connection(_)) {
             state.totals.failed_handshakes += 1;
         }

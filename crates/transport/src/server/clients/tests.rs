@@ -77,7 +77,7 @@ fn handshakes_take_no_place_and_are_forgotten_at_their_end() {
     let connection = connect(&clients, peer(1), now).unwrap();
     assert_eq!(clients.totals().refused, 0);
     drop((forged, validated, connection));
-    let state = clients.state();
+    let state = clients.state.lock();
     assert_eq!(
         (
             state.unvalidated,
@@ -124,7 +124,7 @@ fn handshakes_that_end_together_do_not_exceed_the_limit() {
     drop(first);
     assert_eq!(second.establish(&activity, &control(), now), Ok(()));
     drop(second);
-    assert_eq!(clients.state().unvalidated, 0);
+    assert_eq!(clients.state.lock().unvalidated, 0);
 }
 
 #[rstest::rstest]
@@ -184,9 +184,9 @@ fn the_connection_that_was_idle_for_the_longest_makes_room() {
     assert_eq!(clients.totals().evicted, 2);
     // An evicted connection that ends later does not free a place a second time.
     drop((busy, sessions, exchanges));
-    assert_eq!(clients.state().connections.taken(), 2);
+    assert_eq!(clients.state.lock().connections.taken(), 2);
     drop((first_new, second_new));
-    assert_eq!(clients.state().connections.taken(), 0);
+    assert_eq!(clients.state.lock().connections.taken(), 0);
 }
 
 #[test]

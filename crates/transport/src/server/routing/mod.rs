@@ -14,12 +14,13 @@
 use std::fmt;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_util::task::AtomicWaker;
+use parking_lot::Mutex;
 use quinn::AsyncUdpSocket;
 use quinn::udp::{EcnCodepoint, RecvMeta};
 use quinn_proto::ConnectionIdGenerator as _;
@@ -214,7 +215,7 @@ impl DatagramRouter {
         let mut newer = Some(newer);
         for LayeredSocket(worker) in self.workers.iter().map(Arc::as_ref) {
             // Sockets are read only under this lock, so no read is in progress after this.
-            let mut routes = worker.routes();
+            let mut routes = worker.routes.lock();
             if let Some(newer) = newer.take() {
                 routes.newer = Some(newer);
                 self.siblings.paused.store(true, Relaxed);
@@ -312,7 +313,7 @@ impl SocketLayer for RoutingLayer {
             sibling.reader.register(cx.waker());
         }
         // Held while the socket is read, so no read is in progress once `receive_from` has returned.
-        let mut routes = self.routes();
+        let mut routes = self.routes.lock();
         // Half of the buffers are reserved for the socket, so that neither source waits for the other to be empty.
         let half = buffers.len().div_ceil(2);
         let mut from_siblings = 0;
@@ -353,10 +354,6 @@ impl SocketLayer for RoutingLayer {
 }
 
 impl RoutingLayer {
-    fn routes(&self) -> MutexGuard<'_, Routes> {
-        self.routes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn worker(&self) -> u8 {
         self.connection_ids.issuer().worker
     }

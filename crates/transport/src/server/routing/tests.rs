@@ -29,7 +29,7 @@ impl AsyncUdpSocket for Batches {
         buffers: &mut [IoSliceMut<'_>],
         metas: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
-        let Some((contents, stride)) = self.0.lock().unwrap().pop_front() else {
+        let Some((contents, stride)) = self.0.lock().pop_front() else {
             return Poll::Pending;
         };
         buffers[0][..contents.len()].copy_from_slice(&contents);
