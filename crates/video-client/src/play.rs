@@ -47,7 +47,12 @@ impl Session {
     /// for a title of one file. It is [`DashOptions`] for a title in segments with its manifest at `path`.
     pub fn new(client: Client, target: Target, path: &str, player: impl Into<Player>) -> Self {
         Self {
-            route: Route::new(client, target, path),
+            route: Route {
+                client,
+                target,
+                path: path.to_owned(),
+                shared: None,
+            },
             player: player.into(),
         }
     }
@@ -55,7 +60,7 @@ impl Session {
     /// Plays over `connection`, which other sessions may use at the same time.
     #[must_use]
     pub fn over(mut self, connection: &SharedConnection) -> Self {
-        self.route.share(connection);
+        self.route.shared = Some(connection.clone());
         self
     }
 

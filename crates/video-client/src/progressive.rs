@@ -14,7 +14,7 @@ use crate::frames::{FrameParser, FrameSource};
 use crate::observer::{Observer, Progress};
 use crate::playout::{ConfigError, Playout, PlayoutConfig};
 use crate::report::QualityReport;
-use crate::session::{Link, NextStep, Request, Seek, SessionOptions, TitleSource};
+use crate::session::{Driver, NextStep, Request, Seek, SessionOptions, TitleSource};
 use crate::sink::Sink;
 use crate::transfer::Transfer;
 
@@ -114,7 +114,7 @@ impl TitleSource for ProgressiveSource {
 
     async fn next<O: Observer, S: Sink>(
         &mut self,
-        _link: &mut Link<'_, '_, O>,
+        _driver: &mut Driver<'_, O>,
         _sink: &mut S,
     ) -> Result<NextStep, PlayError> {
         let next = self

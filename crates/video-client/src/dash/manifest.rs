@@ -10,7 +10,7 @@ use super::presentation::{Presentation, Resource};
 use super::source::DashSource;
 use crate::error::{PlayError, TitleError};
 use crate::observer::Observer;
-use crate::session::Link;
+use crate::session::Driver;
 
 /// Largest manifest or playlist accepted.
 const MAX_MANIFEST: Bytes = Bytes::from_mib(16);
@@ -21,11 +21,11 @@ const MAX_PLAYLISTS: usize = 64;
 
 /// Fetches the manifest at `path` (including its query). Returns its presentation and notes on omissions.
 pub(super) async fn fetch<O: Observer>(
-    link: &mut Link<'_, '_, O>,
+    driver: &mut Driver<'_, O>,
     source: &mut DashSource<'_>,
     path: &str,
 ) -> Result<(Presentation, Vec<String>), PlayError> {
-    let mut fetcher = ManifestFetcher { link, source };
+    let mut fetcher = ManifestFetcher { driver, source };
     let wrong = |problem: TitleError| PlayError::Title {
         path: path.to_owned(),
         problem,
@@ -50,19 +50,22 @@ pub(super) async fn fetch<O: Observer>(
     Ok((presentation, notes))
 }
 
-struct ManifestFetcher<'f, 'd, 'a, 's, O> {
-    link: &'f mut Link<'d, 'a, O>,
+struct ManifestFetcher<'f, 'a, 's, O> {
+    driver: &'f mut Driver<'a, O>,
     source: &'f mut DashSource<'s>,
 }
 
-impl<O: Observer> ManifestFetcher<'_, '_, '_, '_, O> {
+impl<O: Observer> ManifestFetcher<'_, '_, '_, O> {
     async fn manifest(&mut self, path: &str) -> Result<Manifest, PlayError> {
         let resource = Resource {
             path: path.to_owned(),
             bytes: None,
         };
         let request = self.source.request(&resource, ObjectType::Manifest);
-        let text = self.link.fetch_whole(request, MAX_MANIFEST, self.source).await?;
+        let text = self
+            .driver
+            .fetch_whole(request, MAX_MANIFEST, self.source)
+            .await?;
         let name = packaged::file_of(path);
         Manifest::read(&name, &text).map_err(|problem| PlayError::Manifest {
             path: path.to_owned(),
@@ -111,7 +114,7 @@ impl<O: Observer> ManifestFetcher<'_, '_, '_, '_, O> {
     async fn pieces(&mut self, index: &Resource, declared: &Declared) -> Result<Vec<Piece>, PlayError> {
         let request = self.source.request(index, ObjectType::Initialization);
         let bytes = self
-            .link
+            .driver
             .fetch_whole(request, MAX_INITIALIZATION, self.source)
             .await?;
         let begins = index.bytes.as_ref().map_or(0, |bytes| bytes.start);
@@ -140,7 +143,7 @@ impl<O: Observer> ManifestFetcher<'_, '_, '_, '_, O> {
         let (Some(path), Some(duration)) = (path, piece.duration) else {
             return Ok(None);
         };
-        let length = self.link.length(&path, self.source).await?;
+        let length = self.driver.length(&path, self.source).await?;
         Ok(length.and_then(|length| length.per(duration)))
     }
 }

@@ -16,7 +16,7 @@ use crate::error::{PlayError, SetupError};
 use crate::observer::{Observer, Progress};
 use crate::playout::{Clock, Fill, Playout, PlayoutConfig, Rebuffer};
 use crate::report::QualityReport;
-use crate::session::{Link, NextStep, Request, Seek, TitleSource};
+use crate::session::{Driver, NextStep, Request, Seek, TitleSource};
 use crate::sink::Sink;
 use crate::transfer::Transfer;
 
@@ -138,13 +138,13 @@ impl<'a> DashSource<'a> {
         &mut self,
         representation: usize,
         resource: &Resource,
-        link: &mut Link<'_, '_, O>,
+        driver: &mut Driver<'_, O>,
     ) -> Result<bytes::Bytes, PlayError> {
         if let Some(known) = self.initializations.get(&representation) {
             return Ok(known.clone());
         }
         let request = self.request(resource, ObjectType::Initialization);
-        let bytes = link
+        let bytes = driver
             .fetch_whole(request, manifest::MAX_INITIALIZATION, self)
             .await?;
         self.initializations.insert(representation, bytes.clone());
@@ -155,7 +155,7 @@ impl<'a> DashSource<'a> {
     async fn fetch<O: Observer, S: Sink>(
         &mut self,
         (representation, segment): (usize, usize),
-        link: &mut Link<'_, '_, O>,
+        driver: &mut Driver<'_, O>,
         sink: &mut S,
     ) -> Result<NextStep, PlayError> {
         let presentation = self
@@ -175,7 +175,9 @@ impl<'a> DashSource<'a> {
         };
         self.boxes = None;
         if let Some(initialization) = &chosen.initialization {
-            let bytes = self.initialization(representation, initialization, link).await?;
+            let bytes = self
+                .initialization(representation, initialization, driver)
+                .await?;
             if self.initialized.replace(representation) != Some(representation) {
                 sink.write(bytes.clone()).await?;
             }
@@ -227,21 +229,21 @@ impl TitleSource for DashSource<'_> {
 
     async fn next<O: Observer, S: Sink>(
         &mut self,
-        link: &mut Link<'_, '_, O>,
+        driver: &mut Driver<'_, O>,
         sink: &mut S,
     ) -> Result<NextStep, PlayError> {
         if self.player.is_none() {
-            let (presentation, notes) = manifest::fetch(link, self, self.path).await?;
+            let (presentation, notes) = manifest::fetch(driver, self, self.path).await?;
             self.notes = notes;
             self.player = Some(DashPlayer::new(Arc::new(presentation), self.options)?);
         }
-        let now = link.now();
+        let now = driver.now();
         let decision = self.player.as_mut().map(|player| player.decide(now));
         match decision {
             Some(Decision::Fetch {
                 representation,
                 segment,
-            }) => self.fetch((representation, segment), link, sink).await,
+            }) => self.fetch((representation, segment), driver, sink).await,
             Some(Decision::WaitUntil(until)) => Ok(NextStep::WaitUntil(until)),
             Some(Decision::Done) | None => {
                 let seek = self.seeks.front().map(|seek| NextStep::WaitUntil(seek.at));

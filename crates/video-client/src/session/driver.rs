@@ -1,4 +1,4 @@
-//! [`Driver`]: a running session with its clock, its observer and its report.
+//! [`Driver`]: a running session with its clock, its connection, its observer and its report.
 //!
 //! Time, timers and tasks come from the [`quinn::Runtime`], so it runs both on sockets and in virtual time.
 
@@ -13,7 +13,7 @@ use playrate_transport::{Body, Client, ConnectError, Connection, ExchangeError, 
 use playrate_units::Bytes;
 use quinn::{AsyncTimer, Runtime};
 
-use super::link::Link;
+use super::reconnect::Backoff;
 use super::{Played, SessionOptions, SharedConnection, TitleSource};
 use crate::cmsd::{CmsdReport, CmsdSample};
 use crate::error::PlayError;
@@ -27,29 +27,15 @@ use crate::url::TitleUrl;
 /// The way to a title.
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
-    client: Client,
-    target: Target,
+    pub(crate) client: Client,
+    pub(crate) target: Target,
     /// Path and query of the title or its manifest.
     pub(crate) path: String,
     /// Shared connection to use instead of its own.
-    pub(super) shared: Option<SharedConnection>,
+    pub(crate) shared: Option<SharedConnection>,
 }
 
 impl Route {
-    pub(crate) fn new(client: Client, target: Target, path: &str) -> Self {
-        Self {
-            client,
-            target,
-            path: path.to_owned(),
-            shared: None,
-        }
-    }
-
-    /// Uses `connection` instead of its own.
-    pub(crate) fn share(&mut self, connection: &SharedConnection) {
-        self.shared = Some(connection.clone());
-    }
-
     fn runtime(&self) -> &Arc<dyn Runtime> {
         self.client.runtime()
     }
@@ -92,7 +78,7 @@ pub(crate) struct Request {
     pub(crate) cmcd: Cmcd,
 }
 
-/// A running session: its clock, its observer and the network's part of the report.
+/// A running session: its clock, its connection, its observer and the network's part of the report.
 pub(crate) struct Driver<'a, O> {
     pub(super) route: &'a Route,
     pub(super) options: &'a SessionOptions,
@@ -106,6 +92,14 @@ pub(crate) struct Driver<'a, O> {
     pub(super) interruptions: InterruptionLog,
     events: Vec<PlayoutEvent>,
     pub(super) next_progress: Duration,
+    /// `None` from its loss until the next one is established.
+    pub(super) connection: Option<Connection>,
+    /// Round-trip time of the last connection when it was lost.
+    pub(super) rtt: Duration,
+    /// `None` if an interruption ends the session.
+    pub(super) backoff: Option<Backoff>,
+    /// True once there was a successful response.
+    pub(super) has_begun: bool,
 }
 
 /// Reason for the end of a wait.
@@ -130,6 +124,10 @@ impl<'a, O: Observer> Driver<'a, O> {
             interruptions: InterruptionLog::default(),
             events: Vec::new(),
             next_progress: Duration::ZERO,
+            connection: None,
+            rtt: Duration::ZERO,
+            backoff: options.reconnect.as_ref().map(Backoff::new),
+            has_begun: false,
         }
     }
 
@@ -171,12 +169,11 @@ impl<'a, O: Observer> Driver<'a, O> {
         source: &mut P,
         sink: &mut S,
     ) -> Result<(), PlayError> {
-        let connection = self.route.connect().await?;
+        self.connection = Some(self.route.connect().await?);
         self.connected = Some(self.now());
         self.throughput = Throughput::new(self.now());
-        let mut link = Link::new(self, connection);
-        let result = link.fetch_all(source, sink).await;
-        link.close();
+        let result = self.fetch_all(source, sink).await;
+        self.close();
         result
     }
 
@@ -341,8 +338,12 @@ mod tests {
     async fn the_error_of_an_attempt_without_an_answer_has_no_nanoseconds() {
         let options = ClientOptions::new(Trust::Insecure);
         let client = Client::bind(Arc::new(quinn::TokioRuntime), options).unwrap();
-        let target = Target::at("localhost", ([127, 0, 0, 1], 4433).into());
-        let route = Route::new(client, target, "/film.mp4");
+        let route = Route {
+            client,
+            target: Target::at("localhost", ([127, 0, 0, 1], 4433).into()),
+            path: "/film.mp4".to_owned(),
+            shared: None,
+        };
         let error = route.no_answer(Duration::from_nanos(4_544_596_475)).to_string();
         assert!(error.ends_with("within 4.544s"), "{error}");
     }

@@ -2,8 +2,8 @@
 
 mod body;
 mod driver;
-mod link;
 mod reconnect;
+mod requests;
 mod resume;
 mod source;
 
@@ -18,7 +18,6 @@ use crate::error::PlayError;
 use crate::report::QualityReport;
 
 pub(crate) use driver::{Driver, Request, Route};
-pub(crate) use link::Link;
 pub use reconnect::ReconnectOptions;
 pub(crate) use source::{NextStep, TitleSource};
 

@@ -98,7 +98,7 @@ fn is_closed_by_server(error: &PlayError) -> bool {
         | PlayError::Connect(ConnectError::Lost(lost)) => lost,
         _ => return false,
     };
-    // The link drops a connection that it closes itself, so this one was closed after the server's GOAWAY.
+    // The driver drops a connection that it closes itself, so this one was closed after the server's GOAWAY.
     matches!(
         lost,
         ConnectionLost::ClosedByPeer { .. }

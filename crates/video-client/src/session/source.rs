@@ -5,7 +5,7 @@ use std::time::Duration;
 use playrate_media::cmcd::Cmcd;
 use playrate_units::Bytes;
 
-use super::{Link, Request};
+use super::{Driver, Request};
 use crate::error::PlayError;
 use crate::observer::{Observer, Progress};
 use crate::playout::Playout;
@@ -46,10 +46,10 @@ pub(crate) trait TitleSource: Send {
     /// Makes the viewer's next jump. Abandons the response in progress.
     fn seek(&mut self, _now: Duration) {}
 
-    /// Decides on the next step. May fetch descriptions of the title over `link` and write them to `sink`.
+    /// Decides on the next step. May fetch descriptions of the title with `driver` and write them to `sink`.
     fn next<O: Observer, S: Sink>(
         &mut self,
-        link: &mut Link<'_, '_, O>,
+        driver: &mut Driver<'_, O>,
         sink: &mut S,
     ) -> impl Future<Output = Result<NextStep, PlayError>> + Send;
 

@@ -1,4 +1,4 @@
-//! [`Link`]: the connection of a running session, with one request at a time; it reconnects after a loss.
+//! The requests of a [`Driver`] over its connection, one at a time. It reconnects after a loss.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use playrate_units::Bytes;
 
 use super::body::BodyReader;
 use super::driver::{Driver, Request, WakeUp, in_millis};
-use super::reconnect::{Backoff, Remedy, retry_after};
+use super::reconnect::{Remedy, retry_after};
 use super::resume::Rest;
 use super::{NextStep, TitleSource};
 use crate::cmsd::CmsdSample;
@@ -19,42 +19,13 @@ use crate::report::Interruption;
 use crate::sink::Sink;
 use crate::transfer::Transfer;
 
-/// The connection of a running session.
-pub(crate) struct Link<'d, 'a, O> {
-    driver: &'d mut Driver<'a, O>,
-    /// `None` from its loss until the next one is established.
-    connection: Option<Connection>,
-    /// Round-trip time of the last connection when it was lost.
-    rtt: Duration,
-    /// `None` if an interruption ends the session.
-    backoff: Option<Backoff>,
-    /// True once there was a successful response.
-    has_begun: bool,
-}
-
-impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
-    /// Creates the link of a session that has just connected.
-    pub(super) fn new(driver: &'d mut Driver<'a, O>, connection: Connection) -> Self {
-        Self {
-            backoff: driver.options.reconnect.as_ref().map(Backoff::new),
-            driver,
-            rtt: Duration::ZERO,
-            connection: Some(connection),
-            has_begun: false,
-        }
-    }
-
+impl<O: Observer> Driver<'_, O> {
     /// Closes the connection if the session owns one.
     pub(super) fn close(&mut self) {
-        let own = self.driver.route.shared.is_none();
+        let own = self.route.shared.is_none();
         if let Some(connection) = self.connection.take().filter(|_| own) {
             connection.close();
         }
-    }
-
-    /// Time since the session began.
-    pub(crate) fn now(&self) -> Duration {
-        self.driver.now()
     }
 
     pub(super) async fn fetch_all<P: TitleSource, S: Sink>(
@@ -68,9 +39,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
                 NextStep::Fetch(request) => self.fetch(request, source, sink).await?,
                 NextStep::WaitUntil(until) => {
                     let until = until.min(source.next_seek());
-                    self.driver
-                        .play_on(source, until, std::future::pending::<()>())
-                        .await;
+                    self.play_on(source, until, std::future::pending::<()>()).await;
                 }
                 NextStep::Done => break,
             }
@@ -85,8 +54,8 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         if now < source.next_seek() {
             return false;
         }
-        self.driver.next_progress = now;
-        self.driver.attend(source);
+        self.next_progress = now;
+        self.attend(source);
         source.seek(now);
         true
     }
@@ -188,7 +157,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
             *reader = self.open(reader.request.clone(), source).await?;
             return Ok(true);
         }
-        let interruption = self.driver.interruptions.present();
+        let interruption = self.interruptions.present();
         let cause = interruption.map_or_else(String::new, |present| present.reason.clone());
         let rest = reader.rest(cause)?;
         let (response, body) = self.send(&reader.request, Some(&rest), source).await?;
@@ -210,12 +179,12 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         loop {
             let connection = self.connection(source).await?;
             let mut cmcd = cmcd.clone();
-            if self.driver.interruptions.present().is_some() {
-                self.driver.advance(source);
+            if self.interruptions.present().is_some() {
+                self.advance(source);
                 source.refresh(&mut cmcd);
             }
             let mut headers = HeaderMap::new();
-            let with_cmcd = self.driver.options.cmcd.add(cmcd, path, &mut headers);
+            let with_cmcd = self.options.cmcd.add(cmcd, path, &mut headers);
             let mut range = bytes
                 .as_ref()
                 .map(|range| (range.start, Some(range.end.saturating_sub(1))));
@@ -232,7 +201,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
             if let Some((response, body)) = self.attempt(exchange, path, source).await? {
                 if response.status().is_success() {
                     let now = self.now();
-                    CmsdSample::read(&mut self.driver.cmsd, response.headers(), now);
+                    CmsdSample::read(&mut self.cmsd, response.headers(), now);
                 }
                 return Ok((response, body));
             }
@@ -271,16 +240,16 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
     }
 
     async fn reconnect<P: TitleSource>(&mut self, source: &mut P) -> Result<Connection, PlayError> {
-        let route = self.driver.route;
+        let route = self.route;
         loop {
             let backoff = self.backoff.as_ref();
             let limit = backoff.map_or(Duration::MAX, |it| it.attempt_limit(self.rtt));
             let began = self.now();
             let until = began.saturating_add(limit).min(self.deadline());
-            match self.driver.play_on(source, until, route.connect()).await {
+            match self.play_on(source, until, route.connect()).await {
                 Some(Ok(connection)) => {
                     let now = self.now();
-                    self.driver.interruptions.connected(now);
+                    self.interruptions.connected(now);
                     self.connection = Some(connection.clone());
                     return Ok(connection);
                 }
@@ -307,7 +276,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         let Some(backoff) = &mut self.backoff else {
             return Err(error);
         };
-        let interruptions = &mut self.driver.interruptions;
+        let interruptions = &mut self.interruptions;
         let Some(remedy) = Remedy::of(&error) else {
             return Err(match (&error, interruptions.present()) {
                 (PlayError::Connect(_), Some(present)) => given_up(present, now, error),
@@ -331,21 +300,19 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
             connection.close();
             interruptions.disconnected(now);
         }
-        self.driver
-            .play_on(source, until, std::future::pending::<()>())
-            .await;
+        self.play_on(source, until, std::future::pending::<()>()).await;
         Ok(())
     }
 
     /// Ends the present interruption, if any, because the server has sent something.
     fn resumed(&mut self) {
         let now = self.now();
-        self.driver.interruptions.resumed(now);
+        self.interruptions.resumed(now);
     }
 
     /// Deadline of the present interruption; unlimited without one.
     fn deadline(&self) -> Duration {
-        match (&self.backoff, self.driver.interruptions.present()) {
+        match (&self.backoff, self.interruptions.present()) {
             (Some(backoff), Some(present)) => present.began.saturating_add(backoff.limit()),
             _ => Duration::MAX,
         }
@@ -354,7 +321,7 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
     /// Maximum wait for the server's next bytes from now on.
     fn wait_limit(&self) -> Duration {
         let left = self.deadline().saturating_sub(self.now());
-        self.driver.options.timeout.min(left)
+        self.options.timeout.min(left)
     }
 
     /// The result of `exchange`, or an error after the timeout. During an interruption the player plays on.
@@ -365,11 +332,11 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
     ) -> Result<T, PlayError> {
         let timeout = self.wait_limit();
         let mut exchange = pin!(exchange);
-        let result = if self.driver.interruptions.present().is_some() {
+        let result = if self.interruptions.present().is_some() {
             let until = self.now().saturating_add(timeout);
-            Box::pin(self.driver.play_on(source, until, exchange.as_mut())).await
+            Box::pin(self.play_on(source, until, exchange.as_mut())).await
         } else {
-            let runtime = self.driver.runtime();
+            let runtime = self.runtime();
             time::timeout(&**runtime, timeout, exchange.as_mut()).await.ok()
         };
         Ok(result.ok_or(PlayError::Silent(timeout))??)
@@ -409,24 +376,23 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
         source: &mut P,
     ) -> Result<Option<bytes::Bytes>, PlayError> {
         let limit = self.wait_limit();
-        let driver = &mut *self.driver;
-        let mut silent_since = driver.now();
+        let mut silent_since = self.now();
         loop {
-            let now = driver.now();
-            driver.attend(source);
+            let now = self.now();
+            self.attend(source);
             // An observer may block, which does not count as the server's silence.
-            silent_since = silent_since.saturating_add(driver.now().saturating_sub(now));
+            silent_since = silent_since.saturating_add(self.now().saturating_sub(now));
             let seek = source.next_seek();
             if now >= seek {
                 return Ok(None);
             }
             let paused = source.reading_paused();
             if !paused && let Some(piece) = reader.take() {
-                driver.count(now, Bytes::from(piece.len()));
+                self.count(now, Bytes::from(piece.len()));
                 return Ok(Some(piece));
             }
             let until = if paused {
-                silent_since = driver.now();
+                silent_since = self.now();
                 source.playout().next_deadline().unwrap_or(Duration::MAX)
             } else {
                 silent_since.saturating_add(limit)
@@ -434,8 +400,8 @@ impl<'d, 'a, O: Observer> Link<'d, 'a, O> {
             if !paused && now >= until {
                 return Err(PlayError::Silent(limit));
             }
-            match driver.wait(&mut reader.body, paused, until.min(seek)).await {
-                WakeUp::Timer => driver.advance(source),
+            match self.wait(&mut reader.body, paused, until.min(seek)).await {
+                WakeUp::Timer => self.advance(source),
                 WakeUp::Chunk(chunk) => {
                     if !reader.accept(chunk?)? {
                         return Ok(None);
