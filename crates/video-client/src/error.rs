@@ -87,25 +87,17 @@ pub enum PlayError {
         /// Error of the parser, with its place.
         problem: MediaError,
     },
-    /// The manifest is valid, but this player cannot play it.
+    /// A manifest that this player does not support, or an invalid segment, initialisation segment or segment index.
     #[error("{path} cannot be played: {problem}")]
     Title {
-        /// Path of the manifest.
+        /// Path of the request.
         path: String,
-        /// Feature that is not supported.
+        /// Feature that is not supported, or error of the parser.
         problem: TitleError,
     },
     /// The title lacks something that the options name.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// A segment, an initialisation segment or a segment index is not valid.
-    #[error("{path} cannot be played: {problem}")]
-    Segment {
-        /// Path of the request.
-        path: String,
-        /// Error of the parser. Offsets count from the beginning of the initialisation segment.
-        problem: MediaError,
-    },
     /// A manifest, an initialisation segment or a segment index is too large.
     #[error("{path} is larger than {limit}, the limit for a manifest or an initialisation segment")]
     TooLarge {
@@ -209,7 +201,7 @@ pub enum PresentationError {
     },
 }
 
-/// Feature of a valid manifest that this player does not support.
+/// Feature of a title that this player does not support, or an error in one of its files.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TitleError {
@@ -254,6 +246,9 @@ pub enum TitleError {
     /// Its representations cannot be played together.
     #[error(transparent)]
     Presentation(#[from] PresentationError),
+    /// The parser's error. Offsets count from the beginning of the initialisation segment.
+    #[error(transparent)]
+    Media(#[from] MediaError),
 }
 
 /// Advice for an unexpected status.
@@ -265,6 +260,14 @@ fn hint(status: StatusCode, location: Option<&str>) -> String {
             ": it is overloaded or shutting down; try again later".to_owned()
         }
         _ => String::new(),
+    }
+}
+
+/// The error for a title whose file `path` cannot be played.
+pub(crate) fn unplayable(path: &str, problem: impl Into<TitleError>) -> PlayError {
+    PlayError::Title {
+        path: path.to_owned(),
+        problem: problem.into(),
     }
 }
 

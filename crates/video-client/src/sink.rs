@@ -9,8 +9,10 @@ pub trait Sink: Send {
     /// Takes the next bytes.
     fn write(&mut self, bytes: Bytes) -> impl Future<Output = io::Result<()>> + Send;
 
-    /// Waits until all bytes have been written.
-    fn finish(&mut self) -> impl Future<Output = io::Result<()>> + Send;
+    /// Waits until all bytes have been written. The default is for a sink that keeps none back.
+    fn finish(&mut self) -> impl Future<Output = io::Result<()>> + Send {
+        std::future::ready(Ok(()))
+    }
 }
 
 /// Drops the bytes: the player only needs their count.
@@ -21,20 +23,12 @@ impl Sink for Discard {
     async fn write(&mut self, _bytes: Bytes) -> io::Result<()> {
         Ok(())
     }
-
-    async fn finish(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 /// Keeps the bytes in memory, for tests and small titles.
 impl Sink for Vec<u8> {
     async fn write(&mut self, bytes: Bytes) -> io::Result<()> {
         self.extend_from_slice(&bytes);
-        Ok(())
-    }
-
-    async fn finish(&mut self) -> io::Result<()> {
         Ok(())
     }
 }

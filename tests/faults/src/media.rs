@@ -185,10 +185,6 @@ impl Sink for Viewer {
         }
         Ok(())
     }
-
-    async fn finish(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 /// Result of comparing the bytes that a viewer took with the title.

@@ -8,7 +8,7 @@ use playrate_units::{Bitrate, Bytes};
 use super::packaged;
 use super::presentation::{Presentation, Resource};
 use super::source::DashSource;
-use crate::error::{PlayError, TitleError};
+use crate::error::{PlayError, TitleError, unplayable};
 use crate::observer::Observer;
 use crate::session::Driver;
 
@@ -26,10 +26,7 @@ pub(super) async fn fetch<O: Observer>(
     path: &str,
 ) -> Result<(Presentation, Vec<String>), PlayError> {
     let mut fetcher = ManifestFetcher { driver, source };
-    let wrong = |problem: TitleError| PlayError::Title {
-        path: path.to_owned(),
-        problem,
-    };
+    let wrong = |problem: TitleError| unplayable(path, problem);
     let all = match fetcher.manifest(path).await? {
         Manifest::Dash(all) => all,
         Manifest::Media(one) => vec![one],
@@ -118,10 +115,7 @@ impl<O: Observer> ManifestFetcher<'_, '_, '_, O> {
             .fetch_whole(request, MAX_INITIALIZATION, self.source)
             .await?;
         let begins = index.bytes.as_ref().map_or(0, |bytes| bytes.start);
-        let segments = segment_index(&bytes, begins).map_err(|problem| PlayError::Segment {
-            path: index.path.clone(),
-            problem,
-        })?;
+        let segments = segment_index(&bytes, begins).map_err(|problem| unplayable(&index.path, problem))?;
         let Some(whole) = declared.pieces.first() else {
             return Ok(Vec::new());
         };

@@ -12,7 +12,7 @@ use super::manifest;
 use super::player::{DashOptions, DashPlayer, Decision};
 use super::presentation::Resource;
 use crate::cmcd::playback_rate;
-use crate::error::{PlayError, SetupError};
+use crate::error::{PlayError, SetupError, unplayable};
 use crate::observer::{Observer, Progress};
 use crate::playout::{Clock, Fill, Playout, PlayoutConfig, Rebuffer};
 use crate::report::QualityReport;
@@ -184,7 +184,7 @@ impl<'a> DashSource<'a> {
             let mut parser = StreamParser::new(Limits::default());
             parser
                 .push(&bytes)
-                .map_err(|problem| unreadable(&initialization.path, problem))?;
+                .map_err(|problem| unplayable(&initialization.path, problem))?;
             if let (None, Some(info)) = (&self.title, parser.info()) {
                 let mut info = info.clone();
                 info.duration = Some(duration);
@@ -261,7 +261,7 @@ impl TitleSource for DashSource<'_> {
 
     fn on_bytes(&mut self, _now: Duration, bytes: &[u8]) -> Result<(), PlayError> {
         if let Some(SegmentBoxes { path, parser, frames }) = &mut self.boxes {
-            parser.push(bytes).map_err(|problem| unreadable(path, problem))?;
+            parser.push(bytes).map_err(|problem| unplayable(path, problem))?;
             *frames = frames.saturating_add(parser.drain_frames().count());
         }
         Ok(())
@@ -270,7 +270,7 @@ impl TitleSource for DashSource<'_> {
     fn on_end(&mut self, transfer: Transfer) -> Result<(), PlayError> {
         let frames = match &self.boxes {
             None => None,
-            Some(boxes) if boxes.frames == 0 => return Err(unreadable(&boxes.path, MediaError::NoFrames)),
+            Some(boxes) if boxes.frames == 0 => return Err(unplayable(&boxes.path, MediaError::NoFrames)),
             Some(boxes) => Some(u32::try_from(boxes.frames).unwrap_or(u32::MAX)),
         };
         if let Some(player) = &mut self.player {
@@ -297,13 +297,6 @@ impl TitleSource for DashSource<'_> {
 fn is_hls(path: &str) -> bool {
     let path = path.split('?').next().unwrap_or_default();
     path.to_ascii_lowercase().ends_with(".m3u8")
-}
-
-fn unreadable(path: &str, problem: MediaError) -> PlayError {
-    PlayError::Segment {
-        path: path.to_owned(),
-        problem,
-    }
 }
 
 #[cfg(test)]

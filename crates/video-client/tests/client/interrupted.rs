@@ -25,10 +25,6 @@ impl Sink for Taking {
         self.taken.send_replace(self.bytes.len());
         Ok(())
     }
-
-    async fn finish(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
 }
 
 fn film() -> bytes::Bytes {

@@ -201,9 +201,6 @@ async fn stopping_works_while_the_sink_is_stuck() {
             self.0.notify_one();
             std::future::pending().await
         }
-        async fn finish(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
     }
     let file = media("fixtures/fragmented.mp4");
     let session = session(&file, Manner::Good, PlayOptions::default());
@@ -227,9 +224,6 @@ async fn the_player_counts_only_what_a_slow_sink_has_been_offered() {
             if self.0 > 50_000 {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
-            Ok(())
-        }
-        async fn finish(&mut self) -> std::io::Result<()> {
             Ok(())
         }
     }

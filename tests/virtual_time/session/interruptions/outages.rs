@@ -25,10 +25,6 @@ impl Sink for FirstBytes<'_> {
         }
         Ok(())
     }
-
-    async fn finish(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 /// Time until bytes arrive after an outage of this length in the directions to and from the client.
