@@ -84,32 +84,28 @@ impl<T> Drop for TableEntry<T> {
 type StreamHalves = (quinn::SendStream, quinn::RecvStream);
 type StreamFuture<T> = Pin<Box<dyn Future<Output = Result<T, ConnectionError>> + Send + Sync>>;
 
-/// A pending request to quinn for a stream, kept between polls; a clone has none pending.
-struct StreamRequest<T>(Option<StreamFuture<T>>);
-
-impl<T> StreamRequest<T> {
-    fn poll(
-        &mut self,
-        quinn: &quinn::Connection,
-        request: fn(quinn::Connection) -> StreamFuture<T>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<T, ConnectionError>> {
-        let pending = self.0.get_or_insert_with(|| request(quinn.clone()));
-        let result = ready!(pending.as_mut().poll(cx));
-        self.0 = None;
-        Poll::Ready(result)
-    }
+/// A request to quinn for a stream, kept between polls while it is pending; a clone has none pending.
+struct StreamRequest<T> {
+    begin: fn(quinn::Connection) -> StreamFuture<T>,
+    pending: Option<StreamFuture<T>>,
 }
 
-impl<T> Default for StreamRequest<T> {
-    fn default() -> Self {
-        Self(None)
+impl<T> StreamRequest<T> {
+    fn new(begin: fn(quinn::Connection) -> StreamFuture<T>) -> Self {
+        Self { begin, pending: None }
+    }
+
+    fn poll(&mut self, quinn: &quinn::Connection, cx: &mut Context<'_>) -> Poll<Result<T, ConnectionError>> {
+        let pending = self.pending.get_or_insert_with(|| (self.begin)(quinn.clone()));
+        let result = ready!(pending.as_mut().poll(cx));
+        self.pending = None;
+        Poll::Ready(result)
     }
 }
 
 impl<T> Clone for StreamRequest<T> {
     fn clone(&self) -> Self {
-        Self::default()
+        Self::new(self.begin)
     }
 }
 
@@ -145,10 +141,10 @@ impl Connection {
     ) -> Self {
         Self {
             quinn,
-            accepting_bi: StreamRequest::default(),
-            accepting_uni: StreamRequest::default(),
-            opening_bi: StreamRequest::default(),
-            opening_uni: StreamRequest::default(),
+            accepting_bi: StreamRequest::new(|quinn| Box::pin(async move { quinn.accept_bi().await })),
+            accepting_uni: StreamRequest::new(|quinn| Box::pin(async move { quinn.accept_uni().await })),
+            opening_bi: StreamRequest::new(|quinn| Box::pin(async move { quinn.open_bi().await })),
+            opening_uni: StreamRequest::new(|quinn| Box::pin(async move { quinn.open_uni().await })),
             shared: Arc::new(ConnectionState {
                 control,
                 limit,
@@ -188,10 +184,7 @@ impl quic::Connection<Bytes> for Connection {
             quic::OpenStreams::<Bytes>::close(self, error.code(), error.to_string().as_bytes());
             return Poll::Ready(Err(ConnectionErrorIncoming::Undefined(Arc::new(error))));
         }
-        let request = |quinn: quinn::Connection| -> StreamFuture<_> {
-            Box::pin(async move { quinn.accept_uni().await })
-        };
-        let stream = ready!(self.accepting_uni.poll(&self.quinn, request, cx)).map_err(connection_error)?;
+        let stream = ready!(self.accepting_uni.poll(&self.quinn, cx)).map_err(connection_error)?;
         Poll::Ready(UniStream::new(stream, &self.shared.peer_streams))
     }
 
@@ -199,11 +192,7 @@ impl quic::Connection<Bytes> for Connection {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Self::BidiStream, ConnectionErrorIncoming>> {
-        let request = |quinn: quinn::Connection| -> StreamFuture<_> {
-            Box::pin(async move { quinn.accept_bi().await })
-        };
-        let (send, receive) =
-            ready!(self.accepting_bi.poll(&self.quinn, request, cx)).map_err(connection_error)?;
+        let (send, receive) = ready!(self.accepting_bi.poll(&self.quinn, cx)).map_err(connection_error)?;
         let code = if self.shared.rejecting.load(Relaxed) {
             Code::H3_REQUEST_REJECTED
         } else {
@@ -228,9 +217,7 @@ impl quic::OpenStreams<Bytes> for Connection {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Self::BidiStream, StreamErrorIncoming>> {
-        let request =
-            |quinn: quinn::Connection| -> StreamFuture<_> { Box::pin(async move { quinn.open_bi().await }) };
-        let (send, receive) = ready!(self.opening_bi.poll(&self.quinn, request, cx)).map_err(stream_lost)?;
+        let (send, receive) = ready!(self.opening_bi.poll(&self.quinn, cx)).map_err(stream_lost)?;
         // A response to this side's request may have any length.
         let receive = RecvStream::new(receive, u64::MAX, Code::H3_REQUEST_CANCELLED).map_err(on_stream)?;
         Poll::Ready(Ok(BidiStream {
@@ -243,9 +230,7 @@ impl quic::OpenStreams<Bytes> for Connection {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Self::SendStream, StreamErrorIncoming>> {
-        let request =
-            |quinn: quinn::Connection| -> StreamFuture<_> { Box::pin(async move { quinn.open_uni().await }) };
-        let stream = ready!(self.opening_uni.poll(&self.quinn, request, cx)).map_err(stream_lost)?;
+        let stream = ready!(self.opening_uni.poll(&self.quinn, cx)).map_err(stream_lost)?;
         Poll::Ready(SendStream::new(stream, Code::H3_REQUEST_CANCELLED).map_err(on_stream))
     }
 
