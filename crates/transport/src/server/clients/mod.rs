@@ -125,25 +125,22 @@ impl Clients {
             Some(limit) => Err(limit),
             None => state.begin(network, is_validated).ok_or(Refusal::Handshakes),
         };
-        let (decision, warning) = match place {
-            Ok(place) => {
-                let clients = Arc::clone(self);
-                let place = ClientPlace {
-                    clients,
-                    peer,
-                    place,
-                    is_refused: false,
-                };
-                (Decision::Accepted(place), None)
+        match place {
+            Ok(place) => Decision::Accepted(ClientPlace {
+                clients: Arc::clone(self),
+                peer,
+                place,
+                is_refused: false,
+            }),
+            Err(refusal) if is_validated => {
+                state.turned_away(peer, Some(refusal), now);
+                Decision::Refused
             }
-            Err(refusal) if is_validated => (Decision::Refused, state.turned_away(peer, Some(refusal), now)),
-            Err(_) => (Decision::Retry, state.turned_away(peer, None, now)),
-        };
-        drop(state);
-        if let Some(warning) = warning {
-            warning.log();
+            Err(_) => {
+                state.turned_away(peer, None, now);
+                Decision::Retry
+            }
         }
-        decision
     }
 }
 
@@ -166,54 +163,19 @@ impl ClientsState {
         }
     }
 
-    /// Counts a refusal, or a Retry if `refusal` is `None`. Returns the warning that is due.
-    fn turned_away(&mut self, peer: SocketAddr, refusal: Option<Refusal>, now: Instant) -> Option<Warning> {
+    /// Counts a refusal, or a Retry if `refusal` is `None`, and logs it if a line is due.
+    fn turned_away(&mut self, peer: SocketAddr, refusal: Option<Refusal>, now: Instant) {
         let (total, log) = match refusal {
             Some(_) => (&mut self.totals.refused, &mut self.refusal_log),
             None => (&mut self.totals.retried, &mut self.retry_log),
         };
         *total += 1;
-        Some(Warning {
-            peer,
-            count: log.due(*total, now)?,
-            refusal,
-            handshakes: self.unvalidated + self.validated.total(),
-            connections: self.connections.taken(),
-        })
-    }
-
-    /// Frees `place` for another client.
-    fn free(&mut self, place: Place) {
-        match place {
-            Place::Unvalidated => self.unvalidated -= 1,
-            Place::Validated(network) => self.validated.remove(network),
-            Place::Connection(number) => self.connections.free(number),
-        }
-    }
-}
-
-/// Log line on decisions, written when the lock is free again.
-#[derive(Debug)]
-struct Warning {
-    peer: SocketAddr,
-    /// Number of decisions since the last such line.
-    count: u64,
-    /// `None` for a Retry.
-    refusal: Option<Refusal>,
-    handshakes: usize,
-    connections: usize,
-}
-
-impl Warning {
-    fn log(self) {
-        let Self {
-            peer,
-            count,
-            handshakes,
-            connections,
-            ..
-        } = self;
-        if let Some(refusal) = self.refusal {
+        let Some(count) = log.due(*total, now) else {
+            return;
+        };
+        let handshakes = self.unvalidated + self.validated.total();
+        let connections = self.connections.taken();
+        if let Some(refusal) = refusal {
             tracing::warn!(%peer, refused = count, handshakes, connections, "refused connections: {refusal}");
         } else {
             tracing::warn!(
@@ -223,6 +185,15 @@ impl Warning {
                 connections,
                 "clients had to validate their address: many handshakes are in progress, or a limit is reached"
             );
+        }
+    }
+
+    /// Frees `place` for another client.
+    fn free(&mut self, place: Place) {
+        match place {
+            Place::Unvalidated => self.unvalidated -= 1,
+            Place::Validated(network) => self.validated.remove(network),
+            Place::Connection(number) => self.connections.free(number),
         }
     }
 }
@@ -264,12 +235,8 @@ impl ClientPlace {
         let number = match state.connections.take(peer, activity.clone(), control, now) {
             Ok(number) => number,
             Err(refusal) => {
-                let warning = state.turned_away(self.peer, Some(refusal), now);
-                drop(state);
+                state.turned_away(self.peer, Some(refusal), now);
                 self.is_refused = true;
-                if let Some(warning) = warning {
-                    warning.log();
-                }
                 return Err(refusal);
             }
         };
