@@ -1,7 +1,5 @@
 //! [`BlockCipher`]: the encryption of a server ID and a nonce.
 
-use std::fmt;
-
 use aes::Aes128;
 use aes::cipher::{BlockCipherDecrypt as _, BlockCipherEncrypt as _, KeyInit as _};
 
@@ -13,14 +11,8 @@ const AES_BLOCK: usize = 16;
 ///
 /// QUIC-LB encrypts a server ID and a nonce with it. Equal blocks give equal blocks, so it only hides blocks that never
 /// repeat.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct BlockCipher(Aes128);
-
-impl fmt::Debug for BlockCipher {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BlockCipher").finish_non_exhaustive()
-    }
-}
 
 impl BlockCipher {
     /// Length of the key in bytes.

@@ -114,9 +114,10 @@ impl FromStr for Pin {
 }
 
 /// A server's certificate chain and private key.
+#[derive(Clone)]
 pub struct Identity {
     chain: Vec<CertificateDer<'static>>,
-    key: PrivateKeyDer<'static>,
+    key: Arc<PrivateKeyDer<'static>>,
     pin: Pin,
 }
 
@@ -125,16 +126,6 @@ impl fmt::Debug for Identity {
         f.debug_struct("Identity")
             .field("pin", &self.pin)
             .finish_non_exhaustive()
-    }
-}
-
-impl Clone for Identity {
-    fn clone(&self) -> Self {
-        Self {
-            chain: self.chain.clone(),
-            key: self.key.clone_key(),
-            pin: self.pin,
-        }
     }
 }
 
@@ -163,7 +154,7 @@ impl Identity {
         let identity = Self {
             pin: Pin::of(leaf)?,
             chain,
-            key,
+            key: Arc::new(key),
         };
         identity.server_config(ring_provider())?;
         Ok(identity)
@@ -296,7 +287,7 @@ mod tests {
             Identity::development(&[]).unwrap(),
             Identity::development(&[]).unwrap(),
         );
-        let error = Identity::new(one.chain, other.key).unwrap_err();
+        let error = Identity::new(one.chain, other.key.clone_key()).unwrap_err();
         assert!(matches!(error, TlsError::Identity { .. }), "{error}");
     }
 

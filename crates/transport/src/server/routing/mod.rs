@@ -11,7 +11,6 @@
 //! process goes to the older process, which in turn forwards those of still older ones. Each endpoint sends on its own
 //! socket. A datagram with an ID that its client chose stays with the worker that received it.
 
-use std::fmt;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -135,6 +134,7 @@ struct Sibling {
 pub(super) type RoutedSocket = LayeredSocket<RoutingLayer>;
 
 /// The layer of a [`RoutedSocket`], with the socket below.
+#[derive(Debug)]
 pub(super) struct RoutingLayer {
     socket: Arc<dyn AsyncUdpSocket>,
     connection_ids: MarkedConnectionIds,
@@ -150,15 +150,6 @@ struct Routes {
     siblings: Option<mpsc::Receiver<Datagram>>,
     /// Datagrams from a newer process, in the first worker.
     newer: Option<mpsc::Receiver<Datagram>>,
-}
-
-impl fmt::Debug for RoutingLayer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RoutingLayer")
-            .field("socket", &self.socket)
-            .field("issuer", &self.connection_ids.issuer())
-            .finish_non_exhaustive()
-    }
 }
 
 impl DatagramRouter {
