@@ -36,7 +36,7 @@ pub enum BindError {
 /// Opens a UDP socket on `address` with a [`SOCKET_BUFFER`] in each direction. If the kernel grants less, this is
 /// logged. An IPv6 socket also accepts IPv4 if the system supports it.
 pub fn udp_socket(address: SocketAddr) -> Result<UdpSocket, BindError> {
-    open(address, Port::Own).map_err(|source| failure(address, source))
+    open(address, |_| Ok(())).map_err(|source| failure(address, source))
 }
 
 /// Opens `count` sockets that share the port of `first` (`SO_REUSEPORT`, socket(7)); Linux divides clients among them
@@ -50,7 +50,7 @@ pub fn further_sockets(first: &UdpSocket, count: usize) -> Result<Vec<UdpSocket>
         let shared = socket2::SockRef::from(first).set_reuse_port(true);
         shared.map_err(|source| failure(address, source))?;
     }
-    let opened = (0..count).map(|_| open(address, Port::Shared));
+    let opened = (0..count).map(|_| open(address, |socket| socket.set_reuse_port(true)));
     opened
         .collect::<io::Result<_>>()
         .map_err(|source| failure(address, source))
@@ -65,28 +65,15 @@ fn failure(address: SocketAddr, source: io::Error) -> BindError {
     }
 }
 
-/// Use of a port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Port {
-    /// By one socket alone.
-    Own,
-    /// All sockets that agree to share the port.
-    #[cfg(target_os = "linux")]
-    Shared,
-}
-
-fn open(address: SocketAddr, port: Port) -> io::Result<UdpSocket> {
+/// Opens a socket on `address`; `prepare` changes it before it is bound.
+fn open(address: SocketAddr, prepare: fn(&Socket) -> io::Result<()>) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     if address.is_ipv6()
         && let Err(error) = socket.set_only_v6(false)
     {
         tracing::debug!(%error, "the socket takes IPv6 only");
     }
-    match port {
-        Port::Own => {}
-        #[cfg(target_os = "linux")]
-        Port::Shared => socket.set_reuse_port(true)?,
-    }
+    prepare(&socket)?;
     socket.bind(&address.into())?;
     let wanted = SOCKET_BUFFER.as_usize();
     if let Err(error) = socket

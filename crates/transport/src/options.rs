@@ -197,16 +197,12 @@ impl TransportOptions {
             .initial_mtu(mtu("initial MTU", self.initial_mtu)?)
             // Like quinn's default, but safe for a large MTU.
             .congestion_controller_factory(Baseline::Cubic.factory(self.initial_mtu));
-        match self.mtu_discovery {
-            Some(bound) => {
-                let mut discovery = MtuDiscoveryConfig::default();
-                discovery.upper_bound(mtu("largest MTU", bound)?);
-                config.mtu_discovery_config(Some(discovery));
-            }
-            None => {
-                config.mtu_discovery_config(None);
-            }
-        }
+        let discovery = |bound| -> Result<_, OptionsError> {
+            let mut discovery = MtuDiscoveryConfig::default();
+            discovery.upper_bound(mtu("largest MTU", bound)?);
+            Ok(discovery)
+        };
+        config.mtu_discovery_config(self.mtu_discovery.map(discovery).transpose()?);
         // quinn offloads up to 10 datagrams at once. If they exceed 65,507 bytes in total, the kernel refuses them
         // (EMSGSIZE), quinn treats that as loss, and black hole detection drops the MTU to 1,200.
         config.enable_segmentation_offload(self.largest_mtu() <= 6_500);
