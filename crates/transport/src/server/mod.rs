@@ -244,6 +244,9 @@ impl Server {
 
     fn start(setups: Vec<EndpointSetup>, mut options: ServerOptions) -> Result<Self, EndpointError> {
         let count = setups.len();
+        if !(1..=256).contains(&count) {
+            return Err(EndpointError::Workers(count));
+        }
         if count > 1 && options.endpoint_key.is_none() {
             options.endpoint_key = Some(EndpointKey::generate()?);
         }
@@ -252,29 +255,18 @@ impl Server {
             .server_config(Arc::clone(&options.crypto_provider))?;
         let mut base = quinn::ServerConfig::with_crypto(crypto);
         base.transport_config(Arc::new(options.transport.to_quinn()?));
+        let config = options.transport.to_endpoint()?;
         let keys = options.keys()?;
-        let (mut sockets, mut configs, mut issuers) = (Vec::new(), Vec::new(), Vec::new());
-        for (number, setup) in setups.iter().enumerate() {
-            let worker = u8::try_from(number).map_err(|_| EndpointError::Workers(count))?;
-            let mut config = options.transport.to_endpoint()?;
-            sockets.push(Arc::clone(&setup.socket));
-            if let Some(keys) = &keys {
-                let process = options.succession.process;
-                let connection_ids = keys.install(Issuer { process, worker }, &mut config);
-                issuers.push((Arc::clone(&setup.socket), connection_ids));
-            }
-            configs.push(config);
-        }
-        let longest = options.transport.to_endpoint()?.get_max_udp_payload_size();
-        let longest = usize::try_from(longest).unwrap_or(usize::MAX);
-        let router = keys.map(|keys| {
+        let router = keys.as_ref().map(|keys| {
             keys.install_tokens(&mut base);
-            let router = DatagramRouter::new(issuers, options.succession.older.as_ref(), longest);
-            sockets = router
-                .sockets()
-                .map(|socket| Arc::clone(socket) as Arc<dyn AsyncUdpSocket>)
-                .collect();
-            Arc::new(router)
+            let process = options.succession.process;
+            let issuers = setups.iter().zip(0..=u8::MAX).map(|(setup, worker)| {
+                let connection_ids = keys.connection_ids(Issuer { process, worker });
+                (Arc::clone(&setup.socket), connection_ids)
+            });
+            let longest = usize::try_from(config.get_max_udp_payload_size()).unwrap_or(usize::MAX);
+            let older = options.succession.older.as_ref();
+            Arc::new(DatagramRouter::new(issuers.collect(), older, longest))
         });
         let stop = Arc::new(watch::Sender::new(false));
         let shared = Arc::new(ServerState {
@@ -283,7 +275,13 @@ impl Server {
             base: RwLock::new(base.clone()),
         });
         let mut workers = Vec::with_capacity(count);
-        for ((setup, socket), config) in setups.into_iter().zip(sockets).zip(configs) {
+        for (number, setup) in setups.into_iter().enumerate() {
+            let (mut config, mut socket) = (config.clone(), setup.socket);
+            let routed = router.as_ref().and_then(|router| router.endpoints().nth(number));
+            if let (Some(keys), Some((routed, connection_ids))) = (&keys, routed) {
+                keys.install(connection_ids, &mut config);
+                socket = Arc::clone(routed) as _;
+            }
             let endpoint = quinn::Endpoint::new_with_abstract_socket(
                 config,
                 Some(base.clone()),
@@ -297,9 +295,6 @@ impl Server {
                 shared: Arc::clone(&shared),
                 stop: Arc::clone(&stop),
             });
-        }
-        if workers.is_empty() {
-            return Err(EndpointError::Workers(count));
         }
         Ok(Self {
             workers: workers.into(),

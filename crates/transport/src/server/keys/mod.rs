@@ -129,15 +129,13 @@ impl EndpointKeys {
         server.token_key(Arc::clone(&self.token) as _);
     }
 
-    /// Uses the keys for an endpoint, the `issuer` of its connection IDs. Returns their generator.
-    pub(super) fn install(&self, issuer: Issuer, endpoint: &mut EndpointConfig) -> MarkedConnectionIds {
-        let connection_ids = self.connection_ids(issuer);
+    /// Uses the keys for an endpoint that issues these connection IDs.
+    pub(super) fn install(&self, connection_ids: &MarkedConnectionIds, endpoint: &mut EndpointConfig) {
         let generator = connection_ids.clone();
         endpoint
             .reset_key(Arc::new(self.reset.clone()))
             .cid_generator(move || Box::new(generator.clone()))
             .min_reset_interval(MIN_RESET_INTERVAL);
-        connection_ids
     }
 }
 

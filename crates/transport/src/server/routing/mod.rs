@@ -195,9 +195,11 @@ impl DatagramRouter {
         }
     }
 
-    /// The sockets, in the order of their workers.
-    pub(super) fn sockets(&self) -> impl Iterator<Item = &Arc<RoutedSocket>> {
-        self.workers.iter()
+    /// The sockets and the IDs that their endpoints issue, in the order of the workers.
+    pub(super) fn endpoints(&self) -> impl Iterator<Item = (&Arc<RoutedSocket>, &MarkedConnectionIds)> {
+        self.workers
+            .iter()
+            .map(|socket| (socket, &socket.0.connection_ids))
     }
 
     /// Stops reading the sockets, and takes datagrams from `newer` instead. Once this returns, only another process
