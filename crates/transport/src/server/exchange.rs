@@ -92,14 +92,10 @@ impl Arrival {
     /// some clients reject a response to a half-read request. If the connection has made room for another client in the
     /// meantime, the request is rejected, and the client may send it again.
     pub async fn receive(self) -> Result<Exchange, ExchangeError> {
-        let Self {
-            resolver,
-            context,
-            mut count,
-        } = self;
+        let (context, mut count) = (self.context, self.count);
         let limit = context.shared.options.request_timeout;
         let whole = async {
-            let (request, mut stream) = resolver.resolve_request().await?;
+            let (request, mut stream) = self.resolver.resolve_request().await?;
             while stream.recv_data().await?.is_some() {}
             Ok((request, stream))
         };
@@ -179,24 +175,20 @@ impl Exchange {
     }
 
     /// Sends the header section of a response; the body follows through the writer.
-    pub async fn start(self, response: Response<()>) -> Result<BodyWriter, ExchangeError> {
-        let Self {
-            request,
-            mut stream,
-            response: body,
-            context,
-            count,
-        } = self;
-        let sent = context.unless_stalled(stream.send_response(response)).await?;
+    pub async fn start(mut self, response: Response<()>) -> Result<BodyWriter, ExchangeError> {
+        let (context, count) = (self.context, self.count);
+        let sent = context
+            .unless_stalled(self.stream.send_response(response))
+            .await?;
         sent.map_err(|error| context.failed(error))?;
         if let Some(overhead) = context.control.overhead() {
             overhead.begin();
         }
         Ok(BodyWriter {
-            stream,
-            body,
+            mute: self.request.method() == Method::HEAD,
+            stream: self.stream,
+            body: self.response,
             context,
-            mute: request.method() == Method::HEAD,
             is_ready: true,
             delivered: false,
             _count: count,

@@ -65,14 +65,8 @@ impl Session {
     pub(super) async fn new(
         quinn: quinn::Connection,
         control: Arc<ConnectionController>,
-        setup: SessionSetup,
+        mut setup: SessionSetup,
     ) -> Result<Self, ConnectionLost> {
-        let SessionSetup {
-            mut place,
-            shared,
-            runtime,
-            stop,
-        } = setup;
         if control.overhead().is_some() {
             WireOverhead::assume(control.knowledge());
         }
@@ -86,8 +80,8 @@ impl Session {
             .build(adapter)
             .await
             .map_err(|error| ConnectionLost::of(&quinn, &error))?;
-        let activity = Activity::new(Arc::clone(&runtime));
-        if let Err(refusal) = place.establish(&activity, &control, runtime.now()) {
+        let activity = Activity::new(Arc::clone(&setup.runtime));
+        if let Err(refusal) = setup.place.establish(&activity, &control, setup.runtime.now()) {
             control.lift_window();
             quinn.close(var_int(H3_EXCESSIVE_LOAD), refusal.to_string().as_bytes());
             return Err(ConnectionLost::Refused(refusal));
@@ -97,16 +91,16 @@ impl Session {
             context: SessionContext {
                 quinn,
                 control,
-                shared,
-                runtime,
+                shared: setup.shared,
+                runtime: setup.runtime,
                 responses,
             },
-            stop,
+            stop: setup.stop,
             activity,
             going_away: false,
             linger_until: None,
             rejecting,
-            _place: place,
+            _place: setup.place,
         })
     }
 
