@@ -83,14 +83,14 @@ impl Session {
         // Boxed, so that a session does not reserve room for the other kind of player.
         Ok(match &self.player {
             Player::Progressive(options) => {
-                let driver = Driver::new(route, &options.session, observer);
                 let source = ProgressiveSource::new(options, path)?;
-                Box::pin(driver.play(source, sink, stop)).await
+                let driver = Driver::new(source, route, &options.session, observer);
+                Box::pin(driver.play(sink, stop)).await
             }
             Player::Adaptive(options) => {
-                let driver = Driver::new(route, &options.session, observer).with_timer();
                 let source = DashSource::new(options, path)?;
-                Box::pin(driver.play(source, sink, stop)).await
+                let driver = Driver::new(source, route, &options.session, observer).with_timer();
+                Box::pin(driver.play(sink, stop)).await
             }
         })
     }

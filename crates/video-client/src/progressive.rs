@@ -113,15 +113,12 @@ impl TitleSource for ProgressiveSource {
     }
 
     async fn next<O: Observer, S: Sink>(
-        &mut self,
-        _driver: &mut Driver<'_, O>,
+        driver: &mut Driver<'_, O, Self>,
         _sink: &mut S,
     ) -> Result<NextStep, PlayError> {
-        let next = self
-            .request
-            .take()
-            .map(|request| NextStep::Fetch(Box::new(request)));
-        let seek = self.seeks.front().map(|seek| NextStep::WaitUntil(seek.at));
+        let Self { request, seeks, .. } = &mut driver.source;
+        let next = request.take().map(|request| NextStep::Fetch(Box::new(request)));
+        let seek = seeks.front().map(|seek| NextStep::WaitUntil(seek.at));
         Ok(next.or(seek).unwrap_or(NextStep::Done))
     }
 

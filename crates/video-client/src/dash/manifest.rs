@@ -19,50 +19,39 @@ pub(super) const MAX_INITIALIZATION: Bytes = Bytes::from_mib(1);
 /// Maximum number of playlists read for one title.
 const MAX_PLAYLISTS: usize = 64;
 
-/// Fetches the manifest at `path` (including its query). Returns its presentation and notes on omissions.
-pub(super) async fn fetch<O: Observer>(
-    driver: &mut Driver<'_, O>,
-    source: &mut DashSource<'_>,
-    path: &str,
-) -> Result<(Presentation, Vec<String>), PlayError> {
-    let mut fetcher = ManifestFetcher { driver, source };
-    let wrong = |problem: TitleError| unplayable(path, problem);
-    let all = match fetcher.manifest(path).await? {
-        Manifest::Dash(all) => all,
-        Manifest::Media(one) => vec![one],
-        Manifest::Main(variants) => fetcher.playlists(variants, &wrong).await?,
-        _ => Vec::new(),
-    };
-    let (mut all, notes) = packaged::choose(all).map_err(wrong)?;
-    for one in &mut all {
-        if let Some(index) = packaged::needs_index(one).map_err(wrong)? {
-            one.pieces = fetcher.pieces(&index, one).await?;
+impl<O: Observer> Driver<'_, O, DashSource<'_>> {
+    /// Fetches the title's manifest. Returns its presentation and notes on omissions.
+    pub(super) async fn presentation(&mut self) -> Result<(Presentation, Vec<String>), PlayError> {
+        let path = self.source.path;
+        let wrong = |problem: TitleError| unplayable(path, problem);
+        let all = match self.manifest(path).await? {
+            Manifest::Dash(all) => all,
+            Manifest::Media(one) => vec![one],
+            Manifest::Main(variants) => self.playlists(variants).await?,
+            _ => Vec::new(),
+        };
+        let (mut all, notes) = packaged::choose(all).map_err(wrong)?;
+        for one in &mut all {
+            if let Some(index) = packaged::needs_index(one).map_err(wrong)? {
+                one.pieces = self.pieces(&index, one).await?;
+            }
+            // A media playlist alone declares no rate.
+            if one.declared_rate.is_none() && one.pieces.iter().all(|piece| piece.bytes.is_none()) {
+                one.declared_rate = self.rate(one).await?;
+            }
         }
-        // A media playlist alone declares no rate.
-        if one.declared_rate.is_none() && one.pieces.iter().all(|piece| piece.bytes.is_none()) {
-            one.declared_rate = fetcher.rate(one).await?;
-        }
+        let presentation = packaged::presentation(all).map_err(wrong)?;
+        Ok((presentation, notes))
     }
-    let presentation = packaged::presentation(all).map_err(wrong)?;
-    Ok((presentation, notes))
-}
 
-struct ManifestFetcher<'f, 'a, 's, O> {
-    driver: &'f mut Driver<'a, O>,
-    source: &'f mut DashSource<'s>,
-}
-
-impl<O: Observer> ManifestFetcher<'_, '_, '_, O> {
+    /// The manifest or playlist at `path`, which includes its query.
     async fn manifest(&mut self, path: &str) -> Result<Manifest, PlayError> {
         let resource = Resource {
             path: path.to_owned(),
             bytes: None,
         };
         let request = self.source.request(&resource, ObjectType::Manifest);
-        let text = self
-            .driver
-            .fetch_whole(request, MAX_MANIFEST, self.source)
-            .await?;
+        let text = self.fetch_whole(request, MAX_MANIFEST).await?;
         let name = packaged::file_of(path);
         Manifest::read(&name, &text).map_err(|problem| PlayError::Manifest {
             path: path.to_owned(),
@@ -71,11 +60,8 @@ impl<O: Observer> ManifestFetcher<'_, '_, '_, O> {
     }
 
     /// The representations named by a main playlist: readable video with its pieces, others without.
-    async fn playlists(
-        &mut self,
-        variants: Vec<Variant>,
-        wrong: &impl Fn(TitleError) -> PlayError,
-    ) -> Result<Vec<Declared>, PlayError> {
+    async fn playlists(&mut self, variants: Vec<Variant>) -> Result<Vec<Declared>, PlayError> {
+        let main = self.source.path;
         let mut all = Vec::new();
         let mut taken: Vec<String> = Vec::new();
         for Variant {
@@ -87,13 +73,14 @@ impl<O: Observer> ManifestFetcher<'_, '_, '_, O> {
         {
             if packaged::is_readable(&declared) && declared.set == 0 {
                 let path = packaged::url_path(file.as_deref(), query.as_deref());
-                let path = path.ok_or_else(|| wrong(TitleError::Elsewhere(declared.id.clone())))?;
+                let path =
+                    path.ok_or_else(|| unplayable(main, TitleError::Elsewhere(declared.id.clone())))?;
                 // Streams that differ only in their audio share a playlist.
                 if taken.contains(&path) {
                     continue;
                 }
                 if taken.len() == MAX_PLAYLISTS {
-                    return Err(wrong(TitleError::Playlists(taken.len() + 1)));
+                    return Err(unplayable(main, TitleError::Playlists(taken.len() + 1)));
                 }
                 if let Manifest::Media(playlist) = self.manifest(&path).await? {
                     declared.pieces = playlist.pieces;
@@ -110,10 +97,7 @@ impl<O: Observer> ManifestFetcher<'_, '_, '_, O> {
     /// The pieces of a representation in one file, from its segment index.
     async fn pieces(&mut self, index: &Resource, declared: &Declared) -> Result<Vec<Piece>, PlayError> {
         let request = self.source.request(index, ObjectType::Initialization);
-        let bytes = self
-            .driver
-            .fetch_whole(request, MAX_INITIALIZATION, self.source)
-            .await?;
+        let bytes = self.fetch_whole(request, MAX_INITIALIZATION).await?;
         let begins = index.bytes.as_ref().map_or(0, |bytes| bytes.start);
         let segments = segment_index(&bytes, begins).map_err(|problem| unplayable(&index.path, problem))?;
         let Some(whole) = declared.pieces.first() else {
@@ -137,7 +121,7 @@ impl<O: Observer> ManifestFetcher<'_, '_, '_, O> {
         let (Some(path), Some(duration)) = (path, piece.duration) else {
             return Ok(None);
         };
-        let length = self.driver.length(&path, self.source).await?;
+        let length = self.length(&path).await?;
         Ok(length.and_then(|length| length.per(duration)))
     }
 }

@@ -28,7 +28,7 @@ const RTP_MIN_BUFFER: Duration = Duration::from_millis(500);
 pub(crate) struct DashSource<'a> {
     options: &'a DashOptions,
     /// Path of the manifest; identifier of the title in CMCD.
-    path: &'a str,
+    pub(super) path: &'a str,
     player: Option<DashPlayer>,
     /// Used in place of the player until the manifest has been read.
     idle: Playout,
@@ -135,33 +135,30 @@ impl<'a> DashSource<'a> {
 
     /// The initialisation segment of a representation, fetched on first use.
     async fn initialization<O: Observer>(
-        &mut self,
+        driver: &mut Driver<'_, O, Self>,
         representation: usize,
         resource: &Resource,
-        driver: &mut Driver<'_, O>,
     ) -> Result<bytes::Bytes, PlayError> {
-        if let Some(known) = self.initializations.get(&representation) {
+        if let Some(known) = driver.source.initializations.get(&representation) {
             return Ok(known.clone());
         }
-        let request = self.request(resource, ObjectType::Initialization);
-        let bytes = driver
-            .fetch_whole(request, manifest::MAX_INITIALIZATION, self)
-            .await?;
-        self.initializations.insert(representation, bytes.clone());
+        let request = driver.source.request(resource, ObjectType::Initialization);
+        let bytes = driver.fetch_whole(request, manifest::MAX_INITIALIZATION).await?;
+        driver
+            .source
+            .initializations
+            .insert(representation, bytes.clone());
         Ok(bytes)
     }
 
     /// Prepares a request for a segment; writes an initialisation segment to `sink` if a different one is needed.
     async fn fetch<O: Observer, S: Sink>(
-        &mut self,
+        driver: &mut Driver<'_, O, Self>,
         (representation, segment): (usize, usize),
-        driver: &mut Driver<'_, O>,
         sink: &mut S,
     ) -> Result<NextStep, PlayError> {
-        let presentation = self
-            .player
-            .as_ref()
-            .map(|player| Arc::clone(player.presentation()));
+        let player = driver.source.player.as_ref();
+        let presentation = player.map(|player| Arc::clone(player.presentation()));
         let chosen = presentation.as_ref().and_then(|presentation| {
             let chosen = presentation.representations().get(representation)?;
             Some((chosen, chosen.segments.get(segment)?, presentation.duration()))
@@ -173,30 +170,31 @@ impl<'a> DashSource<'a> {
             path: segment.path.clone(),
             bytes: segment.bytes.clone(),
         };
-        self.boxes = None;
+        driver.source.boxes = None;
         if let Some(initialization) = &chosen.initialization {
-            let bytes = self
-                .initialization(representation, initialization, driver)
-                .await?;
-            if self.initialized.replace(representation) != Some(representation) {
+            let bytes = Self::initialization(driver, representation, initialization).await?;
+            let source = &mut driver.source;
+            if source.initialized.replace(representation) != Some(representation) {
                 sink.write(bytes.clone()).await?;
             }
             let mut parser = StreamParser::new(Limits::default());
             parser
                 .push(&bytes)
                 .map_err(|problem| unplayable(&initialization.path, problem))?;
-            if let (None, Some(info)) = (&self.title, parser.info()) {
+            if let (None, Some(info)) = (&source.title, parser.info()) {
                 let mut info = info.clone();
                 info.duration = Some(duration);
-                self.title = Some(info);
+                source.title = Some(info);
             }
-            self.boxes = Some(SegmentBoxes {
+            source.boxes = Some(SegmentBoxes {
                 path: resource.path.clone(),
                 parser,
                 frames: 0,
             });
         }
-        let request = self.segment_request(&resource, chosen.rate, segment.duration);
+        let request = driver
+            .source
+            .segment_request(&resource, chosen.rate, segment.duration);
         Ok(NextStep::Fetch(Box::new(request)))
     }
 }
@@ -228,25 +226,26 @@ impl TitleSource for DashSource<'_> {
     }
 
     async fn next<O: Observer, S: Sink>(
-        &mut self,
-        driver: &mut Driver<'_, O>,
+        driver: &mut Driver<'_, O, Self>,
         sink: &mut S,
     ) -> Result<NextStep, PlayError> {
-        if self.player.is_none() {
-            let (presentation, notes) = manifest::fetch(driver, self, self.path).await?;
-            self.notes = notes;
-            self.player = Some(DashPlayer::new(Arc::new(presentation), self.options)?);
+        if driver.source.player.is_none() {
+            let (presentation, notes) = driver.presentation().await?;
+            let source = &mut driver.source;
+            source.notes = notes;
+            source.player = Some(DashPlayer::new(Arc::new(presentation), source.options)?);
         }
         let now = driver.now();
-        let decision = self.player.as_mut().map(|player| player.decide(now));
+        let decision = driver.source.player.as_mut().map(|player| player.decide(now));
         match decision {
             Some(Decision::Fetch {
                 representation,
                 segment,
-            }) => self.fetch((representation, segment), driver, sink).await,
+            }) => Self::fetch(driver, (representation, segment), sink).await,
             Some(Decision::WaitUntil(until)) => Ok(NextStep::WaitUntil(until)),
             Some(Decision::Done) | None => {
-                let seek = self.seeks.front().map(|seek| NextStep::WaitUntil(seek.at));
+                let seek = driver.source.seeks.front();
+                let seek = seek.map(|seek| NextStep::WaitUntil(seek.at));
                 Ok(seek.unwrap_or(NextStep::Done))
             }
         }

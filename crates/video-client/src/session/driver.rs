@@ -79,7 +79,8 @@ pub(crate) struct Request {
 }
 
 /// A running session: its clock, its connection, its observer and the network's part of the report.
-pub(crate) struct Driver<'a, O> {
+pub(crate) struct Driver<'a, O, P> {
+    pub(crate) source: P,
     pub(super) route: &'a Route,
     pub(super) options: &'a SessionOptions,
     observer: &'a mut O,
@@ -108,10 +109,11 @@ pub(super) enum WakeUp {
     Timer,
 }
 
-impl<'a, O: Observer> Driver<'a, O> {
-    /// Creates a session that begins now.
-    pub(crate) fn new(route: &'a Route, options: &'a SessionOptions, observer: &'a mut O) -> Self {
+impl<'a, O: Observer, P: TitleSource> Driver<'a, O, P> {
+    /// Creates a session that begins now and plays `source`.
+    pub(crate) fn new(source: P, route: &'a Route, options: &'a SessionOptions, observer: &'a mut O) -> Self {
         Self {
+            source,
             began: route.runtime().now(),
             route,
             options,
@@ -138,20 +140,19 @@ impl<'a, O: Observer> Driver<'a, O> {
         self
     }
 
-    /// Plays `source` until it is done, something fails or `stop` resolves.
-    pub(crate) async fn play<P: TitleSource, S: Sink>(
+    /// Plays the source until it is done, something fails or `stop` resolves.
+    pub(crate) async fn play<S: Sink>(
         mut self,
-        mut source: P,
         sink: &mut S,
         stop: impl Future<Output = ()> + Send,
     ) -> Played {
         let result = tokio::select! {
             biased;
             () = stop => Err(PlayError::Stopped),
-            result = self.download(&mut source, sink) => result,
+            result = self.download(sink) => result,
         };
         let ended = self.now();
-        if let Some(player) = source.playout_mut() {
+        if let Some(player) = self.source.playout_mut() {
             if result.is_ok() {
                 player.finish(ended);
                 player.run_out();
@@ -159,20 +160,16 @@ impl<'a, O: Observer> Driver<'a, O> {
                 player.advance(ended);
             }
         }
-        self.pass_on_events(&mut source);
-        let report = self.report(&source, Outcome::of(&result), ended);
+        self.pass_on_events();
+        let report = self.report(Outcome::of(&result), ended);
         Played { report, result }
     }
 
-    async fn download<P: TitleSource, S: Sink>(
-        &mut self,
-        source: &mut P,
-        sink: &mut S,
-    ) -> Result<(), PlayError> {
+    async fn download<S: Sink>(&mut self, sink: &mut S) -> Result<(), PlayError> {
         self.connection = Some(self.route.connect().await?);
         self.connected = Some(self.now());
         self.throughput = Throughput::new(self.now());
-        let result = self.fetch_all(source, sink).await;
+        let result = self.fetch_all(sink).await;
         self.close();
         result
     }
@@ -193,27 +190,27 @@ impl<'a, O: Observer> Driver<'a, O> {
     }
 
     /// Makes the player show what is due by now.
-    pub(super) fn advance<P: TitleSource>(&self, source: &mut P) {
+    pub(super) fn advance(&mut self) {
         let now = self.now();
-        if let Some(player) = source.playout_mut() {
+        if let Some(player) = self.source.playout_mut() {
             player.advance(now);
         }
     }
 
     /// Passes events and, at intervals, the progress to the observer.
-    pub(super) fn attend<P: TitleSource>(&mut self, source: &mut P) {
+    pub(super) fn attend(&mut self) {
         let now = self.now();
-        source.on_turn(now);
-        self.pass_on_events(source);
+        self.source.on_turn(now);
+        self.pass_on_events();
         if now >= self.next_progress {
-            let progress = self.progress(source, now);
+            let progress = self.progress(now);
             self.observer.progress(&progress);
             self.next_progress = now.saturating_add(self.options.progress_interval);
         }
     }
 
-    fn pass_on_events<P: TitleSource>(&mut self, source: &mut P) {
-        let Some(player) = source.playout_mut() else {
+    fn pass_on_events(&mut self) {
+        let Some(player) = self.source.playout_mut() else {
             return;
         };
         while let Some(event) = player.poll_event() {
@@ -247,16 +244,15 @@ impl<'a, O: Observer> Driver<'a, O> {
     }
 
     /// Plays on while `work` is in progress; `None` if it is not done by `until`. Work takes precedence.
-    pub(super) async fn play_on<P: TitleSource, T>(
+    pub(super) async fn play_on<T>(
         &mut self,
-        source: &mut P,
         until: Duration,
         work: impl Future<Output = T> + Send,
     ) -> Option<T> {
         let mut work = pin!(work);
         while self.now() < until {
-            self.advance(source);
-            self.attend(source);
+            self.advance();
+            self.attend();
             let mut timer = self.timer(until);
             tokio::select! {
                 biased;
@@ -267,8 +263,8 @@ impl<'a, O: Observer> Driver<'a, O> {
         None
     }
 
-    fn progress<P: TitleSource>(&self, source: &P, now: Duration) -> Progress {
-        let playout = source.playout();
+    fn progress(&self, now: Duration) -> Progress {
+        let playout = self.source.playout();
         let mut progress = Progress {
             at: now,
             received: self.throughput.total(),
@@ -277,18 +273,18 @@ impl<'a, O: Observer> Driver<'a, O> {
             playout_buffer_fill: playout.playout_buffer_fill(),
             held: playout.held(),
             held_time: playout.held_time(),
-            reading_paused: source.reading_paused(),
+            reading_paused: self.source.reading_paused(),
             connected: !self.interruptions.is_disconnected(),
             segments: None,
             representation: None,
             playback: playout.report(),
         };
-        source.describe_progress(&mut progress);
+        self.source.describe_progress(&mut progress);
         progress
     }
 
-    fn report<P: TitleSource>(self, source: &P, outcome: Outcome, ended: Duration) -> QualityReport {
-        let playout = source.playout();
+    fn report(self, outcome: Outcome, ended: Duration) -> QualityReport {
+        let playout = self.source.playout();
         let config = playout.config();
         let mut report = QualityReport {
             url: self.route.url().to_string(),
@@ -319,7 +315,7 @@ impl<'a, O: Observer> Driver<'a, O> {
             events: self.events,
             series: playout.series().to_vec(),
         };
-        source.describe_report(&mut report);
+        self.source.describe_report(&mut report);
         report
     }
 }

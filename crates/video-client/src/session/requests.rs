@@ -19,7 +19,7 @@ use crate::report::Interruption;
 use crate::sink::Sink;
 use crate::transfer::Transfer;
 
-impl<O: Observer> Driver<'_, O> {
+impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
     /// Closes the connection if the session owns one.
     pub(super) fn close(&mut self) {
         let own = self.route.shared.is_none();
@@ -28,18 +28,14 @@ impl<O: Observer> Driver<'_, O> {
         }
     }
 
-    pub(super) async fn fetch_all<P: TitleSource, S: Sink>(
-        &mut self,
-        source: &mut P,
-        sink: &mut S,
-    ) -> Result<(), PlayError> {
+    pub(super) async fn fetch_all<S: Sink>(&mut self, sink: &mut S) -> Result<(), PlayError> {
         loop {
-            self.seek_if_due(source);
-            match source.next(self, sink).await? {
-                NextStep::Fetch(request) => self.fetch(request, source, sink).await?,
+            self.seek_if_due();
+            match P::next(self, sink).await? {
+                NextStep::Fetch(request) => self.fetch(request, sink).await?,
                 NextStep::WaitUntil(until) => {
-                    let until = until.min(source.next_seek());
-                    self.play_on(source, until, std::future::pending::<()>()).await;
+                    let until = until.min(self.source.next_seek());
+                    self.play_on(until, std::future::pending::<()>()).await;
                 }
                 NextStep::Done => break,
             }
@@ -49,56 +45,51 @@ impl<O: Observer> Driver<'_, O> {
     }
 
     /// Makes the viewer's next jump if it is due, after reporting the progress up to it to the observer.
-    fn seek_if_due<P: TitleSource>(&mut self, source: &mut P) -> bool {
+    fn seek_if_due(&mut self) -> bool {
         let now = self.now();
-        if now < source.next_seek() {
+        if now < self.source.next_seek() {
             return false;
         }
         self.next_progress = now;
-        self.attend(source);
-        source.seek(now);
+        self.attend();
+        self.source.seek(now);
         true
     }
 
     /// Passes the body of a response to the source and the sink, at the pace of the slower one.
-    async fn fetch<P: TitleSource, S: Sink>(
-        &mut self,
-        request: Box<Request>,
-        source: &mut P,
-        sink: &mut S,
-    ) -> Result<(), PlayError> {
+    async fn fetch<S: Sink>(&mut self, request: Box<Request>, sink: &mut S) -> Result<(), PlayError> {
         let requested = self.now();
-        let mut reader = self.open(request, source).await?;
+        let mut reader = self.open(request).await?;
         let (mut first_byte, mut bytes) = (None, Bytes::ZERO);
-        while let Some(piece) = self.piece(&mut reader, source).await? {
+        while let Some(piece) = self.piece(&mut reader).await? {
             let now = self.now();
             first_byte.get_or_insert(if reader.at_once { requested } else { now });
             bytes += Bytes::from(piece.len());
-            source.on_bytes(now, &piece)?;
+            self.source.on_bytes(now, &piece)?;
             sink.write(piece).await?;
         }
-        if self.seek_if_due(source) {
+        if self.seek_if_due() {
             return Ok(());
         }
-        source.on_end(Transfer {
+        let finished = self.now();
+        self.source.on_end(Transfer {
             requested,
             first_byte: first_byte.unwrap_or(requested),
-            finished: self.now(),
+            finished,
             bytes,
         })
     }
 
     /// Fetches a body of at most `limit` bytes into memory.
-    pub(crate) async fn fetch_whole<P: TitleSource>(
+    pub(crate) async fn fetch_whole(
         &mut self,
         request: Request,
         limit: Bytes,
-        source: &mut P,
     ) -> Result<bytes::Bytes, PlayError> {
         let path = request.path.clone();
-        let mut reader = self.open(Box::new(request), source).await?;
+        let mut reader = self.open(Box::new(request)).await?;
         let mut whole = Vec::new();
-        while let Some(piece) = self.piece(&mut reader, source).await? {
+        while let Some(piece) = self.piece(&mut reader).await? {
             whole.extend_from_slice(&piece);
             if Bytes::from(whole.len()) > limit {
                 return Err(PlayError::TooLarge { path, limit });
@@ -108,15 +99,11 @@ impl<O: Observer> Driver<'_, O> {
     }
 
     /// Length of the file at `path`, if the server declares it.
-    pub(crate) async fn length<P: TitleSource>(
-        &mut self,
-        path: &str,
-        source: &mut P,
-    ) -> Result<Option<Bytes>, PlayError> {
+    pub(crate) async fn length(&mut self, path: &str) -> Result<Option<Bytes>, PlayError> {
         let response = loop {
-            let connection = self.connection(source).await?;
+            let connection = self.connection().await?;
             let exchange = async { Ok((connection.head(path, HeaderMap::new()).await?, ())) };
-            if let Some((response, ())) = self.attempt(exchange, path, source).await? {
+            if let Some((response, ())) = self.attempt(exchange, path).await? {
                 break response;
             }
         };
@@ -130,12 +117,8 @@ impl<O: Observer> Driver<'_, O> {
     }
 
     /// Sends a request and waits for the head of its response.
-    async fn open<P: TitleSource>(
-        &mut self,
-        request: Box<Request>,
-        source: &mut P,
-    ) -> Result<BodyReader, PlayError> {
-        let (response, body) = self.send(&request, None, source).await?;
+    async fn open(&mut self, request: Box<Request>) -> Result<BodyReader, PlayError> {
+        let (response, body) = self.send(&request, None).await?;
         let expected = match request.bytes {
             Some(_) => StatusCode::PARTIAL_CONTENT,
             None => StatusCode::OK,
@@ -143,24 +126,20 @@ impl<O: Observer> Driver<'_, O> {
         if response.status() != expected {
             return Err(status_error(&response, &request.path));
         }
-        source.on_response(body.promised().map(Bytes::new));
+        self.source.on_response(body.promised().map(Bytes::new));
         Ok(BodyReader::new(request, &response, body))
     }
 
     /// Replaces the interrupted body of `reader` by one that continues it. Returns false if nothing is left.
-    async fn resume<P: TitleSource>(
-        &mut self,
-        reader: &mut BodyReader,
-        source: &mut P,
-    ) -> Result<bool, PlayError> {
+    async fn resume(&mut self, reader: &mut BodyReader) -> Result<bool, PlayError> {
         if reader.received() == 0 {
-            *reader = self.open(reader.request.clone(), source).await?;
+            *reader = self.open(reader.request.clone()).await?;
             return Ok(true);
         }
         let interruption = self.interruptions.present();
         let cause = interruption.map_or_else(String::new, |present| present.reason.clone());
         let rest = reader.rest(cause)?;
-        let (response, body) = self.send(&reader.request, Some(&rest), source).await?;
+        let (response, body) = self.send(&reader.request, Some(&rest)).await?;
         let Some(end) = rest.check(&response)? else {
             return Ok(false);
         };
@@ -169,19 +148,18 @@ impl<O: Observer> Driver<'_, O> {
     }
 
     /// Sends a request, or one for the rest of its response, until a response arrives.
-    async fn send<P: TitleSource>(
+    async fn send(
         &mut self,
         request: &Request,
         rest: Option<&Rest>,
-        source: &mut P,
     ) -> Result<(Response<()>, Body), PlayError> {
         let Request { path, bytes, cmcd } = request;
         loop {
-            let connection = self.connection(source).await?;
+            let connection = self.connection().await?;
             let mut cmcd = cmcd.clone();
             if self.interruptions.present().is_some() {
-                self.advance(source);
-                source.refresh(&mut cmcd);
+                self.advance();
+                self.source.refresh(&mut cmcd);
             }
             let mut headers = HeaderMap::new();
             let with_cmcd = self.options.cmcd.add(cmcd, path, &mut headers);
@@ -198,7 +176,7 @@ impl<O: Observer> Driver<'_, O> {
                     None => connection.get(&with_cmcd, headers).await,
                 }
             };
-            if let Some((response, body)) = self.attempt(exchange, path, source).await? {
+            if let Some((response, body)) = self.attempt(exchange, path).await? {
                 if response.status().is_success() {
                     let now = self.now();
                     CmsdSample::read(&mut self.cmsd, response.headers(), now);
@@ -209,13 +187,12 @@ impl<O: Observer> Driver<'_, O> {
     }
 
     /// The response to a request for `path`; `None`, after a wait, if the request must be sent again.
-    async fn attempt<P: TitleSource, T>(
+    async fn attempt<T>(
         &mut self,
         exchange: impl Future<Output = Result<(Response<()>, T), ExchangeError>> + Send,
         path: &str,
-        source: &mut P,
     ) -> Result<Option<(Response<()>, T)>, PlayError> {
-        let (error, wait) = match self.in_time(exchange, source).await {
+        let (error, wait) = match self.in_time(exchange).await {
             // Before a session has begun, a refusal is the final answer.
             Ok((response, _)) if response.status() == StatusCode::SERVICE_UNAVAILABLE && self.has_begun => {
                 (status_error(&response, path), retry_after(&response))
@@ -226,37 +203,37 @@ impl<O: Observer> Driver<'_, O> {
             }
             Err(error) => (error, None),
         };
-        Box::pin(self.recover(error, wait, source)).await?;
+        Box::pin(self.recover(error, wait)).await?;
         Ok(None)
     }
 
     /// The connection; establishes another if it was lost.
-    async fn connection<P: TitleSource>(&mut self, source: &mut P) -> Result<Connection, PlayError> {
+    async fn connection(&mut self) -> Result<Connection, PlayError> {
         match &self.connection {
             Some(connection) => Ok(connection.clone()),
             // Boxed because it is rare: otherwise every session would reserve room for it.
-            None => Box::pin(self.reconnect(source)).await,
+            None => Box::pin(self.reconnect()).await,
         }
     }
 
-    async fn reconnect<P: TitleSource>(&mut self, source: &mut P) -> Result<Connection, PlayError> {
+    async fn reconnect(&mut self) -> Result<Connection, PlayError> {
         let route = self.route;
         loop {
             let backoff = self.backoff.as_ref();
             let limit = backoff.map_or(Duration::MAX, |it| it.attempt_limit(self.rtt));
             let began = self.now();
             let until = began.saturating_add(limit).min(self.deadline());
-            match self.play_on(source, until, route.connect()).await {
+            match self.play_on(until, route.connect()).await {
                 Some(Ok(connection)) => {
                     let now = self.now();
                     self.interruptions.connected(now);
                     self.connection = Some(connection.clone());
                     return Ok(connection);
                 }
-                Some(Err(error)) => self.recover(error.into(), None, source).await?,
+                Some(Err(error)) => self.recover(error.into(), None).await?,
                 None => {
                     let error = route.no_answer(until.saturating_sub(began));
-                    self.recover(error.into(), None, source).await?;
+                    self.recover(error.into(), None).await?;
                 }
             }
         }
@@ -266,12 +243,7 @@ impl<O: Observer> Driver<'_, O> {
     ///
     /// # Errors
     /// `error`, if continuing cannot help or its time limit has passed.
-    async fn recover<P: TitleSource>(
-        &mut self,
-        error: PlayError,
-        wait: Option<Duration>,
-        source: &mut P,
-    ) -> Result<(), PlayError> {
+    async fn recover(&mut self, error: PlayError, wait: Option<Duration>) -> Result<(), PlayError> {
         let now = self.now();
         let Some(backoff) = &mut self.backoff else {
             return Err(error);
@@ -300,7 +272,7 @@ impl<O: Observer> Driver<'_, O> {
             connection.close();
             interruptions.disconnected(now);
         }
-        self.play_on(source, until, std::future::pending::<()>()).await;
+        self.play_on(until, std::future::pending::<()>()).await;
         Ok(())
     }
 
@@ -325,16 +297,15 @@ impl<O: Observer> Driver<'_, O> {
     }
 
     /// The result of `exchange`, or an error after the timeout. During an interruption the player plays on.
-    async fn in_time<P: TitleSource, T>(
+    async fn in_time<T>(
         &mut self,
         exchange: impl Future<Output = Result<T, ExchangeError>> + Send,
-        source: &mut P,
     ) -> Result<T, PlayError> {
         let timeout = self.wait_limit();
         let mut exchange = pin!(exchange);
         let result = if self.interruptions.present().is_some() {
             let until = self.now().saturating_add(timeout);
-            Box::pin(self.play_on(source, until, exchange.as_mut())).await
+            Box::pin(self.play_on(until, exchange.as_mut())).await
         } else {
             let runtime = self.runtime();
             time::timeout(&**runtime, timeout, exchange.as_mut()).await.ok()
@@ -344,13 +315,9 @@ impl<O: Observer> Driver<'_, O> {
 
     /// The next bytes of a body; `None` at its end, or when the viewer jumps. Waits while the source has paused
     /// reading, and resumes the body if it is interrupted.
-    async fn piece<P: TitleSource>(
-        &mut self,
-        reader: &mut BodyReader,
-        source: &mut P,
-    ) -> Result<Option<bytes::Bytes>, PlayError> {
+    async fn piece(&mut self, reader: &mut BodyReader) -> Result<Option<bytes::Bytes>, PlayError> {
         loop {
-            let error = match self.piece_of(reader, source).await {
+            let error = match self.piece_of(reader).await {
                 Ok(piece) => {
                     self.resumed();
                     return Ok(piece);
@@ -361,8 +328,8 @@ impl<O: Observer> Driver<'_, O> {
             if reader.is_complete() && self.backoff.is_some() && Remedy::of(&error).is_some() {
                 return Ok(None);
             }
-            Box::pin(self.recover(error, None, source)).await?;
-            if !Box::pin(self.resume(reader, source)).await? {
+            Box::pin(self.recover(error, None)).await?;
+            if !Box::pin(self.resume(reader)).await? {
                 self.resumed();
                 return Ok(None);
             }
@@ -370,30 +337,26 @@ impl<O: Observer> Driver<'_, O> {
     }
 
     /// The next bytes of the present body.
-    async fn piece_of<P: TitleSource>(
-        &mut self,
-        reader: &mut BodyReader,
-        source: &mut P,
-    ) -> Result<Option<bytes::Bytes>, PlayError> {
+    async fn piece_of(&mut self, reader: &mut BodyReader) -> Result<Option<bytes::Bytes>, PlayError> {
         let limit = self.wait_limit();
         let mut silent_since = self.now();
         loop {
             let now = self.now();
-            self.attend(source);
+            self.attend();
             // An observer may block, which does not count as the server's silence.
             silent_since = silent_since.saturating_add(self.now().saturating_sub(now));
-            let seek = source.next_seek();
+            let seek = self.source.next_seek();
             if now >= seek {
                 return Ok(None);
             }
-            let paused = source.reading_paused();
+            let paused = self.source.reading_paused();
             if !paused && let Some(piece) = reader.take() {
                 self.count(now, Bytes::from(piece.len()));
                 return Ok(Some(piece));
             }
             let until = if paused {
                 silent_since = self.now();
-                source.playout().next_deadline().unwrap_or(Duration::MAX)
+                self.source.playout().next_deadline().unwrap_or(Duration::MAX)
             } else {
                 silent_since.saturating_add(limit)
             };
@@ -401,7 +364,7 @@ impl<O: Observer> Driver<'_, O> {
                 return Err(PlayError::Silent(limit));
             }
             match self.wait(&mut reader.body, paused, until.min(seek)).await {
-                WakeUp::Timer => self.advance(source),
+                WakeUp::Timer => self.advance(),
                 WakeUp::Chunk(chunk) => {
                     if !reader.accept(chunk?)? {
                         return Ok(None);

@@ -24,7 +24,7 @@ pub(crate) enum NextStep {
 }
 
 /// A kind of title: it decides what to request and feeds the modelled player.
-pub(crate) trait TitleSource: Send {
+pub(crate) trait TitleSource: Send + Sized {
     fn playout(&self) -> &Playout;
 
     /// The player, if it exists already: for a title with a manifest, after reading the manifest.
@@ -46,10 +46,10 @@ pub(crate) trait TitleSource: Send {
     /// Makes the viewer's next jump. Abandons the response in progress.
     fn seek(&mut self, _now: Duration) {}
 
-    /// Decides on the next step. May fetch descriptions of the title with `driver` and write them to `sink`.
+    /// Decides on the next step of `driver`, which plays this source. May fetch descriptions of the title and write
+    /// them to `sink`.
     fn next<O: Observer, S: Sink>(
-        &mut self,
-        driver: &mut Driver<'_, O>,
+        driver: &mut Driver<'_, O, Self>,
         sink: &mut S,
     ) -> impl Future<Output = Result<NextStep, PlayError>> + Send;
 
