@@ -33,23 +33,20 @@ pub(crate) fn runtime() -> Arc<dyn Runtime> {
     Arc::new(quinn::TokioRuntime)
 }
 
-pub(crate) fn rig(
-    change: impl FnOnce(&mut ServerOptions),
-    handle: impl Fn(Exchange) -> Handling + Clone + Send + Sync + 'static,
-) -> Rig {
-    rig_with(&["cubic"], change, handle)
+pub(crate) fn rig(handle: impl Fn(Exchange) -> Handling + Clone + Send + Sync + 'static) -> Rig {
+    rig_with(&["cubic"], |_| {}, handle)
 }
 
 /// A server that answers every request with `ok`.
 pub(crate) fn ok_rig(change: impl FnOnce(&mut ServerOptions)) -> Rig {
-    rig(change, |exchange| {
+    rig_with(&["cubic"], change, |exchange| {
         Box::pin(exchange.respond(with_length(2), "ok".into()))
     })
 }
 
 /// A server that streams `big` at `/big`, and its first 1,000 bytes at every other path.
 pub(crate) fn big_rig(change: impl FnOnce(&mut ServerOptions), big: Bytes) -> Rig {
-    rig(change, move |exchange| {
+    rig_with(&["cubic"], change, move |exchange| {
         let is_big = exchange.request().uri().path() == "/big";
         let length = if is_big { big.len() } else { 1_000 };
         Box::pin(stream(exchange, big.slice(..length)))

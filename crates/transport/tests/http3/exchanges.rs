@@ -78,16 +78,13 @@ async fn every_connection_has_the_controller_it_was_given() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn knowledge_of_the_video_stays_on_its_connection() {
-    let rig = rig(
-        |_| {},
-        |exchange| {
-            if exchange.request().uri().path() == "/title" {
-                let rate = Some(Bitrate::from_kbps(5_240));
-                exchange.control().knowledge().set_average_rate(rate);
-            }
-            Box::pin(exchange.respond(with_length(2), "ok".into()))
-        },
-    );
+    let rig = rig(|exchange| {
+        if exchange.request().uri().path() == "/title" {
+            let rate = Some(Bitrate::from_kbps(5_240));
+            exchange.control().knowledge().set_average_rate(rate);
+        }
+        Box::pin(exchange.respond(with_length(2), "ok".into()))
+    });
     let (one, other) = (rig.connect().await, rig.connect().await);
     fetch(&one, "/title").await.unwrap();
     fetch(&other, "/index").await.unwrap();
@@ -103,18 +100,15 @@ async fn knowledge_of_the_video_stays_on_its_connection() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn head_and_range_requests_follow_rfc_9110() {
-    let rig = rig(
-        |_| {},
-        |exchange| {
-            let range = exchange.request().headers().get("range").cloned();
-            let mut response = with_length(10);
-            if let Some(range) = range {
-                *response.status_mut() = StatusCode::PARTIAL_CONTENT;
-                response.headers_mut().insert("x-range", range);
-            }
-            Box::pin(exchange.respond(response, "0123456789".into()))
-        },
-    );
+    let rig = rig(|exchange| {
+        let range = exchange.request().headers().get("range").cloned();
+        let mut response = with_length(10);
+        if let Some(range) = range {
+            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+            response.headers_mut().insert("x-range", range);
+        }
+        Box::pin(exchange.respond(response, "0123456789".into()))
+    });
     let connection = rig.connect().await;
     let response = connection.head("/title.mp4?x=1", HeaderMap::new()).await.unwrap();
     assert_eq!(response.headers()["content-length"], "10");
@@ -141,20 +135,17 @@ async fn a_server_writes_no_further_ahead_of_a_client_that_does_not_read_than_th
     for (stream_receive_window, receive_window) in [(SMALL, 8 * SMALL), (8 * SMALL, SMALL)] {
         let written = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&written);
-        let rig = rig(
-            |_| {},
-            move |exchange| {
-                let counter = Arc::clone(&counter);
-                Box::pin(async move {
-                    let mut writer = exchange.start(with_length(8_000_000)).await?;
-                    for _ in 0..800 {
-                        writer.write(Bytes::from(vec![7; 10_000])).await?;
-                        counter.fetch_add(10_000, SeqCst);
-                    }
-                    writer.finish().await
-                })
-            },
-        );
+        let rig = rig(move |exchange| {
+            let counter = Arc::clone(&counter);
+            Box::pin(async move {
+                let mut writer = exchange.start(with_length(8_000_000)).await?;
+                for _ in 0..800 {
+                    writer.write(Bytes::from(vec![7; 10_000])).await?;
+                    counter.fetch_add(10_000, SeqCst);
+                }
+                writer.finish().await
+            })
+        });
         let client = rig.client(|options| {
             options.transport.stream_receive_window = Size::new(stream_receive_window);
             options.transport.receive_window = Size::new(receive_window);
@@ -187,20 +178,17 @@ async fn fill(writer: &mut BodyWriter) -> Result<usize, ExchangeError> {
 
 #[tokio::test]
 async fn a_writer_that_stops_waiting_for_room_has_to_wait_again() {
-    let rig = rig(
-        |_| {},
-        |exchange| {
-            Box::pin(async move {
-                let mut writer = exchange.start(http::Response::new(())).await?;
-                let pieces = fill(&mut writer).await?;
-                assert!((4..=8).contains(&pieces), "{pieces} pieces of 64 KiB");
-                assert!(writer.ready().now_or_never().is_none());
-                // There is room once bytes may leave.
-                writer.write(payload(64 << 10)).await?;
-                writer.finish().await
-            })
-        },
-    );
+    let rig = rig(|exchange| {
+        Box::pin(async move {
+            let mut writer = exchange.start(http::Response::new(())).await?;
+            let pieces = fill(&mut writer).await?;
+            assert!((4..=8).contains(&pieces), "{pieces} pieces of 64 KiB");
+            assert!(writer.ready().now_or_never().is_none());
+            // There is room once bytes may leave.
+            writer.write(payload(64 << 10)).await?;
+            writer.finish().await
+        })
+    });
     let connection = rig.connect().await;
     let body = fetch(&connection, "/").await.unwrap();
     assert!(body.len() > 4 << 16, "{}", body.len());
@@ -209,23 +197,20 @@ async fn a_writer_that_stops_waiting_for_room_has_to_wait_again() {
 
 #[tokio::test]
 async fn a_writer_of_a_lost_connection_fails_as_often_as_it_is_used() {
-    let rig = rig(
-        |_| {},
-        |exchange| {
-            Box::pin(async move {
-                let quinn = exchange.quinn().clone();
-                let mut writer = exchange.start(http::Response::new(())).await?;
-                fill(&mut writer).await?;
-                quinn.close(0_u32.into(), b"");
-                for _ in 0..3 {
-                    writer.ready().await?;
-                    let error = writer.write("more".into()).await.unwrap_err();
-                    assert!(matches!(error, ExchangeError::Connection(_)), "{error}");
-                }
-                writer.finish().await
-            })
-        },
-    );
+    let rig = rig(|exchange| {
+        Box::pin(async move {
+            let quinn = exchange.quinn().clone();
+            let mut writer = exchange.start(http::Response::new(())).await?;
+            fill(&mut writer).await?;
+            quinn.close(0_u32.into(), b"");
+            for _ in 0..3 {
+                writer.ready().await?;
+                let error = writer.write("more".into()).await.unwrap_err();
+                assert!(matches!(error, ExchangeError::Connection(_)), "{error}");
+            }
+            writer.finish().await
+        })
+    });
     let connection = rig.connect().await;
     assert!(fetch(&connection, "/").await.is_err());
     let outcome = rig.outcome(0).await;
@@ -242,19 +227,16 @@ async fn a_writer_of_a_lost_connection_fails_as_often_as_it_is_used() {
 async fn a_write_that_is_given_up_is_completed_by_the_next_one() {
     let body = payload(400_000);
     let sent = body.clone();
-    let rig = rig(
-        |_| {},
-        move |exchange| {
-            let body = sent.clone();
-            Box::pin(async move {
-                let mut writer = exchange.start(with_length(body.len())).await?;
-                let first = writer.write(body.slice(..200_000)).now_or_never();
-                assert!(first.is_none(), "the client's window has no room for all of it");
-                writer.write(body.slice(200_000..)).await?;
-                writer.finish().await
-            })
-        },
-    );
+    let rig = rig(move |exchange| {
+        let body = sent.clone();
+        Box::pin(async move {
+            let mut writer = exchange.start(with_length(body.len())).await?;
+            let first = writer.write(body.slice(..200_000)).now_or_never();
+            assert!(first.is_none(), "the client's window has no room for all of it");
+            writer.write(body.slice(200_000..)).await?;
+            writer.finish().await
+        })
+    });
     let connection = rig.connect_narrow().await;
     assert!(
         fetch(&connection, "/").await.unwrap() == body,
@@ -285,24 +267,21 @@ impl Drop for OwnedBytes {
 /// with the write. On one thread no acknowledgement comes in between.
 #[tokio::test]
 async fn a_body_is_handed_to_quinn_without_being_copied() {
-    let rig = rig(
-        |_| {},
-        |exchange| {
-            Box::pin(async move {
-                let released = Arc::new(AtomicBool::new(false));
-                let body = Bytes::from_owner(OwnedBytes {
-                    bytes: vec![7; 100_000],
-                    released: Arc::clone(&released),
-                });
-                let mut writer = exchange.start(with_length(body.len())).await?;
-                writer.write(body).now_or_never().unwrap()?;
-                assert!(!released.load(SeqCst), "quinn holds a copy");
-                writer.finish().await?;
-                assert!(released.load(SeqCst), "somebody else holds it still");
-                Ok(())
-            })
-        },
-    );
+    let rig = rig(|exchange| {
+        Box::pin(async move {
+            let released = Arc::new(AtomicBool::new(false));
+            let body = Bytes::from_owner(OwnedBytes {
+                bytes: vec![7; 100_000],
+                released: Arc::clone(&released),
+            });
+            let mut writer = exchange.start(with_length(body.len())).await?;
+            writer.write(body).now_or_never().unwrap()?;
+            assert!(!released.load(SeqCst), "quinn holds a copy");
+            writer.finish().await?;
+            assert!(released.load(SeqCst), "somebody else holds it still");
+            Ok(())
+        })
+    });
     let connection = rig.connect().await;
     assert_eq!(fetch(&connection, "/").await.unwrap(), vec![7; 100_000]);
     assert!(rig.outcome(0).await.is_ok());
@@ -324,25 +303,22 @@ async fn a_body_that_is_dropped_is_cancelled_and_the_connection_lives_on() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_abandoned_response_does_not_look_complete() {
-    let rig = rig(
-        |_| {},
-        |exchange| {
-            let lie = exchange.request().uri().path() == "/short";
-            Box::pin(async move {
-                if exchange.request().uri().path() == "/silent" {
-                    return Ok(());
-                }
-                let response = if lie {
-                    with_length(100)
-                } else {
-                    http::Response::new(())
-                };
-                let mut writer = exchange.start(response).await?;
-                writer.write("0123456789".into()).await?;
-                if lie { writer.finish().await } else { Ok(()) }
-            })
-        },
-    );
+    let rig = rig(|exchange| {
+        let lie = exchange.request().uri().path() == "/short";
+        Box::pin(async move {
+            if exchange.request().uri().path() == "/silent" {
+                return Ok(());
+            }
+            let response = if lie {
+                with_length(100)
+            } else {
+                http::Response::new(())
+            };
+            let mut writer = exchange.start(response).await?;
+            writer.write("0123456789".into()).await?;
+            if lie { writer.finish().await } else { Ok(()) }
+        })
+    });
     let connection = rig.connect().await;
     for path in ["/dropped", "/silent"] {
         let error = fetch(&connection, path).await.unwrap_err();
