@@ -117,19 +117,6 @@ pub enum PlayError {
     Stopped,
 }
 
-// Written out rather than derived: their texts include the cause, and a source would print it again.
-impl From<MediaError> for PlayError {
-    fn from(error: MediaError) -> Self {
-        Self::Media(error)
-    }
-}
-
-impl From<std::io::Error> for PlayError {
-    fn from(error: std::io::Error) -> Self {
-        Self::Sink(error)
-    }
-}
-
 /// Reason why an interrupted response cannot be resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]

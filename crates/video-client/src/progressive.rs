@@ -131,11 +131,11 @@ impl TitleSource for ProgressiveSource {
         let player = &mut self.player;
         let parsed = self.parser.push(bytes, |frames| player.add_frames(now, frames));
         player.deliver(now, Bytes::from(bytes.len()));
-        Ok(parsed?)
+        parsed.map_err(PlayError::Media)
     }
 
     fn on_end(&mut self, _transfer: Transfer) -> Result<(), PlayError> {
-        Ok(self.parser.finish()?)
+        self.parser.finish().map_err(PlayError::Media)
     }
 
     fn describe_progress(&self, progress: &mut Progress) {

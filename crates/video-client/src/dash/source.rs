@@ -175,7 +175,7 @@ impl<'a> DashSource<'a> {
             let bytes = Self::initialization(driver, representation, initialization).await?;
             let source = &mut driver.source;
             if source.initialized.replace(representation) != Some(representation) {
-                sink.write(bytes.clone()).await?;
+                sink.write(bytes.clone()).await.map_err(PlayError::Sink)?;
             }
             let mut parser = StreamParser::new(Limits::default());
             parser

@@ -40,8 +40,7 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
                 NextStep::Done => break,
             }
         }
-        sink.finish().await?;
-        Ok(())
+        sink.finish().await.map_err(PlayError::Sink)
     }
 
     /// Makes the viewer's next jump if it is due, after reporting the progress up to it to the observer.
@@ -66,7 +65,7 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
             first_byte.get_or_insert(if reader.at_once { requested } else { now });
             bytes += Bytes::from(piece.len());
             self.source.on_bytes(now, &piece)?;
-            sink.write(piece).await?;
+            sink.write(piece).await.map_err(PlayError::Sink)?;
         }
         if self.seek_if_due() {
             return Ok(());
