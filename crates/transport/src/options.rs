@@ -78,8 +78,6 @@ pub struct TransportOptions {
     pub mtu_discovery: Option<u16>,
     /// Reordering that is tolerated before a packet counts as lost.
     pub loss_detection: LossDetection,
-    /// Most streams (requests) that a peer may have open at once.
-    pub max_requests: u32,
     /// Makes runs reproducible: seeds quinn's random choices and disables HTTP/3 greasing of clients; servers send
     /// none. Keys and connection IDs stay random, with the same lengths. For simulation only, because those choices
     /// protect a live connection.
@@ -148,7 +146,6 @@ impl TransportOptions {
             initial_mtu: 1_200,
             mtu_discovery: Some(1_452),
             loss_detection: LossDetection::default(),
-            max_requests: 100,
             seed: None,
         }
     }
@@ -183,7 +180,8 @@ impl TransportOptions {
             .stream_receive_window(receive("stream receive window", self.stream_receive_window)?)
             .receive_window(receive("receive window", self.receive_window)?)
             .send_window(window("send window", self.send_window)?)
-            .max_concurrent_bidi_streams(self.max_requests.into())
+            // Requests of a client.
+            .max_concurrent_bidi_streams(100_u32.into())
             // HTTP/3 needs three; a few more for greasing and extensions.
             .max_concurrent_uni_streams(8_u32.into())
             .max_idle_timeout(Some(

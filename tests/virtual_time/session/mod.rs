@@ -94,7 +94,6 @@ fn real_sockets_refuse_the_cryptography_of_a_simulation() {
     client.crypto_provider = sim.crypto_provider();
     for refused in [
         Server::bind(any(), runtime(), server.clone()).map(drop),
-        Server::on_socket(UdpSocket::bind(any()).unwrap(), runtime(), server.clone()).map(drop),
         Server::on_sockets(vec![(UdpSocket::bind(any()).unwrap(), runtime() as _)], server).map(drop),
         Client::bind(runtime(), client).map(drop),
     ] {

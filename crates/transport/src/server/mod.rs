@@ -84,8 +84,8 @@ pub struct ServerOptions {
     pub quic_lb: Option<QuicLb>,
     /// Position of this process among those with the same endpoint key and socket.
     pub succession: Succession,
-    /// Cryptography of its connections, ring's by default. [`Server::bind`], [`Server::on_socket`] and
-    /// [`Server::on_sockets`] refuse cipher suites that are not registered; [`Server::new`] takes any, for simulations.
+    /// Cryptography of its connections, ring's by default. [`Server::bind`] and [`Server::on_sockets`] refuse cipher
+    /// suites that are not registered; [`Server::new`] takes any, for simulations.
     pub crypto_provider: Arc<CryptoProvider>,
     /// Transport parameters of its connections.
     pub transport: TransportOptions,
@@ -213,15 +213,7 @@ impl Server {
         runtime: Arc<dyn Runtime>,
         options: ServerOptions,
     ) -> Result<Self, EndpointError> {
-        Self::on_socket(udp_socket(address)?, runtime, options)
-    }
-
-    /// A server on a bound UDP `socket`.
-    pub fn on_socket(
-        socket: UdpSocket,
-        runtime: Arc<dyn Runtime>,
-        options: ServerOptions,
-    ) -> Result<Self, EndpointError> {
+        let socket = udp_socket(address)?;
         require_registered_suites(&options.crypto_provider)?;
         Self::start(vec![EndpointSetup::on_socket(socket, runtime)?], options)
     }

@@ -76,7 +76,7 @@ pub(crate) fn rig_on(
 ) -> Rig {
     let mut options = ServerOptions::new(identity.clone());
     change(&mut options);
-    let server = Server::on_socket(socket, runtime(), options).unwrap();
+    let server = Server::on_sockets(vec![(socket, runtime())], options).unwrap();
     rig_of(server, identity, choices, handle)
 }
 
