@@ -5,18 +5,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use playrate_media::cmcd::Cmcd;
-use playrate_media::{Limits, MediaSource};
+use playrate_media::{Limits, MediaSource, StreamParser};
 use playrate_units::Bytes;
 
 use crate::cmcd::playback_rate;
 use crate::error::PlayError;
-use crate::frames::{FrameParser, FrameSource};
 use crate::observer::{Observer, Progress};
 use crate::playout::{ConfigError, Playout, PlayoutConfig};
 use crate::report::QualityReport;
 use crate::session::{Driver, NextStep, Request, Seek, SessionOptions, TitleSource};
 use crate::sink::Sink;
 use crate::transfer::Transfer;
+
+/// Origin of the index that maps bytes of the response to frames.
+#[derive(Clone, Debug, Default)]
+pub enum FrameSource {
+    /// The title's own boxes, as they arrive.
+    #[default]
+    Boxes,
+    /// The index of this title, whose bytes the response must equal: payload generated from a frame trace has no boxes.
+    /// The player knows all frames from the first byte on, as with a progressive file whose `moov` box comes first.
+    Index(Arc<dyn MediaSource>),
+}
 
 /// Options of a [`Session`](crate::Session) with a title of one file.
 ///
@@ -40,15 +50,18 @@ pub struct PlayOptions {
 
 pub(crate) struct ProgressiveSource {
     player: Playout,
-    parser: FrameParser,
+    frames: FrameSource,
+    /// Unused with an index.
+    parser: Box<StreamParser>,
+    /// True once the player has the frames of the index.
+    has_indexed: bool,
     /// `None` once it has been sent.
     request: Option<Request>,
     /// Length of the title as declared by the server.
     declared: Option<Bytes>,
     path: String,
-    /// Remaining jumps, and the title index that they need.
+    /// Remaining jumps; none without an index.
     seeks: VecDeque<Seek>,
-    index: Option<Arc<dyn MediaSource>>,
     cmcd: Cmcd,
 }
 
@@ -58,13 +71,15 @@ impl ProgressiveSource {
         cmcd.content = Some(path.to_owned());
         cmcd.streaming_format = Some('o');
         cmcd.playback_rate = playback_rate(options.playout.speed_percent);
-        let index = match &options.frames {
-            FrameSource::Index(source) => Some(Arc::clone(source)),
-            FrameSource::Boxes => None,
+        let seeks = match &options.frames {
+            FrameSource::Index(_) => options.session.seeks.iter().copied().collect(),
+            FrameSource::Boxes => VecDeque::new(),
         };
         Ok(Self {
             player: Playout::new(options.playout.clone())?,
-            parser: FrameParser::new(&options.frames, options.limits),
+            frames: options.frames.clone(),
+            parser: Box::new(StreamParser::new(options.limits)),
+            has_indexed: false,
             request: Some(Request {
                 path: path.to_owned(),
                 bytes: None,
@@ -72,12 +87,7 @@ impl ProgressiveSource {
             }),
             declared: None,
             path: path.to_owned(),
-            seeks: index
-                .iter()
-                .flat_map(|_| &options.session.seeks)
-                .copied()
-                .collect(),
-            index,
+            seeks,
             cmcd,
         })
     }
@@ -101,7 +111,7 @@ impl TitleSource for ProgressiveSource {
     }
 
     fn seek(&mut self, now: Duration) {
-        let (Some(seek), Some(index)) = (self.seeks.pop_front(), &self.index) else {
+        let (Some(seek), FrameSource::Index(index)) = (self.seeks.pop_front(), &self.frames) else {
             return;
         };
         let offset = self.player.seek(now, index.title().frames(), seek.to);
@@ -126,16 +136,32 @@ impl TitleSource for ProgressiveSource {
         self.declared = length;
     }
 
-    /// Adds the frames in the bytes, then the bytes.
+    /// Adds the frames in the bytes, including those before an error, then the bytes.
     fn on_bytes(&mut self, now: Duration, bytes: &[u8]) -> Result<(), PlayError> {
-        let player = &mut self.player;
-        let parsed = self.parser.push(bytes, |frames| player.add_frames(now, frames));
-        player.deliver(now, Bytes::from(bytes.len()));
+        let mut parsed = Ok(());
+        match &self.frames {
+            FrameSource::Boxes => {
+                parsed = self.parser.push(bytes);
+                let frames: Vec<_> = self.parser.drain_frames().collect();
+                if !frames.is_empty() {
+                    self.player.add_frames(now, &frames);
+                }
+            }
+            FrameSource::Index(index) => {
+                if !std::mem::replace(&mut self.has_indexed, true) {
+                    self.player.add_frames(now, index.title().frames());
+                }
+            }
+        }
+        self.player.deliver(now, Bytes::from(bytes.len()));
         parsed.map_err(PlayError::Media)
     }
 
     fn on_end(&mut self, _transfer: Transfer) -> Result<(), PlayError> {
-        self.parser.finish().map_err(PlayError::Media)
+        match self.frames {
+            FrameSource::Boxes => self.parser.finish().map_err(PlayError::Media),
+            FrameSource::Index(_) => Ok(()),
+        }
     }
 
     fn describe_progress(&self, progress: &mut Progress) {
@@ -143,8 +169,19 @@ impl TitleSource for ProgressiveSource {
     }
 
     fn describe_report(&self, report: &mut QualityReport) {
-        report.title = self.parser.info().cloned();
-        report.average_rate = self.parser.average_rate();
+        let (info, bytes, time) = match &self.frames {
+            FrameSource::Boxes => {
+                let parser = &self.parser;
+                (parser.info(), parser.media_bytes(), parser.playing_time())
+            }
+            FrameSource::Index(index) if self.has_indexed => {
+                let title = index.title();
+                (Some(title.info()), title.media_bytes(), title.duration())
+            }
+            FrameSource::Index(_) => (None, Bytes::ZERO, Duration::ZERO),
+        };
+        report.title = info.cloned();
+        report.average_rate = bytes.per(time);
         report.network.promised = self.declared;
     }
 }
