@@ -12,60 +12,46 @@ use video_client::Sink;
 
 /// The sink of the command line.
 pub(crate) struct Output {
-    place: Destination,
+    /// Destination; `-` for stdout, `None` for nowhere.
+    path: Option<PathBuf>,
     /// Opened when the first byte arrives.
     writer: Option<Box<dyn AsyncWrite + Send + Unpin>>,
-}
-
-#[derive(Debug)]
-enum Destination {
-    Nowhere,
-    Stdout,
-    File(PathBuf),
 }
 
 impl Output {
     /// Checks that the destination can be written to, without changing an existing file.
     pub(crate) fn new(path: Option<&Path>) -> anyhow::Result<Self> {
-        let place = match path {
-            None => Destination::Nowhere,
-            Some(path) if path == Path::new("-") => Destination::Stdout,
-            Some(path) => {
-                if path.is_dir() {
-                    bail!(
-                        "--output {}: this is a directory; name a file in it",
-                        path.display()
-                    );
-                }
-                let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-                if let Some(parent) = parent
-                    && !parent.is_dir()
-                {
-                    bail!(
-                        "--output {}: there is no directory {}",
-                        path.display(),
-                        parent.display()
-                    );
-                }
-                Destination::File(path.to_owned())
+        if let Some(path) = path.filter(|path| *path != Path::new("-")) {
+            let shown = path.display();
+            if path.is_dir() {
+                bail!("--output {shown}: this is a directory; name a file in it");
             }
-        };
-        Ok(Self { place, writer: None })
+            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+            if let Some(parent) = parent
+                && !parent.is_dir()
+            {
+                bail!("--output {shown}: there is no directory {}", parent.display());
+            }
+        }
+        Ok(Self {
+            path: path.map(Path::to_owned),
+            writer: None,
+        })
     }
 
     /// Returns true if the title goes to stdout, so that nothing else may go there.
     pub(crate) fn is_stdout(&self) -> bool {
-        matches!(self.place, Destination::Stdout)
+        self.path.as_deref() == Some(Path::new("-"))
     }
 }
 
 impl Sink for Output {
     async fn write(&mut self, bytes: Bytes) -> io::Result<()> {
-        let writer = match (&mut self.writer, &self.place) {
-            (_, Destination::Nowhere) => return Ok(()),
+        let writer = match (&mut self.writer, &self.path) {
+            (_, None) => return Ok(()),
             (Some(writer), _) => writer,
-            (empty, Destination::Stdout) => empty.insert(Box::new(tokio::io::stdout())),
-            (empty, Destination::File(path)) => {
+            (empty, Some(path)) if path == Path::new("-") => empty.insert(Box::new(tokio::io::stdout())),
+            (empty, Some(path)) => {
                 let file = File::create(path).await;
                 let named =
                     |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
