@@ -378,7 +378,7 @@ impl Connection {
             .get(header::CONTENT_LENGTH)
             .filter(|_| !bodiless)
             .and_then(|value| value.to_str().ok()?.parse().ok());
-        let gate = self.gates.take(stream.id());
+        let gate = self.gates.lock().remove(&stream.id().into_inner());
         let body = Body {
             stream,
             gate: gate.unwrap_or_default(),

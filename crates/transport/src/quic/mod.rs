@@ -35,49 +35,31 @@ pub(crate) use receive::{ReadGate, RecvStream, TooManyBytes};
 pub(crate) use send::{ResponseStream, SendStream};
 use unidirectional::{PeerStreams, UniStream};
 
-/// Entries for the streams of one connection, by the streams' numbers. An entry exists until it is [taken](Self::take)
-/// or its stream is dropped.
-#[derive(Debug)]
-pub(crate) struct StreamTable<T>(Arc<Mutex<BTreeMap<u64, T>>>);
-
-impl<T> StreamTable<T> {
-    fn enter(&self, stream: StreamId, entry: T) -> TableEntry<T> {
-        let number = stream.into_inner();
-        self.0.lock().insert(number, entry);
-        TableEntry {
-            table: self.clone(),
-            number,
-        }
-    }
-
-    /// Removes and returns the entry of `stream`.
-    pub(crate) fn take(&self, stream: StreamId) -> Option<T> {
-        self.0.lock().remove(&stream.into_inner())
-    }
-}
-
-impl<T> Clone for StreamTable<T> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
-
-impl<T> Default for StreamTable<T> {
-    fn default() -> Self {
-        Self(Arc::default())
-    }
-}
+/// Entries for the streams of one connection, by the streams' numbers. An entry exists until it is removed or its
+/// stream is dropped.
+pub(crate) type StreamTable<T> = Arc<Mutex<BTreeMap<u64, T>>>;
 
 /// Removes a stream's entry, if it is still there, when the stream is dropped.
-#[derive(Debug)]
 struct TableEntry<T> {
     table: StreamTable<T>,
     number: u64,
 }
 
+impl<T> TableEntry<T> {
+    /// Enters `entry` for `stream` into `table`.
+    fn new(table: &StreamTable<T>, stream: StreamId, entry: T) -> Self {
+        let number = stream.into_inner();
+        table.lock().insert(number, entry);
+        Self {
+            table: Arc::clone(table),
+            number,
+        }
+    }
+}
+
 impl<T> Drop for TableEntry<T> {
     fn drop(&mut self) {
-        self.table.0.lock().remove(&self.number);
+        self.table.lock().remove(&self.number);
     }
 }
 

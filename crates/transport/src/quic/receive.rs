@@ -84,7 +84,7 @@ impl RecvStream {
 
     /// The same stream; its gate is in `gates` as long as it lives.
     pub(super) fn gated(mut self, gates: &StreamTable<Arc<ReadGate>>) -> Self {
-        self.entry = Some(gates.enter(self.id, Arc::clone(&self.gate)));
+        self.entry = Some(TableEntry::new(gates, self.id, Arc::clone(&self.gate)));
         self
     }
 }

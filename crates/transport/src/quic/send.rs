@@ -75,7 +75,7 @@ impl SendStream {
             stopping: Box::pin(stopped),
             stopped: None,
         };
-        self.entry = Some(responses.enter(self.id, response));
+        self.entry = Some(TableEntry::new(responses, self.id, response));
         self
     }
 }

@@ -109,7 +109,7 @@ impl Arrival {
             stream.stop_stream(Code::H3_REQUEST_REJECTED);
             return Err(ConnectionLost::ClosedHere.into());
         }
-        let response = context.responses.take(stream.id());
+        let response = context.responses.lock().remove(&stream.id().into_inner());
         let missing = || ExchangeError::Malformed(format!("no stream {} is open", stream.id()));
         let response = response.ok_or_else(missing)?;
         Ok(Exchange {
