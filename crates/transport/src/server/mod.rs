@@ -309,9 +309,8 @@ impl Server {
 
     /// Totals of the datagrams that reached a worker other than their connection's.
     pub fn forwarded(&self) -> ForwardedTotals {
-        self.router
-            .as_ref()
-            .map_or_else(ForwardedTotals::default, |router| router.totals())
+        let router = self.router.as_ref();
+        router.map(|router| router.totals()).unwrap_or_default()
     }
 
     /// Address and port that it listens on.

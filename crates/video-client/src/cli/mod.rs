@@ -185,12 +185,7 @@ fn file_options(play: &PlayArguments) -> anyhow::Result<PlayOptions> {
 }
 
 /// Plays and prints the report, even if the run failed.
-fn run(play: &PlayArguments, prepared: Prepared) -> anyhow::Result<()> {
-    let Prepared {
-        player,
-        client,
-        mut output,
-    } = prepared;
+fn run(play: &PlayArguments, mut prepared: Prepared) -> anyhow::Result<()> {
     let target = Target::resolve(&play.url.host, play.url.port)?;
     let tokio = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -199,7 +194,7 @@ fn run(play: &PlayArguments, prepared: Prepared) -> anyhow::Result<()> {
         .context("cannot start the runtime")?;
     let Played { report, result, .. } = tokio.block_on(async {
         let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
-        let client = Client::bind(Arc::clone(&runtime), client)?;
+        let client = Client::bind(Arc::clone(&runtime), prepared.client)?;
         let mut bar = Bar::new();
         let interrupted = async {
             if tokio::signal::ctrl_c().await.is_err() {
@@ -207,14 +202,14 @@ fn run(play: &PlayArguments, prepared: Prepared) -> anyhow::Result<()> {
                 std::future::pending::<()>().await;
             }
         };
-        let session = Session::new(client.clone(), target, &play.url.path, player);
-        let played = session.play(&mut output, &mut bar, interrupted).await?;
+        let session = Session::new(client.clone(), target, &play.url.path, prepared.player);
+        let played = session.play(&mut prepared.output, &mut bar, interrupted).await?;
         bar.clear();
         // Lets the close reach the server and the last bytes reach the output. The wait is short if the server is
         // unreachable or the pipe is full.
         let limit = Duration::from_millis(500);
         let _ = time::timeout(&*runtime, limit, client.wait_idle()).await;
-        if let Ok(Err(error)) = time::timeout(&*runtime, limit, output.finish()).await {
+        if let Ok(Err(error)) = time::timeout(&*runtime, limit, prepared.output.finish()).await {
             tracing::warn!("the last bytes of the output could not be written: {error}");
         }
         anyhow::Ok(played)
@@ -224,7 +219,7 @@ fn run(play: &PlayArguments, prepared: Prepared) -> anyhow::Result<()> {
     // If no byte was received, the error is the whole result.
     let stopped = matches!(result, Err(PlayError::Stopped));
     if play.output.json || stopped || report.network.first_byte.is_some() {
-        print(&report, play, &output)?;
+        print(&report, play, &prepared.output)?;
     }
     result.map_err(|error| explain(error, play))
 }
