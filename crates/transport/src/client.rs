@@ -355,18 +355,15 @@ impl Connection {
         path: &str,
         headers: HeaderMap,
     ) -> Result<(Response<()>, Body), ExchangeError> {
-        let bad = |error: http::Error| ExchangeError::BadRequest(format!("`{path}`: {error}"));
         let uri = Uri::builder()
             .scheme("https")
             .authority(&*self.authority)
             .path_and_query(path)
             .build()
-            .map_err(bad)?;
-        let mut request = Request::builder()
-            .method(method.clone())
-            .uri(uri)
-            .body(())
-            .map_err(bad)?;
+            .map_err(|error| ExchangeError::BadRequest(format!("`{path}`: {error}")))?;
+        let mut request = Request::new(());
+        *request.method_mut() = method.clone();
+        *request.uri_mut() = uri;
         *request.headers_mut() = headers;
         let failed = |error| ExchangeError::of(&self.quinn, error);
         let mut stream = self.sender.clone().send_request(request).await.map_err(failed)?;
