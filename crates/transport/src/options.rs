@@ -226,91 +226,61 @@ impl TransportOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rstest::rstest;
 
-    fn with_time_threshold(time_threshold: f32) -> TransportOptions {
-        TransportOptions {
-            loss_detection: LossDetection {
-                time_threshold,
-                ..LossDetection::RFC_9002
-            },
-            ..TransportOptions::client()
-        }
+    /// A client's options with this `change`.
+    fn changed(change: impl FnOnce(&mut TransportOptions)) -> TransportOptions {
+        let mut options = TransportOptions::client();
+        change(&mut options);
+        options
     }
 
-    #[test]
-    fn impossible_options_are_refused_with_the_value_and_the_bounds() {
-        let client = TransportOptions::client;
-        let cases = [
-            (
-                TransportOptions {
-                    stream_receive_window: Bytes::new(1_000),
-                    ..client()
-                },
-                "stream receive window must be between 16.384kB and 268435.456kB (got 1kB)",
-            ),
-            (
-                TransportOptions {
-                    receive_window: Bytes::from_mib(257),
-                    ..client()
-                },
-                "receive window must be between",
-            ),
-            (
-                TransportOptions {
-                    initial_mtu: 1_199,
-                    ..client()
-                },
-                "initial MTU must be between 1200 B and 65527 B (got 1199 B)",
-            ),
-            (
-                TransportOptions {
-                    mtu_discovery: Some(u16::MAX),
-                    ..client()
-                },
-                "largest MTU must be between 1200 B and 65527 B (got 65535 B)",
-            ),
-            (
-                TransportOptions {
-                    idle_timeout: Duration::MAX,
-                    ..client()
-                },
-                "at most 49 days",
-            ),
-            (
-                TransportOptions {
-                    loss_detection: LossDetection {
-                        packet_threshold: 2,
-                        ..LossDetection::RFC_9002
-                    },
-                    ..client()
-                },
-                "packet threshold must be at least 3 and time threshold between 1 and 8 RTTs (got 2 and 1.125)",
-            ),
-            (
-                with_time_threshold(f32::NAN),
-                "between 1 and 8 RTTs (got 3 and NaN)",
-            ),
-            (with_time_threshold(8.01), "between 1 and 8 RTTs (got 3 and 8.01)"),
-            (with_time_threshold(0.99), "between 1 and 8 RTTs (got 3 and 0.99)"),
-        ];
-        for (options, expected) in cases {
-            let error = options.to_quinn().unwrap_err().to_string();
-            assert!(error.contains(expected), "{error}");
-        }
+    fn thresholds(packets: u32, time: f32) -> TransportOptions {
+        changed(|it| it.loss_detection = LossDetection::new(packets, time))
+    }
+
+    #[rstest]
+    #[case(
+        changed(|it| it.stream_receive_window = Bytes::new(1_000)),
+        "stream receive window must be between 16.384kB and 268435.456kB (got 1kB)"
+    )]
+    #[case(changed(|it| it.receive_window = Bytes::from_mib(257)), "receive window must be between")]
+    #[case(
+        changed(|it| it.initial_mtu = 1_199),
+        "initial MTU must be between 1200 B and 65527 B (got 1199 B)"
+    )]
+    #[case(
+        changed(|it| it.mtu_discovery = Some(u16::MAX)),
+        "largest MTU must be between 1200 B and 65527 B (got 65535 B)"
+    )]
+    #[case(changed(|it| it.idle_timeout = Duration::MAX), "at most 49 days")]
+    #[case(
+        thresholds(2, 1.125),
+        "packet threshold must be at least 3 and time threshold between 1 and 8 RTTs (got 2 and 1.125)"
+    )]
+    #[case(thresholds(3, f32::NAN), "between 1 and 8 RTTs (got 3 and NaN)")]
+    #[case(thresholds(3, 8.01), "between 1 and 8 RTTs (got 3 and 8.01)")]
+    #[case(thresholds(3, 0.99), "between 1 and 8 RTTs (got 3 and 0.99)")]
+    fn impossible_options_are_refused_with_the_value_and_the_bounds(
+        #[case] options: TransportOptions,
+        #[case] expected: &str,
+    ) {
+        let error = options.to_quinn().unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
     }
 
     #[test]
     fn the_defaults_and_the_largest_values_are_accepted() {
+        let largest = |it: &mut TransportOptions| {
+            it.stream_receive_window = TransportOptions::MAX_WINDOW;
+            it.receive_window = TransportOptions::MAX_WINDOW;
+        };
         for options in [
             TransportOptions::client(),
             TransportOptions::server(),
-            TransportOptions {
-                stream_receive_window: TransportOptions::MAX_WINDOW,
-                receive_window: TransportOptions::MAX_WINDOW,
-                ..TransportOptions::client()
-            },
-            with_time_threshold(1.0),
-            with_time_threshold(8.0),
+            changed(largest),
+            thresholds(3, 1.0),
+            thresholds(3, 8.0),
         ] {
             assert!(options.to_quinn().is_ok() && options.to_endpoint().is_ok());
         }
@@ -318,10 +288,8 @@ mod tests {
 
     #[test]
     fn a_large_mtu_can_be_received_and_is_not_offloaded() {
-        let options = TransportOptions {
-            mtu_discovery: Some(9_000),
-            ..TransportOptions::server()
-        };
+        let mut options = TransportOptions::server();
+        options.mtu_discovery = Some(9_000);
         let shown = format!("{:?}", options.to_quinn().unwrap());
         assert!(shown.contains("enable_segmentation_offload: false"), "{shown}");
         assert_eq!(options.to_endpoint().unwrap().get_max_udp_payload_size(), 9_000);
