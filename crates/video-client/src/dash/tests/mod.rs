@@ -56,3 +56,10 @@ pub(super) fn transfer(times: [u64; 3], bytes: Bytes) -> Transfer {
 pub(super) fn size(representation: usize) -> Bytes {
     Bitrate::from_kbps(RATES[representation].1) * ms(3_000)
 }
+
+/// The default options with this `change`.
+pub(super) fn changed(change: impl FnOnce(&mut DashOptions)) -> DashOptions {
+    let mut options = DashOptions::default();
+    change(&mut options);
+    options
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 use playrate_units::{Bitrate, Bytes};
 use rstest::rstest;
 
-use super::{ms, presentation, size, transfer};
+use super::{changed, ms, presentation, size, transfer};
 use crate::dash::{Abr, DashOptions, DashPlayer, Decision, Estimates};
 use crate::playout::PlayoutEventKind;
 use crate::transfer::Transfer;
@@ -127,10 +127,7 @@ fn a_stall_ends_when_one_whole_segment_is_in() {
 
 #[test]
 fn a_fixed_representation_is_fetched_throughout() {
-    let options = DashOptions {
-        abr: Abr::Fixed("720p".to_owned()),
-        ..DashOptions::default()
-    };
+    let options = changed(|it| it.abr = Abr::Fixed("720p".to_owned()));
     let report = play(30, &options, at(2)).report();
     let fetched: Vec<_> = report.representations.iter().map(|it| it.segments).collect();
     assert_eq!(fetched, [0, 30, 0]);
@@ -152,10 +149,7 @@ fn the_history_of_switches_keeps_a_player_from_going_up_and_down() {
         })
     };
     let switches = |abr| {
-        let options = DashOptions {
-            abr,
-            ..DashOptions::default()
-        };
+        let options = changed(|it| it.abr = abr);
         play(200, &options, rate).report().switches
     };
     let (plain, held) = (switches(Abr::Throughput), switches(Abr::ThroughputSwitchHistory));
@@ -184,10 +178,7 @@ fn a_fast_switch_up_replaces_what_is_buffered_and_appending_does_not() {
     let appending = DashOptions::default();
     let segments = |fetched: &[(usize, usize)]| fetched.iter().map(|it| it.0).collect::<Vec<_>>();
     assert_eq!(segments(&fetches(&appending)), (0..12).collect::<Vec<_>>());
-    let fast = DashOptions {
-        fast_switch: true,
-        ..DashOptions::default()
-    };
+    let fast = changed(|it| it.fast_switch = true);
     let fetched = fetches(&fast);
     let back = fetched.windows(2).find(|pair| pair[1].0 <= pair[0].0).unwrap();
     assert!(back[1].0 < back[0].0 && back[1].1 > back[0].1, "{fetched:?}");
@@ -198,10 +189,7 @@ fn a_fast_switch_up_replaces_what_is_buffered_and_appending_does_not() {
 
 #[test]
 fn the_last_buffered_segment_is_fetched_again_at_a_switch_if_the_player_does_that() {
-    let options = DashOptions {
-        refetches_last: true,
-        ..DashOptions::default()
-    };
+    let options = changed(|it| it.refetches_last = true);
     let fetched = fetches(&options);
     let switches = fetched.windows(2).filter(|pair| pair[1].1 != pair[0].1).count();
     let again = fetched.windows(2).filter(|pair| pair[1].0 == pair[0].0).count();
@@ -237,11 +225,10 @@ fn an_empty_segment_does_no_harm() {
 #[test]
 fn playback_begins_in_the_middle_of_a_segment() {
     let film = presentation(4);
-    let options = DashOptions {
-        abr: Abr::Fixed("480p".to_owned()),
-        start_at: ms(4_500),
-        ..DashOptions::default()
-    };
+    let options = changed(|it| {
+        it.abr = Abr::Fixed("480p".to_owned());
+        it.start_at = ms(4_500);
+    });
     let mut player = DashPlayer::new(film.clone(), &options).unwrap();
     let expected = |segment| Decision::Fetch {
         representation: 0,
@@ -263,10 +250,7 @@ fn playback_begins_in_the_middle_of_a_segment() {
     );
     assert_eq!(player.report().first_segment, 1);
 
-    let options = DashOptions {
-        start_at: Duration::from_secs(12),
-        ..DashOptions::default()
-    };
+    let options = changed(|it| it.start_at = Duration::from_secs(12));
     let error = DashPlayer::new(film, &options).unwrap_err().to_string();
     assert!(error.contains("less than the title's duration (12s)"), "{error}");
 }
