@@ -1,6 +1,6 @@
 //! Answers to requests: head and range of content, from a request and the properties of a resource.
 
-use core::ops::Range;
+use core::ops::{ControlFlow, Range};
 use std::time::{Duration, SystemTime};
 
 use http::header::{
@@ -41,32 +41,24 @@ pub(crate) struct Answer {
 /// Supported methods, as in the `Allow` field.
 pub(super) const METHODS: &str = "GET, HEAD, OPTIONS";
 
-/// Action that a request requires.
-#[derive(Debug)]
-pub(crate) enum Route {
-    /// A `GET` or `HEAD` of the resource with this name.
-    LookUp(ResourceName),
-    /// There is nothing to look up: `OPTIONS`, another method (405), a target that is not a path (400) or one that
-    /// cannot name a resource (404).
-    Answer(Answer),
-}
-
-/// Evaluates method and target of a request.
-pub(crate) fn route(method: &Method, uri: &Uri) -> Route {
+/// Evaluates method and target of a request. Continues with the name of a resource for a `GET` or `HEAD`. Breaks with
+/// an answer if there is nothing to look up: for `OPTIONS`, another method (405), a target that is not a path (400) or
+/// one that cannot name a resource (404).
+pub(crate) fn route(method: &Method, uri: &Uri) -> ControlFlow<Answer, ResourceName> {
     if method == Method::OPTIONS {
-        return Route::Answer(Answer::new(StatusCode::NO_CONTENT).field(ALLOW, METHODS));
+        return ControlFlow::Break(Answer::new(StatusCode::NO_CONTENT).field(ALLOW, METHODS));
     }
     if method != Method::GET && method != Method::HEAD {
         let text = format!("method {method} is not supported; expected one of: {METHODS}");
         let answer = Answer::refusal(StatusCode::METHOD_NOT_ALLOWED, text).field(ALLOW, METHODS);
-        return Route::Answer(answer);
+        return ControlFlow::Break(answer);
     }
     let (status, error) = match path::resolve(uri.path()) {
-        Ok(name) => return Route::LookUp(name),
+        Ok(name) => return ControlFlow::Continue(name),
         Err(error @ PathError::Malformed) => (StatusCode::BAD_REQUEST, error),
         Err(error @ PathError::NotFound) => (StatusCode::NOT_FOUND, error),
     };
-    Route::Answer(Answer::refusal(status, error.to_string()))
+    ControlFlow::Break(Answer::refusal(status, error.to_string()))
 }
 
 /// Answers a `GET` or `HEAD` for an existing resource at the wall-clock time `now`.

@@ -14,9 +14,9 @@ use bytes::Bytes;
 use http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
-use http::{HeaderValue, Request, Response, Version};
+use http::{HeaderValue, Request, Response};
 use playrate_transport::Pin;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub use scripts::{PlayerScripts, PlayerScriptsError};
 
@@ -32,8 +32,6 @@ pub(crate) const HOME: &str = "/";
 pub(crate) const INDEX: &str = "/index.html";
 /// Prefix of all other paths.
 const PREFIX: &str = "/.playrate/";
-/// Path of the state of the requesting connection.
-const CONNECTION: &str = "/.playrate/connection.json";
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = concat!(include_str!("curves.js"), include_str!("page.js"));
@@ -84,8 +82,8 @@ impl Pages {
         self.pin = pin;
     }
 
-    /// The page at `path` of a site with `library`, if there is one. The state of a connection is unknown here.
-    pub(crate) fn find(&self, path: &str, library: &Library, version: Version) -> Option<Page> {
+    /// The page at `path` of a site with `library` for a connection in this `state`, if there is one.
+    pub(crate) fn find(&self, path: &str, library: &Library, state: impl FnOnce() -> Value) -> Option<Page> {
         if path == HOME {
             let page = HomePage {
                 pin: self.pin.to_string(),
@@ -97,15 +95,10 @@ impl Pages {
         match path.strip_prefix(PREFIX)? {
             "page.css" => Some(Page::new("text/css; charset=utf-8", STYLE)),
             "page.js" => Some(Page::new(scripts::JAVASCRIPT, SCRIPT)),
-            "connection.json" => Some(Page::data(&json!({ "protocol": format!("{version:?}") }))),
+            "connection.json" => Some(Page::data(&state())),
             name => self.scripts.find(name).cloned(),
         }
     }
-}
-
-/// Returns true if `path` requests the state of the requesting connection.
-pub(crate) fn is_about_connection(path: &str) -> bool {
-    path == CONNECTION
 }
 
 /// Content of a page or of a part of it.
@@ -131,8 +124,8 @@ impl Page {
         }
     }
 
-    /// JSON that must not be cached.
-    pub(crate) fn data(value: &Value) -> Self {
+    /// Creates JSON that must not be cached.
+    fn data(value: &Value) -> Self {
         Self {
             caching: HeaderValue::from_static("no-store"),
             ..Self::new("application/json", value.to_string())

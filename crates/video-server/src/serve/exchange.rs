@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use http::{HeaderMap, Request, StatusCode, Version};
+use http::{HeaderMap, Request, Response, StatusCode, Version};
 use parking_lot::Mutex;
 use playrate_media::cmcd::{Cmcd, ObjectType};
 use playrate_media::cmsd::{CmsdDynamic, CmsdStatic};
@@ -16,7 +16,7 @@ use super::WorkerContext;
 use super::connection::ActiveConnection;
 use super::playback::MediaRequest;
 use crate::library::CHUNK;
-use crate::site::{Content, Reply, ResourceBody};
+use crate::site::{Content, ResourceBody};
 
 /// Reason why a response was aborted.
 #[derive(Debug, thiserror::Error)]
@@ -100,14 +100,13 @@ async fn answer(
             .state(now, context.server.settings.arms.as_ref())
             .to_json()
     };
-    let Reply { mut head, content } = match site.reply_about_connection(request, own) {
-        Some(reply) => reply,
-        None => site.reply_to(request, &connection.admission, now).await,
-    };
+    let reply = site.reply_to(request, (&connection.admission, now), own);
+    let (head, body) = reply.await.into_parts();
+    let mut head = Response::from_parts(head, ());
     site.replied.add(Version::HTTP_3, head.status());
     progress.status = head.status();
-    progress.length = content.len();
-    match content {
+    progress.length = body.len();
+    match body {
         Content::Resource(mut body) => {
             // Before the first byte: the controller and its start may depend on it.
             if let Some(arms) = &context.server.settings.arms {

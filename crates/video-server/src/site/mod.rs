@@ -3,7 +3,7 @@
 #[cfg(feature = "object-store")]
 mod stored;
 
-use core::ops::Range;
+use core::ops::{ControlFlow, Range};
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::io;
@@ -16,14 +16,14 @@ use http::{Method, Request, Response, StatusCode, Uri, Version};
 use parking_lot::{Mutex, RwLock};
 use playrate_transport::Pin;
 use playrate_units::Bytes as ByteCount;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::admission::AdmissionSlot;
-use crate::http::answer::{Answer, AnswerBody, Route, represent, route};
+use crate::http::answer::{Answer, AnswerBody, represent, route};
 use crate::http::cors::Cors;
 use crate::http::path::ResourceName;
 use crate::library::{Library, Resource};
-use crate::pages::{self, Page, Pages};
+use crate::pages::{self, Pages};
 
 /// Time after which a client may retry if it was refused for lack of file descriptors.
 const EXHAUSTED: Duration = Duration::from_secs(10);
@@ -68,37 +68,6 @@ impl ReplyCounts {
         counts
             .map(|(&(version, status), &count)| (version, status, count))
             .collect()
-    }
-}
-
-type FoundResource = (ResourceName, Resource);
-
-/// Subject of a request.
-#[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
-enum Target {
-    /// A reply for a target that the library cannot have.
-    Reply(Reply),
-    /// A name that the library may have.
-    Resource(ResourceName),
-}
-
-/// A response before it is sent.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Reply {
-    /// Status and header fields.
-    pub head: Response<()>,
-    /// Content after the head.
-    pub content: Content,
-}
-
-impl From<Response<Bytes>> for Reply {
-    fn from(response: Response<Bytes>) -> Self {
-        let (parts, text) = response.into_parts();
-        Self {
-            head: Response::from_parts(parts, ()),
-            content: Content::Text(text),
-        }
     }
 }
 
@@ -224,16 +193,16 @@ impl Site {
 
     /// Answers a request without asking for admission, ignoring the request's content. Answers about objects of a store
     /// use only what is known.
-    pub fn reply<B>(&self, request: &Request<B>) -> Reply {
-        match self.target(request) {
-            Target::Reply(reply) => reply,
-            Target::Resource(name) => self.open(request, &name),
+    pub fn reply<B>(&self, request: &Request<B>) -> Response<Content> {
+        match self.target(request, || protocol(request)) {
+            ControlFlow::Break(reply) => reply,
+            ControlFlow::Continue(name) => self.open(request, &name),
         }
     }
 
-    /// Answers a request of a client with this slot at `now`, ignoring the request's content. If a request for media
-    /// would begin a session and there is no room, it is refused with 503 before anything is opened. Waits for objects
-    /// of a store.
+    /// Answers a request of a client with this slot at `now`, ignoring the request's content. The client may request
+    /// the `state` of its own connection. If a request for media would begin a session and there is no room, it is
+    /// refused with 503 before anything is opened. Waits for objects of a store.
     #[cfg_attr(
         not(feature = "object-store"),
         expect(clippy::unused_async, reason = "only a store is waited for")
@@ -241,12 +210,12 @@ impl Site {
     pub(crate) async fn reply_to<B>(
         &self,
         request: &Request<B>,
-        slot: &AdmissionSlot,
-        now: Instant,
-    ) -> Reply {
-        let name = match self.target(request) {
-            Target::Reply(reply) => return reply,
-            Target::Resource(name) => name,
+        (slot, now): (&AdmissionSlot, Instant),
+        state: impl FnOnce() -> Value,
+    ) -> Response<Content> {
+        let name = match self.target(request, state) {
+            ControlFlow::Break(reply) => return reply,
+            ControlFlow::Continue(name) => name,
         };
         let library = self.library();
         if request.method() == Method::GET
@@ -262,33 +231,26 @@ impl Site {
         self.open(request, &name)
     }
 
-    /// Answers a request for the `state` of its own connection; `None` if it asks for something else.
-    pub(crate) fn reply_about_connection<B>(
+    /// Finds the subject of a request: continues with a name that the library may have, or breaks with the reply for
+    /// any other target. A file `index.html` replaces the page at `/`.
+    fn target<B>(
         &self,
         request: &Request<B>,
         state: impl FnOnce() -> Value,
-    ) -> Option<Reply> {
-        let asked = self.pages.is_some() && pages::is_about_connection(request.uri().path());
-        let asked = asked && is_get(request.method());
-        asked.then(|| Page::data(&state()).reply(request, self.now()).into())
-    }
-
-    /// Finds the subject of a request. A file `index.html` replaces the page at `/`.
-    fn target<B>(&self, request: &Request<B>) -> Target {
+    ) -> ControlFlow<Response<Content>, ResourceName> {
         let (method, mut uri) = (request.method(), request.uri());
         let index = Uri::from_static(pages::INDEX);
         if let Some(pages) = self.pages.as_ref().filter(|_| is_get(method)) {
             let library = self.library();
             if uri.path() == pages::HOME && library.has_index() {
                 uri = &index;
-            } else if let Some(page) = pages.read().find(uri.path(), &library, request.version()) {
-                return Target::Reply(page.reply(request, self.now()).into());
+            } else if let Some(page) = pages.read().find(uri.path(), &library, state) {
+                return ControlFlow::Break(page.reply(request, self.now()).map(Content::Text));
             }
         }
-        match route(method, uri) {
-            Route::Answer(answer) => Target::Reply(self.complete(request, answer, None)),
-            Route::LookUp(name) => Target::Resource(self.without_prefix(name)),
-        }
+        route(method, uri)
+            .map_break(|answer| self.complete(request, answer, None))
+            .map_continue(|name| self.without_prefix(name))
     }
 
     /// Uses this pin for the certificate's key on pages from now on.
@@ -299,12 +261,12 @@ impl Site {
     }
 
     /// Answers with 503 and the time after which to retry (RFC 9110 §15.6.4, §10.2.3).
-    pub fn unavailable<B>(&self, request: &Request<B>, again: Duration) -> Reply {
+    pub fn unavailable<B>(&self, request: &Request<B>, again: Duration) -> Response<Content> {
         self.complete(request, Answer::unavailable(again), None)
     }
 
     /// Answers with 400 and the reason.
-    pub fn bad_request<B>(&self, request: &Request<B>, why: &str) -> Reply {
+    pub fn bad_request<B>(&self, request: &Request<B>, why: &str) -> Response<Content> {
         let answer = Answer::refusal(StatusCode::BAD_REQUEST, why.to_owned());
         self.complete(request, answer, None)
     }
@@ -315,7 +277,12 @@ impl Site {
     }
 
     /// Adapts an answer about the resource `found` to the request's method, and adds the date and the CORS fields.
-    fn complete<B>(&self, request: &Request<B>, answer: Answer, found: Option<FoundResource>) -> Reply {
+    fn complete<B>(
+        &self,
+        request: &Request<B>,
+        answer: Answer,
+        found: Option<(ResourceName, Resource)>,
+    ) -> Response<Content> {
         let Answer { mut head, body } = answer.for_method(request.method()).dated(self.now());
         if let Some(cors) = &self.cors {
             cors.apply(request.method(), request.headers(), head.headers_mut());
@@ -333,7 +300,7 @@ impl Site {
             (AnswerBody::Text(text), _) => Content::Text(text.into()),
             (AnswerBody::Empty | AnswerBody::Bytes(_), _) => Content::Text(Bytes::new()),
         };
-        Reply { head, content }
+        head.map(|()| content)
     }
 
     /// The library's name for `name` in a request.
@@ -343,7 +310,7 @@ impl Site {
     }
 
     /// Answers from the resource `name` of the library.
-    fn open<B>(&self, request: &Request<B>, name: &ResourceName) -> Reply {
+    fn open<B>(&self, request: &Request<B>, name: &ResourceName) -> Response<Content> {
         let answer = match self.library().open(name) {
             Ok(Some(resource)) => {
                 let answer = represent(request.method(), request.headers(), &resource.info, self.now());
@@ -362,6 +329,11 @@ impl Site {
         };
         self.complete(request, answer, None)
     }
+}
+
+/// State of a connection if only its version of HTTP is known.
+pub(crate) fn protocol<B>(request: &Request<B>) -> Value {
+    json!({ "protocol": format!("{:?}", request.version()) })
 }
 
 fn is_get(method: &Method) -> bool {

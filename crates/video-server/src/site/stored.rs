@@ -7,14 +7,15 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, StatusCode};
+use http::{Request, Response, StatusCode};
 use parking_lot::Mutex;
 use playrate_media::cmcd::Cmcd;
 use playrate_origin::{Known, ObjectReader, Origin, OriginError, ReadAhead};
 use playrate_transport::LogLimit;
 use quinn::{Runtime as _, TokioRuntime};
+use url::Url;
 
-use super::{Content, Reply, ResourceBody, Site};
+use super::{Content, ResourceBody, Site};
 use crate::http::answer::Answer;
 use crate::http::path::{ResourceName, resolve};
 use crate::library::CHUNK;
@@ -94,7 +95,12 @@ impl ResourceBody {
 impl Site {
     /// Answers from the object `name` of `origin` once its version is known and the first bytes of the content have
     /// come from the store. If they cannot, the answer says so.
-    pub(super) async fn fetch<B>(&self, request: &Request<B>, name: &ResourceName, origin: &Origin) -> Reply {
+    pub(super) async fn fetch<B>(
+        &self,
+        request: &Request<B>,
+        name: &ResourceName,
+        origin: &Origin,
+    ) -> Response<Content> {
         let mut outcome = if matches!(origin.known(name.as_str()), Known::Unknown) {
             origin.look_up(name.as_str()).await.map(drop)
         } else {
@@ -111,7 +117,7 @@ impl Site {
                 Err(error) => return self.failed(request, &error),
             }
             let mut reply = self.open(request, name);
-            outcome = match &mut reply.content {
+            outcome = match reply.body_mut() {
                 Content::Resource(body) => body.read_first().await,
                 Content::Text(_) => is_present(origin, name).await,
             };
@@ -122,7 +128,7 @@ impl Site {
         self.unavailable(request, AGAIN)
     }
 
-    fn failed<B>(&self, request: &Request<B>, error: &OriginError) -> Reply {
+    fn failed<B>(&self, request: &Request<B>, error: &OriginError) -> Response<Content> {
         let path = request.uri().path();
         if error.is_temporary() {
             FAILURES.lock().log(path, error);
@@ -190,30 +196,14 @@ async fn is_present(origin: &Origin, name: &ResourceName) -> Result<(), OriginEr
     }
 }
 
-/// Name of the resource at `path`, as reported by a player in a request for `name`.
+/// Name of the resource at `path`, as reported by a player in a request for `name`; `None` if it is on another server.
 fn beside(name: &ResourceName, path: &str) -> Option<ResourceName> {
-    let path = path.split(['?', '#']).next().unwrap_or_default();
-    if path.starts_with('/') {
-        return resolve(path).ok();
-    }
-    let mut segments: Vec<&str> = name.as_str().split('/').collect();
-    segments.pop();
-    let base = segments.join("/");
-    let base = ResourceName::from_relative(std::path::Path::new(&base)).map(|base| base.to_url_path());
-    let mut whole: Vec<String> = base
-        .iter()
-        .flat_map(|base| base.split('/'))
-        .map(str::to_owned)
-        .collect();
-    whole.retain(|segment| !segment.is_empty());
-    for segment in path.split('/') {
-        match segment {
-            "." => {}
-            ".." => drop(whole.pop()),
-            _ => whole.push(segment.to_owned()),
-        }
-    }
-    resolve(&format!("/{}", whole.join("/"))).ok()
+    let base = Url::parse("http://localhost").ok()?;
+    let url = base
+        .join(&name.to_url_path())
+        .and_then(|url| url.join(path))
+        .ok()?;
+    resolve(url.path()).ok().filter(|_| url.origin() == base.origin())
 }
 
 #[cfg(test)]

@@ -22,11 +22,11 @@ use tokio::sync::watch;
 use video_server::admission::AdmissionSlot;
 #[cfg(feature = "object-store")]
 use video_server::site::Content;
-use video_server::site::Reply;
 
 use super::TcpContext;
 use super::body::ResponseBody;
 use super::client_stream::{ClientStream, StreamLimits, UnsentResponses};
+use crate::site::protocol;
 
 /// ALPN name of HTTP/2 over TLS (RFC 9113 §3.1).
 pub(super) const HTTP_2: &[u8] = b"h2";
@@ -230,7 +230,7 @@ pub(super) async fn answer(request: &Request<()>, connection: &Arc<TcpConnection
     connection.requests.fetch_add(1, Relaxed);
     let site = &connection.context.site;
     let exchange = connection.activity.begin();
-    let reply = if exchange.is_none() {
+    let mut reply = if exchange.is_none() {
         // Refused as a whole: a response that had begun would be aborted after `DISPLACED_LIMIT`.
         site.unavailable(request, DISPLACED_LIMIT)
     } else if request.version() == Version::HTTP_11 && !has_host(request.headers()) {
@@ -239,24 +239,21 @@ pub(super) async fn answer(request: &Request<()>, connection: &Arc<TcpConnection
             "a request over HTTP/1.1 has one Host field, such as `Host: example.org`",
         )
     } else {
-        site.reply_to(request, &connection.admission, TokioRuntime.now())
-            .await
+        let client = (&connection.admission, TokioRuntime.now());
+        site.reply_to(request, client, || protocol(request)).await
     };
-    let Reply {
-        mut head, content, ..
-    } = reply;
     #[cfg(feature = "object-store")]
-    if let Content::Resource(body) = &content {
+    if let Content::Resource(body) = reply.body() {
         let report = playrate_media::cmcd::Cmcd::read(request.headers(), request.uri());
         site.read_ahead(&connection.ahead, body, report.as_ref());
     }
     if let Some(elsewhere) = &connection.context.alt_svc
         && request.version() >= Version::HTTP_11
     {
-        head.headers_mut().insert(ALT_SVC, elsewhere.clone());
+        reply.headers_mut().insert(ALT_SVC, elsewhere.clone());
     }
-    site.replied.add(request.version(), head.status());
-    let status = head.status().as_u16();
+    site.replied.add(request.version(), reply.status());
+    let status = reply.status().as_u16();
     tracing::debug!(method = %request.method(), path = request.uri().path(), status, "answering over TCP");
-    head.map(|()| ResponseBody::new(content, Arc::clone(connection), exchange))
+    reply.map(|content| ResponseBody::new(content, Arc::clone(connection), exchange))
 }
