@@ -383,10 +383,10 @@ impl Scene<'_> {
     async fn shut_down(&self, running: RunningServer, freed_within: Duration) -> ServerEnd {
         let since = self.runtime.time().elapsed();
         let now = || self.runtime.time().elapsed().saturating_sub(since);
-        while running.server.open_connections() > 0 && now() < freed_within {
+        while running.server.transport().open_connections() > 0 && now() < freed_within {
             self.runtime.sleep(TICK).await;
         }
-        let freed = (running.server.open_connections() == 0).then(now);
+        let freed = (running.server.transport().open_connections() == 0).then(now);
         let began = now();
         let report = running.server.shutdown(SHUTDOWN).await;
         let shutdown = now().saturating_sub(began);

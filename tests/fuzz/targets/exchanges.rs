@@ -144,12 +144,16 @@ pub(crate) fn run(bytes: &[u8]) -> u64 {
         before.close();
         honest.wait_idle().await;
         let left = async {
-            while server.open_connections() > 0 || !server.connections().is_empty() {
+            while server.transport().open_connections() > 0 || !server.connections().is_empty() {
                 time::sleep(&*runtime, Duration::from_millis(100)).await;
             }
         };
         let left = time::timeout(&*runtime, PATIENCE, left).await;
-        assert!(left.is_ok(), "{} connections are left", server.open_connections());
+        assert!(
+            left.is_ok(),
+            "{} connections are left",
+            server.transport().open_connections()
+        );
         assert_eq!(server.admission().load().sessions, 0);
         let totals = server.totals();
         assert!(totals.sessions >= 2 && totals.responses >= 3, "{totals:?}");

@@ -100,7 +100,7 @@ pub(super) async fn serve(
         aborted: AtomicU64::new(0),
         bytes: AtomicU64::new(0),
     });
-    server.active.lock().insert(id, Arc::clone(&connection));
+    server.state.lock().active.insert(id, Arc::clone(&connection));
     // Closed once the last exchange has ended.
     let (running, mut ended) = mpsc::channel::<()>(1);
     let end = loop {
@@ -134,9 +134,9 @@ pub(super) async fn serve(
     };
     {
         // Under one lock, so that a snapshot contains it exactly once.
-        let mut active = server.active.lock();
-        active.remove(&id);
-        server.counters.sessions.fetch_add(1, Relaxed);
+        let mut state = server.state.lock();
+        state.active.remove(&id);
+        state.totals.sessions += 1;
     }
     log(&summary);
     for observer in &settings.observers {

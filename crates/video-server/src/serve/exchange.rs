@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use http::{HeaderMap, Request, Response, StatusCode, Version};
-use parking_lot::Mutex;
 use playrate_media::cmcd::{Cmcd, ObjectType};
 use playrate_media::cmsd::{CmsdDynamic, CmsdStatic};
 use playrate_media::manifest::Component;
@@ -42,25 +41,21 @@ pub(super) async fn serve(
             return;
         }
     };
-    let running = context.server.responses.begin();
+    context.server.state.lock().running += 1;
     connection.requests.fetch_add(1, Relaxed);
     let method = exchange.request().method().clone();
     let path = exchange.request().uri().path().to_owned();
     let mut progress = Progress::default();
     let done = answer(exchange, &connection, &context, &mut progress).await;
-    connection.bytes.fetch_add(progress.sent, Relaxed);
-    context.server.counters.bytes.fetch_add(progress.sent, Relaxed);
-    if done.is_ok() {
-        running.complete();
-    } else {
-        drop(running);
-    }
     let Progress { status, length, sent } = progress;
+    connection.bytes.fetch_add(sent, Relaxed);
+    let mut state = context.server.state.lock();
+    state.end_response(Bytes::new(sent), done.is_ok());
+    drop(state);
     let status = status.as_u16();
     match done {
         Ok(()) => {
             connection.responses.fetch_add(1, Relaxed);
-            context.server.counters.responses.fetch_add(1, Relaxed);
             tracing::debug!(connection = id, %method, path, status, bytes = sent, "answered");
             return;
         }
@@ -208,81 +203,22 @@ fn add_cmsd(
     path.write(headers);
 }
 
-/// Counts the responses of a server.
-#[derive(Debug, Default)]
-pub(super) struct ResponseCount(Mutex<Counts>);
-
-/// Under one lock, so that each response is in exactly one of the two numbers.
-#[derive(Debug, Default)]
-struct Counts {
-    /// Responses that have begun and not ended.
-    running: u64,
-
-    /// Responses that were aborted after the shutdown had begun.
-    aborted: u64,
-    is_stopping: bool,
-}
-
-impl ResponseCount {
-    /// Begins a response, which is in progress until the returned value is dropped.
-    pub(super) fn begin(&self) -> RunningResponse<'_> {
-        self.0.lock().running += 1;
-        RunningResponse {
-            count: self,
-            is_complete: false,
-        }
-    }
-
-    /// From now on, failed responses count as aborted by the shutdown.
-    pub(super) fn stop(&self) {
-        self.0.lock().is_stopping = true;
-    }
-
-    /// Responses that were aborted since [`stop`](Self::stop), and those in progress.
-    pub(super) fn not_complete(&self) -> u64 {
-        let counts = self.0.lock();
-        counts.aborted + counts.running
-    }
-}
-
-/// A response in progress.
-#[derive(Debug)]
-pub(super) struct RunningResponse<'a> {
-    count: &'a ResponseCount,
-    is_complete: bool,
-}
-
-impl RunningResponse<'_> {
-    /// Ends a response that the client has received completely.
-    pub(super) fn complete(mut self) {
-        self.is_complete = true;
-    }
-}
-
-impl Drop for RunningResponse<'_> {
-    fn drop(&mut self) {
-        let mut counts = self.count.0.lock();
-        counts.running = counts.running.saturating_sub(1);
-        counts.aborted += u64::from(counts.is_stopping && !self.is_complete);
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use playrate_units::Bytes;
+
+    use crate::serve::ServerState;
 
     #[test]
     fn responses_that_are_not_complete_after_the_stop_count_once_and_those_before_it_do_not() {
-        let count = ResponseCount::default();
-        drop(count.begin());
-        assert_eq!(count.not_complete(), 0);
-        let (complete, failed, running) = (count.begin(), count.begin(), count.begin());
-        count.stop();
-        complete.complete();
-        assert_eq!(count.not_complete(), 2);
-        drop(failed);
-        assert_eq!(count.not_complete(), 2);
-        running.complete();
-        assert_eq!(count.not_complete(), 1);
+        let mut state = ServerState::default();
+        state.running = 4;
+        state.end_response(Bytes::ZERO, false);
+        assert_eq!(state.not_complete(), 3);
+        state.is_stopping = true;
+        for (is_complete, expected) in [(true, 2), (false, 2), (true, 1)] {
+            state.end_response(Bytes::ZERO, is_complete);
+            assert_eq!(state.not_complete(), expected);
+        }
     }
 }

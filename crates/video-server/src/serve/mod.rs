@@ -34,10 +34,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
 use parking_lot::{Mutex, RwLock};
-use playrate_transport::{
-    AckRequest, ClientTotals, ControllerChoice, EndpointError, ForwardedTotals, Identity, Server, Worker,
-    time,
-};
+use playrate_transport::{AckRequest, ControllerChoice, EndpointError, Identity, Server, Worker, time};
 use playrate_units::Bytes;
 use quinn::Runtime;
 use tokio::sync::mpsc;
@@ -47,7 +44,6 @@ pub use observe::{ConnectionInfo, Observer, PlayerReport, SessionEnd, SessionSum
 
 use arms::Arms;
 use connection::ActiveConnection;
-use exchange::ResponseCount;
 use start_queue::StartQueue;
 
 use crate::admission::{Admission, Limits, TICK};
@@ -116,10 +112,7 @@ struct ServerContext {
     /// Shared with clients over other versions of HTTP.
     admission: Arc<Admission>,
     connections: AtomicU64,
-    /// Open connections after their handshake, by number.
-    active: Mutex<BTreeMap<u64, Arc<ActiveConnection>>>,
-    responses: ResponseCount,
-    counters: ServerCounters,
+    state: Mutex<ServerState>,
 }
 
 impl fmt::Debug for ServerContext {
@@ -131,6 +124,35 @@ impl fmt::Debug for ServerContext {
     }
 }
 
+/// Connections and responses of a server. They have one lock, so that each connection is either active or counted as
+/// ended, and each response either running or counted.
+#[derive(Debug, Default)]
+struct ServerState {
+    /// Open connections after their handshake, by number.
+    active: BTreeMap<u64, Arc<ActiveConnection>>,
+    /// Number of responses that have begun and not ended.
+    running: u64,
+    totals: ServerTotals,
+    is_stopping: bool,
+    /// Number of responses that were aborted after the shutdown had begun.
+    aborted: u64,
+}
+
+impl ServerState {
+    /// Ends a running response after `sent` bytes of content.
+    fn end_response(&mut self, sent: Bytes, is_complete: bool) {
+        self.running = self.running.saturating_sub(1);
+        self.totals.bytes += sent;
+        self.totals.responses += u64::from(is_complete);
+        self.aborted += u64::from(self.is_stopping && !is_complete);
+    }
+
+    /// Number of responses that were aborted since the shutdown began or are running.
+    fn not_complete(&self) -> u64 {
+        self.aborted + self.running
+    }
+}
+
 /// State shared by the tasks of one worker.
 #[derive(Clone)]
 struct WorkerContext {
@@ -138,14 +160,6 @@ struct WorkerContext {
     admission: Arc<Admission>,
     start_queue: Arc<StartQueue>,
     server: Arc<ServerContext>,
-}
-
-/// Totals over the life of the server.
-#[derive(Debug, Default)]
-struct ServerCounters {
-    sessions: AtomicU64,
-    responses: AtomicU64,
-    bytes: AtomicU64,
 }
 
 /// Totals over the life of a server.
@@ -201,9 +215,7 @@ impl VideoServer {
             settings,
             admission,
             connections: AtomicU64::new(0),
-            active: Mutex::default(),
-            responses: ResponseCount::default(),
-            counters: ServerCounters::default(),
+            state: Mutex::default(),
         });
         start_workers(&transport, &context, &alive);
         Self {
@@ -251,30 +263,9 @@ impl VideoServer {
         Ok(())
     }
 
-    /// Totals of the decisions on connecting clients so far.
-    pub fn clients(&self) -> ClientTotals {
-        self.transport.clients()
-    }
-
-    /// Numbers of open connections of the workers, including those in handshake or closing.
-    pub fn worker_connections(&self) -> Vec<usize> {
-        let workers = self.transport.workers().iter();
-        workers.map(Worker::open_connections).collect()
-    }
-
-    /// Totals of datagrams that arrived at a worker other than that of their connection.
-    pub fn forwarded(&self) -> ForwardedTotals {
-        self.transport.forwarded()
-    }
-
-    /// Number of open connections, including those in handshake or closing.
-    pub fn open_connections(&self) -> usize {
-        self.transport.open_connections()
-    }
-
-    /// Waits until no connection is open.
-    pub async fn idle(&self) {
-        self.transport.idle().await;
+    /// Its endpoints over HTTP/3: their connections, including those in handshake or closing, and their totals.
+    pub fn transport(&self) -> &Server {
+        &self.transport
     }
 
     /// States of all connections after their handshake, oldest first.
@@ -288,8 +279,8 @@ impl VideoServer {
         let (now, arms) = (self.context.runtime.now(), self.context.settings.arms.as_ref());
         // The states are read outside the lock: connections need it to begin and end.
         let (connections, totals) = {
-            let active = self.context.active.lock();
-            (active.values().cloned().collect::<Vec<_>>(), self.totals())
+            let state = self.context.state.lock();
+            (state.active.values().cloned().collect::<Vec<_>>(), state.totals)
         };
         let states = connections
             .iter()
@@ -300,12 +291,7 @@ impl VideoServer {
 
     /// Totals up to now.
     pub fn totals(&self) -> ServerTotals {
-        let counters = &self.context.counters;
-        ServerTotals {
-            sessions: counters.sessions.load(Relaxed),
-            responses: counters.responses.load(Relaxed),
-            bytes: Bytes::new(counters.bytes.load(Relaxed)),
-        }
+        self.context.state.lock().totals
     }
 
     /// Settings with which it was started.
@@ -316,7 +302,7 @@ impl VideoServer {
     /// Shuts down: refuses new connections and requests, waits for responses, and aborts those still running after
     /// `deadline`. If a first call is cancelled, a second one with a shorter deadline may follow.
     pub async fn shutdown(&self, deadline: Duration) -> ShutdownReport {
-        self.context.responses.stop();
+        self.context.state.lock().is_stopping = true;
         let drained = self.transport.shutdown(deadline).await;
         // The connections are closed; their tasks now report their summaries and end.
         let ended = async { self.tasks.lock().await.recv().await };
@@ -326,11 +312,12 @@ impl VideoServer {
         {
             tracing::warn!("connections are closed, but not all of their tasks have ended");
         }
+        let state = self.context.state.lock();
         ShutdownReport {
             drained,
             // Responses in progress were aborted with their connections, although their tasks have not noticed yet.
-            cut: self.context.responses.not_complete(),
-            totals: self.totals(),
+            cut: state.not_complete(),
+            totals: state.totals,
         }
     }
 }

@@ -313,7 +313,7 @@ impl Handover {
                     // A newer process may have taken over again before this one resumed.
                     accepting.stop();
                     let idle = async {
-                        server.idle().await;
+                        server.transport().idle().await;
                         accepting.idle().await;
                         if let Some(older) = older.as_mut() {
                             older.ended().await;

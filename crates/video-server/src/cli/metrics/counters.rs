@@ -200,7 +200,7 @@ impl Collector for ServerCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let Self { server, tcp } = self;
         let (live, totals, load) = (server.connections(), server.totals(), server.admission().load());
-        let (clients, datagrams) = (server.clients(), server.forwarded());
+        let (clients, datagrams) = (server.transport().clients(), server.transport().forwarded());
         let library = server.library();
         let cache = library.cache_totals();
         let sampled = live.iter().filter_map(|connection| connection.sample.as_ref());
@@ -283,10 +283,10 @@ fn responses(server: &VideoServer) -> Family<Labels, Counter> {
 /// Numbers of connections by worker.
 fn by_worker(server: &VideoServer) -> Family<Labels, Gauge> {
     let workers = Family::<Labels, Gauge>::default();
-    for (worker, count) in server.worker_connections().into_iter().enumerate() {
-        let count = i64::try_from(count).unwrap_or(i64::MAX);
+    for (number, worker) in server.transport().workers().iter().enumerate() {
+        let count = i64::try_from(worker.open_connections()).unwrap_or(i64::MAX);
         workers
-            .get_or_create(&vec![("worker", worker.to_string())])
+            .get_or_create(&vec![("worker", number.to_string())])
             .set(count);
     }
     workers

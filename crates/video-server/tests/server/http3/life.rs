@@ -101,7 +101,7 @@ fn a_client_that_is_killed_mid_stream_is_timed_out_and_others_are_served() {
         assert!(get(&other, "/long.bin", &[]).await.1 == long());
         other.close();
         until("both connections are gone", async || {
-            running.server.open_connections() == 0
+            running.server.transport().open_connections() == 0
         })
         .await;
         let (one, two) = (running.summaries.nth(0).await, running.summaries.nth(1).await);
