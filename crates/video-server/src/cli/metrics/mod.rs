@@ -157,7 +157,7 @@ async fn accept(listener: TcpListener, context: Arc<DashboardContext>) {
         few: CONNECTIONS,
         evict_after: Duration::MAX,
     };
-    let mut acceptor = Acceptor::new(listener, "metrics", limits);
+    let mut acceptor = Acceptor::new(listener, "metrics", limits, Arc::default());
     acceptor
         .run(|stream, _, activity| {
             // Counts as used while it is open, so that it is never evicted for another.

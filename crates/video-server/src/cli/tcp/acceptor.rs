@@ -103,23 +103,23 @@ pub(crate) struct Acceptor {
 }
 
 impl Acceptor {
-    pub(crate) fn new(listener: TcpListener, purpose: &'static str, limits: PlaceLimits) -> Self {
+    /// Creates an acceptor that counts its connections in `totals`.
+    pub(crate) fn new(
+        listener: TcpListener,
+        purpose: &'static str,
+        limits: PlaceLimits,
+        totals: Arc<TcpTotals>,
+    ) -> Self {
         Self {
             listener,
             purpose,
             limits,
             places: Arc::new(Mutex::new(Places::new(limits))),
             connections: JoinSet::new(),
-            totals: Arc::default(),
+            totals,
             refused: 0,
             refusal_log: LogLimit::default(),
         }
-    }
-
-    /// Counts refusals and evictions in `totals`.
-    pub(crate) fn counted(mut self, totals: Arc<TcpTotals>) -> Self {
-        self.totals = totals;
-        self
     }
 
     /// Accepts connections until this future is dropped, and runs `serve` as a task for each. The task must count

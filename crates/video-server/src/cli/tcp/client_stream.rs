@@ -1,25 +1,15 @@
-//! [`ClientStream`]: a byte stream with time limits on its idleness and on its close.
+//! [`ClientStream`]: a byte stream whose end loses no response.
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use playrate_transport::CountedExchange;
-use quinn::{AsyncTimer, Runtime};
+use quinn::{AsyncTimer, Runtime, TokioRuntime};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-
-/// Time limits of a [`ClientStream`].
-#[derive(Clone, Copy, Debug)]
-pub(super) struct StreamLimits {
-    /// Time without a byte read or written after which reads and writes fail with `TimedOut`. A client that has stopped
-    /// reading occupies the memory of its prepared data; an idle one occupies a place.
-    pub(super) idle: Duration,
-    /// Time for the client to end its side after the server has ended its own (RFC 9112 §9.6).
-    pub(super) linger: Duration,
-}
 
 /// Responses whose end hyper has taken but not yet written to the socket. They are still in progress: hyper may hold
 /// some hundred kilobytes.
@@ -46,53 +36,22 @@ impl UnsentResponses {
 /// bytes.
 pub(super) struct ClientStream<S> {
     stream: S,
-    runtime: Arc<dyn Runtime>,
-    limits: StreamLimits,
-    last_activity: Instant,
-    idle_timer: Pin<Box<dyn AsyncTimer>>,
+    /// Time for the client to end its side after the server has ended its own (RFC 9112 §9.6).
+    linger: Duration,
     /// `None` until the end of this side has been sent.
     linger_timer: Option<Pin<Box<dyn AsyncTimer>>>,
     unsent: Arc<UnsentResponses>,
 }
 
 impl<S> ClientStream<S> {
-    pub(super) fn new(stream: S, runtime: Arc<dyn Runtime>, limits: StreamLimits) -> Self {
-        let now = runtime.now();
+    /// Creates a stream that ends the responses in `unsent` with each flush, which hyper requests once it has written
+    /// everything.
+    pub(super) fn new(stream: S, linger: Duration, unsent: Arc<UnsentResponses>) -> Self {
         Self {
             stream,
-            limits,
-            last_activity: now,
-            idle_timer: runtime.new_timer(now + limits.idle),
+            linger,
             linger_timer: None,
-            unsent: Arc::default(),
-            runtime,
-        }
-    }
-
-    /// Ends the responses in `unsent` with each flush, which hyper requests once it has written everything.
-    pub(super) fn with_unsent(mut self, unsent: Arc<UnsentResponses>) -> Self {
-        self.unsent = unsent;
-        self
-    }
-
-    /// Returns `outcome`, or `TimedOut` if it is pending and the stream was idle for too long.
-    fn limit_idle<T>(
-        &mut self,
-        context: &mut Context<'_>,
-        outcome: Poll<io::Result<T>>,
-    ) -> Poll<io::Result<T>> {
-        if outcome.is_ready() {
-            self.last_activity = self.runtime.now();
-            return outcome;
-        }
-        // The timer is reset only when it fires, not for every byte.
-        loop {
-            ready!(self.idle_timer.as_mut().poll(context));
-            let due = self.last_activity + self.limits.idle;
-            if due <= self.runtime.now() {
-                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-            }
-            self.idle_timer.as_mut().reset(due);
+            unsent,
         }
     }
 }
@@ -103,8 +62,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for ClientStream<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let outcome = Pin::new(&mut self.stream).poll_read(context, buffer);
-        self.limit_idle(context, outcome)
+        Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }
 
@@ -114,30 +72,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ClientStream<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let outcome = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.limit_idle(context, outcome)
+        Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // An empty flush moves no bytes, so it is not activity; waiting for one has a limit.
-        match Pin::new(&mut self.stream).poll_flush(context) {
-            Poll::Pending => self.limit_idle(context, Poll::Pending),
-            flushed @ Poll::Ready(_) => {
-                self.unsent.flushed();
-                flushed
-            }
-        }
+        let flushed = ready!(Pin::new(&mut self.stream).poll_flush(context));
+        self.unsent.flushed();
+        Poll::Ready(flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
         if this.linger_timer.is_none() {
-            let outcome = Pin::new(&mut this.stream).poll_shutdown(context);
-            ready!(this.limit_idle(context, outcome))?;
+            ready!(Pin::new(&mut this.stream).poll_shutdown(context))?;
         }
         let timer = this
             .linger_timer
-            .get_or_insert_with(|| this.runtime.new_timer(this.runtime.now() + this.limits.linger));
+            .get_or_insert_with(|| TokioRuntime.new_timer(TokioRuntime.now() + this.linger));
         // Checked before reading, so that a client that sends without end is not read for ever.
         if timer.as_mut().poll(context).is_ready() {
             return Poll::Ready(Ok(()));
@@ -158,8 +109,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ClientStream<S> {
         context: &mut Context<'_>,
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let outcome = Pin::new(&mut self.stream).poll_write_vectored(context, bytes);
-        self.limit_idle(context, outcome)
+        Pin::new(&mut self.stream).poll_write_vectored(context, bytes)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -171,21 +121,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ClientStream<S> {
 mod tests {
     use super::*;
     use playrate_transport::Activity;
-    use quinn::TokioRuntime;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
     const SHORT: Duration = Duration::from_millis(200);
     const LONG: Duration = Duration::from_secs(20);
-
-    fn limited<S>(stream: S, idle: Duration, linger: Duration) -> ClientStream<S> {
-        ClientStream::new(stream, Arc::new(TokioRuntime), StreamLimits { idle, linger })
-    }
-
-    fn duplex(idle: Duration) -> (ClientStream<DuplexStream>, DuplexStream) {
-        let (near, far) = tokio::io::duplex(1_000);
-        (limited(near, idle, LONG), far)
-    }
 
     async fn tcp(linger: Duration) -> (ClientStream<TcpStream>, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -194,47 +134,15 @@ mod tests {
         socket.set_recv_buffer_size(4_096).unwrap();
         let peer = socket.connect(listener.local_addr().unwrap()).await.unwrap();
         let (stream, _) = listener.accept().await.unwrap();
-        (limited(stream, LONG, linger), peer)
-    }
-
-    #[tokio::test]
-    async fn an_idle_stream_times_out() {
-        let (mut near, mut far) = duplex(SHORT);
-        far.write_all(b"hello").await.unwrap();
-        let mut buffer = [0; 5];
-        near.read_exact(&mut buffer).await.unwrap();
-        let error = near.read_exact(&mut buffer).await.unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-    }
-
-    #[tokio::test]
-    async fn a_peer_that_does_not_read_times_out() {
-        let (mut near, _far) = duplex(SHORT);
-        let error = near.write_all(&[0; 5_000]).await.unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-    }
-
-    #[tokio::test]
-    async fn a_slow_peer_does_not() {
-        let (mut near, mut far) = duplex(Duration::from_secs(2));
-        let reading = async {
-            let mut buffer = [0; 500];
-            // Longer in total than the limit, with shorter gaps.
-            for _ in 0..10 {
-                playrate_transport::time::sleep(&TokioRuntime, Duration::from_millis(300)).await;
-                far.read_exact(&mut buffer).await.unwrap();
-            }
-        };
-        let (written, ()) = tokio::join!(near.write_all(&[0; 5_000]), reading);
-        written.unwrap();
+        (ClientStream::new(stream, linger, Arc::default()), peer)
     }
 
     #[tokio::test]
     async fn a_response_is_in_progress_until_the_stream_is_flushed() {
         let activity = Activity::new(Arc::new(TokioRuntime));
         let unsent = Arc::new(UnsentResponses::default());
-        let (near, mut far) = duplex(LONG);
-        let mut near = near.with_unsent(Arc::clone(&unsent));
+        let (near, mut far) = tokio::io::duplex(1_000);
+        let mut near = ClientStream::new(near, LONG, Arc::clone(&unsent));
         unsent.add(activity.begin().unwrap());
         let is_idle = async || {
             let expired = activity.expired(Some(Duration::ZERO));

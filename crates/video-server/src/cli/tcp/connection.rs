@@ -25,7 +25,7 @@ use video_server::site::Content;
 
 use super::TcpContext;
 use super::body::ResponseBody;
-use super::client_stream::{ClientStream, StreamLimits, UnsentResponses};
+use super::client_stream::{ClientStream, UnsentResponses};
 use crate::site::protocol;
 
 /// ALPN name of HTTP/2 over TLS (RFC 9113 §3.1).
@@ -44,16 +44,6 @@ const MAX_STREAMS: u32 = 100;
 /// Maximum number of bytes of one HTTP/2 response that wait in hyper to be sent, in addition to one chunk and to the
 /// socket's buffer.
 const SEND_BUFFER: usize = 16 << 10;
-
-/// Time limits of a connection.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ConnectionLimits {
-    /// Maximum duration of a TLS handshake.
-    pub(super) handshake: Duration,
-    /// Maximum time without a byte in either direction, and without a request or a byte of a response. Other frames,
-    /// such as HTTP/2's PING, do not count as use of the connection.
-    pub(super) idle: Duration,
-}
 
 /// State and counters of one connection.
 pub(super) struct TcpConnection {
@@ -120,9 +110,10 @@ impl TcpConnection {
         }
     }
 
-    /// Waits until the client has not used the connection for the time allowed, or up to a quarter longer.
+    /// Waits until the client has not used the connection for the time allowed, or up to a quarter longer. Requests and
+    /// bytes of responses count as use; other frames, such as HTTP/2's PING, do not.
     async fn unused(&self) {
-        let idle = self.context.limits.idle;
+        let idle = self.context.idle_limit;
         let progress = || [&self.requests, &self.bytes, &self.open].map(|count| count.load(Relaxed));
         let (mut before, mut since) = (progress(), TokioRuntime.now());
         loop {
@@ -145,11 +136,11 @@ pub(super) async fn serve(
     context: Arc<TcpContext>,
     stop: watch::Receiver<bool>,
 ) {
-    let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%peer, %error, "cannot disable Nagle's algorithm");
     }
-    let accepting = time::timeout(&*runtime, context.limits.handshake, context.tls().accept(stream));
+    let accepting = context.tls.read().accept(stream);
+    let accepting = time::timeout(&TokioRuntime, context.handshake_limit, accepting);
     let accepted = tokio::select! {
         biased;
         () = activity.expired(None) => {
@@ -171,7 +162,7 @@ pub(super) async fn serve(
             return;
         }
     };
-    let began = runtime.now();
+    let began = TokioRuntime.now();
     let is_http2 = stream.get_ref().1.alpn_protocol() == Some(HTTP_2);
     let connection = Arc::new(TcpConnection::new(Arc::clone(&context), activity));
     let answering = Arc::clone(&connection);
@@ -180,12 +171,8 @@ pub(super) async fn serve(
         let (request, connection) = (request.map(drop), Arc::clone(&answering));
         async move { Ok::<_, Infallible>(answer(&request, &connection).await) }
     });
-    let limits = StreamLimits {
-        idle: context.limits.idle,
-        linger: LINGER,
-    };
-    let stream = ClientStream::new(stream, Arc::clone(&runtime), limits);
-    let stream = TokioIo::new(stream.with_unsent(Arc::clone(&connection.unsent)));
+    let stream = ClientStream::new(stream, LINGER, Arc::clone(&connection.unsent));
+    let stream = TokioIo::new(stream);
     let ended = if is_http2 {
         let serving = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
@@ -206,7 +193,7 @@ pub(super) async fn serve(
     tracing::info!(
         %peer,
         protocol = if is_http2 { "HTTP/2" } else { "HTTP/1.1" },
-        seconds = runtime.now().saturating_duration_since(began).as_secs_f64(),
+        seconds = TokioRuntime.now().saturating_duration_since(began).as_secs_f64(),
         requests = connection.requests.load(Relaxed),
         aborted = connection.aborted.load(Relaxed),
         bytes = connection.bytes.load(Relaxed),

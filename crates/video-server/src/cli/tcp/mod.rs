@@ -27,7 +27,6 @@ use video_server::serve::VideoServer;
 use video_server::site::Site;
 
 pub(super) use acceptor::{Acceptor, ListenError, TcpTotals, listen};
-use connection::ConnectionLimits;
 
 /// Protocols on TCP, the preferred one first (RFC 7301; RFC 9113 §3.2).
 const PROTOCOLS: [&[u8]; 2] = [connection::HTTP_2, b"http/1.1"];
@@ -41,16 +40,13 @@ struct TcpContext {
     tls: RwLock<TlsAcceptor>,
     /// Value of the `Alt-Svc` field that names HTTP/3.
     alt_svc: Option<HeaderValue>,
-    limits: ConnectionLimits,
+    /// Maximum duration of a TLS handshake.
+    handshake_limit: Duration,
+    /// Maximum time for which a client may not use its connection.
+    idle_limit: Duration,
     totals: Arc<TcpTotals>,
     /// Number of responses in progress.
     running: AtomicU64,
-}
-
-impl TcpContext {
-    fn tls(&self) -> TlsAcceptor {
-        self.tls.read().clone()
-    }
 }
 
 /// The library over TCP. Dropping it aborts all responses in progress.
@@ -71,19 +67,6 @@ impl TcpServer {
         options: &ServerOptions,
         totals: Arc<TcpTotals>,
     ) -> Result<Self, TlsError> {
-        let limits = ConnectionLimits {
-            handshake: options.request_timeout,
-            idle: options.stall_timeout,
-        };
-        Self::start_with(listener, server, options, (limits, totals))
-    }
-
-    fn start_with(
-        listener: TcpListener,
-        server: &VideoServer,
-        options: &ServerOptions,
-        (limits, totals): (ConnectionLimits, Arc<TcpTotals>),
-    ) -> Result<Self, TlsError> {
         let port = listener.local_addr().ok().map(|address| address.port());
         let alt_svc = port.map(|port| format!("h3=\":{port}\"; ma={}", ALT_SVC_AGE.as_secs()));
         let context = Arc::new(TcpContext {
@@ -91,7 +74,8 @@ impl TcpServer {
             admission: Arc::clone(server.admission()),
             tls: RwLock::new(options.identity.tcp_config(&PROTOCOLS)?.into()),
             alt_svc: alt_svc.and_then(|value| HeaderValue::try_from(value).ok()),
-            limits,
+            handshake_limit: options.request_timeout,
+            idle_limit: options.stall_timeout,
             totals,
             running: AtomicU64::new(0),
         });
@@ -164,7 +148,7 @@ fn accept_on(
     context: &Arc<TcpContext>,
 ) -> watch::Sender<bool> {
     let (stop, stopped) = watch::channel(false);
-    let acceptor = Acceptor::new(listener, "media", places).counted(Arc::clone(&context.totals));
+    let acceptor = Acceptor::new(listener, "media", places, Arc::clone(&context.totals));
     tasks.spawn(accept(acceptor, Arc::clone(context), stopped));
     stop
 }

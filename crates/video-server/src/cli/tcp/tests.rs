@@ -14,9 +14,10 @@ use rstest::rstest;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 use video_server::library::Library;
 use video_server::serve::Settings;
 
@@ -25,7 +26,7 @@ use super::*;
 const SHORT: Duration = Duration::from_secs(1);
 const LONG: Duration = Duration::from_secs(600);
 
-/// A server with these limits, its directory, its address, and its certificate.
+/// A server with limits of the handshake and of idle time, its directory, its address, and its certificate.
 struct TestServer {
     directory: tempfile::TempDir,
     address: std::net::SocketAddr,
@@ -34,10 +35,11 @@ struct TestServer {
 }
 
 impl TestServer {
-    fn start(limits: ConnectionLimits) -> Self {
+    fn start((handshake, idle): (Duration, Duration)) -> Self {
         let identity = Identity::development(&[]).unwrap();
         let certificate = CertificateDer::from_pem_slice(identity.certificate_pem().as_bytes()).unwrap();
-        let options = ServerOptions::new(identity);
+        let mut options = ServerOptions::new(identity);
+        (options.request_timeout, options.stall_timeout) = (handshake, idle);
         let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
         let any = "127.0.0.1:0".parse().unwrap();
         let transport = Server::bind(any, Arc::clone(&runtime), options.clone()).unwrap();
@@ -53,13 +55,12 @@ impl TestServer {
             directory,
             address,
             certificate,
-            server: TcpServer::start_with(listener, &server, &options, (limits, Arc::default())).unwrap(),
+            server: TcpServer::start(listener, &server, &options, Arc::default()).unwrap(),
         }
     }
 
-    /// Connects over HTTP/2, sends a PING every 50 ms, and begins `responses` responses without reading them. Waits for
-    /// the server to end the connection.
-    async fn hold(&self, responses: usize) {
+    /// A TLS connection for this protocol.
+    async fn connect(&self, protocol: &[u8]) -> TlsStream<TcpStream> {
         let mut roots = RootCertStore::empty();
         roots.add(self.certificate.clone()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -68,13 +69,17 @@ impl TestServer {
             .unwrap()
             .with_root_certificates(roots)
             .with_no_client_auth();
-        config.alpn_protocols = vec![b"h2".to_vec()];
+        config.alpn_protocols = vec![protocol.to_vec()];
         let stream = TcpStream::connect(self.address).await.unwrap();
         let name = ServerName::try_from("localhost").unwrap();
-        let stream = TlsConnector::from(Arc::new(config))
-            .connect(name, stream)
-            .await
-            .unwrap();
+        let connecting = TlsConnector::from(Arc::new(config)).connect(name, stream);
+        connecting.await.unwrap()
+    }
+
+    /// Connects over HTTP/2, sends a PING every 50 ms, and begins `responses` responses without reading them. Waits for
+    /// the server to end the connection.
+    async fn hold(&self, responses: usize) {
+        let stream = self.connect(b"h2").await;
         let (mut sender, connection) = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .keep_alive_interval(Duration::from_millis(50))
@@ -100,10 +105,7 @@ impl TestServer {
 
 #[tokio::test]
 async fn a_client_that_never_begins_tls_is_disconnected() {
-    let server = TestServer::start(ConnectionLimits {
-        handshake: SHORT,
-        idle: LONG,
-    });
+    let server = TestServer::start((SHORT, LONG));
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     let read = time::timeout(&TokioRuntime, LONG, stream.read(&mut [0; 1])).await;
     assert!(matches!(read, Ok(Ok(0) | Err(_))), "{read:?}");
@@ -114,19 +116,45 @@ async fn a_client_that_never_begins_tls_is_disconnected() {
 #[case::with_responses_that_are_not_read(3)]
 #[tokio::test]
 async fn pings_do_not_keep_a_connection_open(#[case] responses: usize) {
-    let server = TestServer::start(ConnectionLimits {
-        handshake: LONG,
-        idle: SHORT,
-    });
+    let server = TestServer::start((LONG, SHORT));
     server.hold(responses).await;
+}
+
+const REQUEST: &[u8] = b"GET /long.bin HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+#[rstest]
+#[case::without_a_request(b"")]
+#[case::with_a_response_that_is_not_read(REQUEST)]
+#[tokio::test]
+async fn a_silent_client_is_disconnected(#[case] request: &[u8]) {
+    let server = TestServer::start((LONG, SHORT));
+    let mut stream = server.connect(b"http/1.1").await;
+    stream.write_all(request).await.unwrap();
+    let ended = async {
+        while server.server.context.totals.open() > 0 {
+            time::sleep(&TokioRuntime, SHORT / 20).await;
+        }
+    };
+    let ended = time::timeout(&TokioRuntime, LONG, ended).await;
+    assert!(ended.is_ok(), "the connection is still open");
+}
+
+#[tokio::test]
+async fn a_client_that_reads_slowly_stays_connected() {
+    let server = TestServer::start((LONG, 2 * SHORT));
+    let mut stream = server.connect(b"http/1.1").await;
+    stream.write_all(REQUEST).await.unwrap();
+    // More than the buffers of both sockets hold, and longer in total than the limit.
+    let mut part = vec![0; 6 << 20];
+    for _ in 0..10 {
+        time::sleep(&TokioRuntime, SHORT / 3).await;
+        stream.read_exact(&mut part).await.unwrap();
+    }
 }
 
 #[tokio::test]
 async fn a_request_on_a_connection_that_makes_room_is_answered_with_503() {
-    let server = TestServer::start(ConnectionLimits {
-        handshake: LONG,
-        idle: LONG,
-    });
+    let server = TestServer::start((LONG, LONG));
     let mut places = Places::new(PlaceLimits {
         connections: 2,
         connections_per_address: 2,
