@@ -1,6 +1,6 @@
 //! Rescans the media: on SIGHUP, when the directory has changed, or when a store is due for a listing.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
@@ -28,33 +28,23 @@ pub(super) enum Reason {
     Change,
 }
 
-/// Media that the thread rescans.
-#[derive(Clone, Debug)]
-pub(super) enum RescannedMedia {
-    Directory(PathBuf),
-    /// The store of the server's library, if there is one, listed again after `interval`.
-    #[cfg(feature = "object-store")]
-    Store {
-        interval: Option<Duration>,
-    },
-}
-
-/// Thread that rescans the media directory. It runs until the process ends.
+/// Thread that rescans the media. It runs until the process ends.
 #[derive(Debug)]
 pub(super) struct Rescans {
     sender: Sender<Reason>,
 }
 
 impl Rescans {
-    /// Starts the thread for `media`, which `server` serves. If `strict`, a rescan with a bad title, manifest or
-    /// directory changes nothing. If `watched`, every change in the directory causes a rescan.
+    /// Starts the thread for the media that `server` serves. If `strict`, a rescan with a bad title, manifest or
+    /// directory changes nothing. If `watched`, every change in the directory causes a rescan. After `interval`, a
+    /// store is listed again.
     ///
     /// # Errors
     /// The system cannot start another thread.
     pub(super) fn start(
-        media: RescannedMedia,
-        (strict, watched): (bool, bool),
         server: VideoServer,
+        strict: bool,
+        (watched, interval): (bool, Option<Duration>),
     ) -> std::io::Result<Self> {
         let (sender, receiver) = mpsc::channel();
         let watch = watched.then(|| Watch::start(sender.clone())).transpose();
@@ -62,15 +52,16 @@ impl Rescans {
             tracing::warn!(%error, "cannot watch the media directory: it is read again on SIGHUP only");
             None
         });
-        let rescanner = Rescanner {
-            next_look: media.interval().map(|interval| TokioRuntime.now() + interval),
-            media,
+        let mut rescanner = Rescanner {
+            interval,
             strict,
             server,
             watch,
             rest_until: TokioRuntime.now(),
+            next_look: None,
             error: None,
         };
+        rescanner.next_look = rescanner.next_listing();
         let thread = std::thread::Builder::new().name("media-library".to_owned());
         thread.spawn(move || rescanner.run(&receiver))?;
         Ok(Self { sender })
@@ -83,19 +74,9 @@ impl Rescans {
     }
 }
 
-impl RescannedMedia {
-    /// Time until the next rescan if nothing else causes one.
-    fn interval(&self) -> Option<Duration> {
-        match self {
-            Self::Directory(_) => None,
-            #[cfg(feature = "object-store")]
-            Self::Store { interval } => *interval,
-        }
-    }
-}
-
 struct Rescanner {
-    media: RescannedMedia,
+    /// Time between two listings of a store.
+    interval: Option<Duration>,
     strict: bool,
     server: VideoServer,
     watch: Option<Watch>,
@@ -116,6 +97,11 @@ impl Rescanner {
         while let Some(reason) = self.wait(reasons) {
             self.read(reason);
         }
+    }
+
+    /// Time of the next rescan if nothing else causes one.
+    fn next_listing(&self) -> Option<Instant> {
+        self.interval.map(|interval| TokioRuntime.now() + interval)
     }
 
     /// Waits for a reason to read the directory; `None` if there will be no other.
@@ -158,38 +144,25 @@ impl Rescanner {
     fn read(&mut self, reason: Reason) {
         let began = TokioRuntime.now();
         let earlier = self.server.library();
-        let found = match &self.media {
-            RescannedMedia::Directory(directory) => {
-                let visit = &mut |directory: &std::path::Path| {
-                    if let Some(watch) = &mut self.watch {
-                        watch.add(directory);
-                    }
-                };
-                earlier.rescan(directory, began, visit).map(Some)
+        let found = earlier.rescan(began, &mut |directory: &Path| {
+            if let Some(watch) = &mut self.watch {
+                watch.add(directory);
             }
-            #[cfg(feature = "object-store")]
-            RescannedMedia::Store { .. } => earlier.rescan_store(),
-        };
+        });
         match found.and_then(|library| library.map(|library| self.check(library)).transpose()) {
             Ok(None) => {
                 if reason == Reason::Request {
                     tracing::info!("the media was listed again: nothing has changed");
                 }
                 self.error = None;
-                self.next_look = self
-                    .media
-                    .interval()
-                    .map(|interval| TokioRuntime.now() + interval);
+                self.next_look = self.next_listing();
             }
             Ok(Some(library)) => {
                 if let Some(watch) = &mut self.watch {
                     watch.forget_others();
                 }
                 report(&library, &earlier, reason);
-                let interval = self.media.interval();
-                self.next_look = library
-                    .next_look()
-                    .or(interval.map(|interval| TokioRuntime.now() + interval));
+                self.next_look = library.next_look().or(self.next_listing());
                 self.server.set_library(library);
                 self.error = None;
             }

@@ -23,7 +23,7 @@ use super::media::{self, MediaLocation};
 use super::metrics::{Dashboard, Metrics};
 use super::options::ServeOptions;
 use super::qlog::Qlog;
-use super::rescan::{RescannedMedia, Rescans};
+use super::rescan::Rescans;
 use super::signals::Signals;
 use super::tcp::TcpServer;
 use super::workers::Workers;
@@ -74,19 +74,14 @@ struct Prepared {
 /// Reads what `arguments` name. If `strict`, a single title that cannot be played is an error.
 fn prepare(arguments: &ServeOptions, strict: bool) -> Result<Prepared, Failure> {
     let library = match &arguments.media.location {
-        MediaLocation::Directory(directory) if strict => Library::scan_strictly(directory),
         MediaLocation::Directory(directory) => Library::scan(directory),
         #[cfg(feature = "object-store")]
-        MediaLocation::Store(location) => {
-            let library = arguments.store.scan(location, arguments.media.cache);
-            if strict {
-                library.and_then(Library::strictly)
-            } else {
-                library
-            }
-        }
+        MediaLocation::Store(location) => arguments.store.scan(location, arguments.media.cache),
     };
     let mut library = library.map_err(media::failure)?;
+    if strict {
+        library = library.strictly().map_err(media::failure)?;
+    }
     library.set_cache(arguments.media.cache);
     let arms = arms(arguments, &library)?;
     let identity = identity(arguments)?;
@@ -230,19 +225,13 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
         .map(|listener| TcpServer::start(listener, &server, &options, totals).map(Arc::new))
         .transpose()
         .map_err(Failure::input)?;
-    let (watched, media) = match &arguments.media.location {
-        MediaLocation::Directory(directory) => (
-            !arguments.media.no_watch,
-            RescannedMedia::Directory(directory.clone()),
-        ),
+    let causes = match &arguments.media.location {
+        _ if arguments.media.no_watch => (false, None),
+        MediaLocation::Directory(_) => (true, None),
         #[cfg(feature = "object-store")]
-        MediaLocation::Store(_) => {
-            let interval = Some(arguments.store.listing()).filter(|_| !arguments.media.no_watch);
-            (false, RescannedMedia::Store { interval })
-        }
+        MediaLocation::Store(_) => (false, Some(arguments.store.listing())),
     };
-    let rescans =
-        Rescans::start(media, (arguments.media.strict, watched), server.clone()).map_err(Failure::run)?;
+    let rescans = Rescans::start(server.clone(), arguments.media.strict, causes).map_err(Failure::run)?;
     let monitored = dashboard.as_ref().map(|dashboard| dashboard.address());
     let accepting = Accepting { tcp, dashboard };
     let tcp = accepting.tcp.as_deref();

@@ -121,8 +121,8 @@ mod tests {
     }
 
     /// Rescans the directory until everything in it is settled.
-    fn again(library: &Library, directory: &TempDir) -> Library {
-        let look = |library: &Library, now| library.rescan(directory.path(), now, &mut |_| ()).unwrap();
+    fn again(library: &Library) -> Library {
+        let look = |library: &Library, now| library.rescan(now, &mut |_| ()).unwrap().unwrap();
         let found = look(library, TokioRuntime.now());
         match found.next_look() {
             None => found,
@@ -153,12 +153,12 @@ mod tests {
         fs::write(&path, vec![0; usize::try_from(metadata.len()).unwrap()]).unwrap();
         let file = File::options().write(true).open(&path).unwrap();
         file.set_modified(metadata.modified().unwrap()).unwrap();
-        let same = again(&library, &directory);
+        let same = again(&library);
         assert!(same.changes_since(&library).is_empty());
         assert_eq!(same.title_count(), 1);
         // The present contents show as soon as the file looks new.
         fs::write(&path, "x").unwrap();
-        let read = again(&same, &directory);
+        let read = again(&same);
         assert_eq!(counts(&read.changes_since(&same)), [0, 0, 1, 1, 0, 0]);
     }
 
@@ -170,17 +170,17 @@ mod tests {
         fs::write(path("bad.m3u8"), "x").unwrap();
         let first = Library::scan(directory.path()).unwrap();
         fs::rename(path("film.mp4"), path("renamed.mp4")).unwrap();
-        let second = again(&first, &directory);
+        let second = again(&first);
         assert_eq!(counts(&second.changes_since(&first)), [1, 0, 1, 0, 0, 0]);
         fs::remove_file(path("bad.m3u8")).unwrap();
         fs::copy(fixture(), path("bad.mp4")).unwrap();
-        let third = again(&second, &directory);
+        let third = again(&second);
         assert_eq!(counts(&third.changes_since(&second)), [1, 0, 0, 0, 0, 2]);
         fs::copy(fixture(), path("new")).unwrap();
         fs::rename(path("new"), path("bad.mp4")).unwrap();
         fs::write(path("worse.mp4"), "x").unwrap();
         fs::write(path("worse.mpd"), "x").unwrap();
-        let fourth = again(&third, &directory);
+        let fourth = again(&third);
         assert_eq!(counts(&fourth.changes_since(&third)), [0, 1, 0, 1, 1, 0]);
         assert!(fourth.strictly().is_err());
     }
@@ -194,7 +194,7 @@ mod tests {
         fs::write(directory.path().join("a.m4s"), [0; 1_000]).unwrap();
         let before = Library::scan(directory.path()).unwrap();
         fs::write(directory.path().join("b.m4s"), [0; 5_000]).unwrap();
-        let after = again(&before, &directory);
+        let after = again(&before);
         assert_eq!(counts(&after.changes_since(&before)), [0, 1, 0, 0, 0, 0]);
         assert_eq!(after.packaged()[0].representations[0].missing, 0);
     }
@@ -209,9 +209,7 @@ mod tests {
         fs::remove_file(directory.path().join("film.mp4")).unwrap();
         let mut visited = Vec::new();
         let visit = &mut |directory: &Path| visited.push(directory.to_owned());
-        let after = library
-            .rescan(directory.path(), TokioRuntime.now(), visit)
-            .unwrap();
+        let after = library.rescan(TokioRuntime.now(), visit).unwrap().unwrap();
         let names: Vec<_> = after.titles().map(|(name, _)| name.as_str().to_owned()).collect();
         assert_eq!(names, ["built-in.mp4"]);
         let root = directory.path().canonicalize().unwrap();
@@ -258,20 +256,20 @@ mod tests {
                 assert!(said.contains(part), "{part} is missing in: {said}");
             }
         }
-        let same = again(&first, &directory);
+        let same = again(&first);
         assert!(same.changes_since(&first).is_empty());
         // Segments of a title that is being copied arrive one by one.
         fs::write(path("b.m4s"), [0; 1_000]).unwrap();
         fs::write(path("bad.mp4"), "").unwrap();
-        let third = again(&same, &directory);
+        let third = again(&same);
         let changes = third.changes_since(&same);
         assert_eq!(warnings(&changes), "");
         assert_eq!(counts(&changes), [0, 1, 0, 1, 0, 0]);
         // Complete, and then incomplete again.
         fs::write(path("c.m4s"), [0; 1_000]).unwrap();
-        let complete = again(&third, &directory);
+        let complete = again(&third);
         fs::remove_file(path("c.m4s")).unwrap();
-        let fifth = again(&complete, &directory);
+        let fifth = again(&complete);
         let said = warnings(&fifth.changes_since(&complete));
         assert!(said.contains("1 of the 3 segments"), "{said}");
     }

@@ -101,8 +101,7 @@ struct Indexed {
 /// precedence over files of the same name.
 #[derive(Debug, Default)]
 pub struct Library {
-    /// The directory with all symbolic links resolved.
-    directory: Option<PathBuf>,
+    directory: Option<MediaDirectory>,
     /// Object store in place of a directory.
     #[cfg(feature = "object-store")]
     stored: Option<Stored>,
@@ -121,6 +120,15 @@ pub struct Library {
     faults: Vec<Fault>,
     /// Number of files in the directory that are not titles.
     other_files: usize,
+}
+
+/// A directory of titles and files.
+#[derive(Debug)]
+struct MediaDirectory {
+    /// Path as it was given: links in it may lead elsewhere at the next reading.
+    given: PathBuf,
+    /// Path with all symbolic links resolved.
+    root: PathBuf,
 }
 
 impl Library {
@@ -147,40 +155,39 @@ impl Library {
     /// The directory cannot be read or exceeds the limits, or it has titles, manifests and directories but not a single
     /// usable one. The error names them and their faults.
     pub fn scan(directory: &Path) -> Result<Self, LibraryError> {
-        let library = scan::scan(directory, &Self::default(), None, &mut |_| ())?;
-        if library.indexed.is_empty() && library.packaged.titles.is_empty() {
-            return library.strictly();
+        scan::scan(directory, &Self::default(), None, &mut |_| ())?.accepted()
+    }
+
+    /// Logs the faults of a first reading. Returns an error if it found titles, manifests or directories, but not a
+    /// single usable one.
+    fn accepted(self) -> Result<Self, LibraryError> {
+        if self.title_count() == 0 {
+            return self.strictly();
         }
-        library.changes_since(&Self::default()).warn();
-        Ok(library)
+        self.changes_since(&Self::default()).warn();
+        Ok(self)
     }
 
-    /// Reads `directory` as [`scan`](Self::scan) does, but accepts no title that cannot be played, no manifest that
-    /// cannot be used and no subdirectory that cannot be read.
+    /// Reads the directory or the store again, as it is at the time `now`. Returns `None` if the library has neither,
+    /// or if nothing in the store has changed. Unchanged titles keep their summaries without being read, and titles
+    /// from other sources stay. Faults are not logged; see [`changes_since`](Self::changes_since).
+    ///
+    /// A new or changed file of a directory may be a copy in progress, so a title or manifest is read only after two
+    /// looks at least 3 s apart found it the same. Until then the new library keeps what this one has of it, and
+    /// [`next_look`](Self::next_look) says when to call this again. `visit` is called with the path of each directory
+    /// before it is listed. Objects of a store are complete; the calling thread waits for the store.
     ///
     /// # Errors
-    /// As [`scan`](Self::scan), or if a single title, manifest or directory is bad.
-    pub fn scan_strictly(directory: &Path) -> Result<Self, LibraryError> {
-        let library = scan::scan(directory, &Self::default(), None, &mut |_| ())?.strictly()?;
-        library.changes_since(&Self::default()).warn();
-        Ok(library)
-    }
-
-    /// Reads `directory` as it is at the time `now`. Unchanged titles keep their summaries without being read, and
-    /// titles from other sources stay. A new or changed title or manifest may be a copy in progress, so it is read only
-    /// after two looks at least 3 s apart found it the same. Until then the new library keeps what this one has of it,
-    /// and [`next_look`](Self::next_look) says when to call this again. `visit` is called with the path of each
-    /// directory before it is listed. Faults are not logged; see [`changes_since`](Self::changes_since).
-    ///
-    /// # Errors
-    /// The directory cannot be read, or exceeds the limits.
-    pub fn rescan(
-        &self,
-        directory: &Path,
-        now: Instant,
-        visit: &mut dyn FnMut(&Path),
-    ) -> Result<Self, LibraryError> {
-        scan::scan(directory, self, Some(now), visit)
+    /// The directory cannot be read, the store does not answer or refuses, or one of them exceeds the limits.
+    pub fn rescan(&self, now: Instant, visit: &mut dyn FnMut(&Path)) -> Result<Option<Self>, LibraryError> {
+        #[cfg(feature = "object-store")]
+        if let Some(stored) = &self.stored {
+            return stored.rescan(self);
+        }
+        match &self.directory {
+            Some(directory) => scan::scan(&directory.given, self, Some(now), visit).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Returns this library if all its titles can be played, all manifests used and all directories read.
@@ -365,10 +372,10 @@ impl Library {
         let Some(directory) = &self.directory else {
             return Ok(None);
         };
-        let found = directory.join(name.as_str()).canonicalize();
+        let found = directory.root.join(name.as_str()).canonicalize();
         match found {
             // A link may point elsewhere in the directory, but not out of it.
-            Ok(path) if path.starts_with(directory) => self.open_files.open(&path),
+            Ok(path) if path.starts_with(&directory.root) => self.open_files.open(&path),
             Ok(path) => {
                 let leads_to = path.display();
                 tracing::warn!(%name, %leads_to, "not served: the link leads out of the media directory");

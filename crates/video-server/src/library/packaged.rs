@@ -1,18 +1,17 @@
 //! Packaged titles: the contents of DASH and HLS manifests of a media directory.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use playrate_media::MediaError;
 use playrate_media::manifest::{Component, Manifest, ManifestRepresentation, Piece, SEGMENT_LIMIT, Variant};
+use playrate_media::{MediaError, Segment, Title};
 use playrate_units::{Bitrate, Bytes};
 
 use super::settling::Unsettled;
-use super::{Fault, FaultKind, Library};
+use super::{Fault, FaultKind, Library, TitleSummary};
 use crate::http::path::ResourceName;
 
 /// A title in representations, as one manifest names them.
@@ -99,9 +98,25 @@ pub(super) struct Cut {
     pub(super) duration: Option<Duration>,
 }
 
-/// Knowledge about a directory's files before its manifests are read.
+/// Summary of a title, and the segments in its file.
+pub(super) fn index_of(title: &Title) -> (TitleSummary, Vec<Cut>) {
+    let cut = |segment: Segment| Cut {
+        bytes: Some(segment.bytes),
+        duration: Some(segment.duration),
+    };
+    let cuts = title.segments().into_iter().map(cut).collect();
+    (TitleSummary::of(title), cuts)
+}
+
+/// Files of a directory or a store before its manifests are read.
 #[derive(Clone, Copy)]
-pub(super) struct Known<'a> {
+pub(super) struct MediaFiles<'a> {
+    /// Reads the manifest with this name, which lies at this path.
+    pub(super) manifest: &'a dyn Fn(&Path, &ResourceName) -> Result<Manifest, MediaError>,
+    /// Number of bytes of a file; `None` if it does not exist.
+    pub(super) size: &'a dyn Fn(&ResourceName) -> Option<u64>,
+    /// True if the order of files is worth knowing.
+    pub(super) is_remote: bool,
     /// Segments of files that were read as titles.
     pub(super) cuts: &'a BTreeMap<ResourceName, Vec<Cut>>,
     /// Titles and manifests that may be incomplete.
@@ -110,42 +125,11 @@ pub(super) struct Known<'a> {
     pub(super) previous: &'a Library,
 }
 
-/// Files that manifests name.
-pub(super) trait Files {
-    /// Reads the manifest `name`, which lies at `path`.
-    fn manifest(&self, path: &Path, name: &ResourceName) -> Result<Manifest, MediaError>;
-
-    /// Number of bytes of the file `name`; `None` if it does not exist.
-    fn size(&self, name: &ResourceName) -> Option<u64>;
-
-    /// Returns true if the order of files is worth knowing.
-    fn is_remote(&self) -> bool;
-}
-
-/// Files below a directory.
-pub(super) struct DirectoryFiles<'a>(pub(super) &'a Path);
-
-impl Files for DirectoryFiles<'_> {
-    fn manifest(&self, path: &Path, name: &ResourceName) -> Result<Manifest, MediaError> {
-        Manifest::open(path, name.as_str())
-    }
-
-    fn size(&self, name: &ResourceName) -> Option<u64> {
-        let metadata = fs::metadata(self.0.join(name.as_str())).ok()?;
-        Some(metadata.len())
-    }
-
-    fn is_remote(&self) -> bool {
-        false
-    }
-}
-
 /// Reads `manifests`. Missing files that they name are added to `faults`. A title keeps its previous contents while its
 /// manifest, or a title or manifest that it names, may be incomplete.
 pub(super) fn read(
-    files: &dyn Files,
+    files: MediaFiles<'_>,
     mut manifests: Vec<(PathBuf, ResourceName)>,
-    known: Known<'_>,
     faults: &mut Vec<Fault>,
 ) -> PackagedIndex {
     // If both formats share segments, DASH says which ones replace each other; in HLS, another file may say that.
@@ -157,7 +141,6 @@ pub(super) fn read(
     });
     let mut reader = ManifestReader {
         files,
-        known,
         faults,
         packaged: PackagedIndex::default(),
     };
@@ -166,14 +149,14 @@ pub(super) fn read(
     let mut mains = Vec::new();
     let mut unsettled_playlists = Vec::new();
     for (path, name) in manifests {
-        if known.unsettled.contains_key(&name) {
+        if files.unsettled.contains_key(&name) {
             reader.keep(&path, &name);
             if path.extension().is_some_and(|extension| extension == "m3u8") {
                 unsettled_playlists.push(path);
             }
             continue;
         }
-        match files.manifest(&path, &name) {
+        match (files.manifest)(&path, &name) {
             Ok(Manifest::Dash(representations))
                 if representations.iter().any(|one| reader.is_unsettled(one)) =>
             {
@@ -244,8 +227,7 @@ fn named(file: &str) -> Option<ResourceName> {
 }
 
 struct ManifestReader<'a> {
-    files: &'a dyn Files,
-    known: Known<'a>,
+    files: MediaFiles<'a>,
     faults: &'a mut Vec<Fault>,
     packaged: PackagedIndex,
 }
@@ -253,7 +235,7 @@ struct ManifestReader<'a> {
 impl ManifestReader<'_> {
     /// Returns true if a file of a piece may be incomplete.
     fn is_unsettled(&self, representation: &ManifestRepresentation) -> bool {
-        let unsettled = self.known.unsettled;
+        let unsettled = self.files.unsettled;
         let mut files = representation
             .pieces
             .iter()
@@ -264,7 +246,7 @@ impl ManifestReader<'_> {
 
     /// Returns true if the manifest `name` was a title before.
     fn was_there(&self, name: &ResourceName) -> bool {
-        self.known
+        self.files
             .previous
             .packaged
             .titles
@@ -274,7 +256,7 @@ impl ManifestReader<'_> {
 
     /// Keeps the earlier knowledge of the manifest `name` at `path`, if there is any.
     fn keep(&mut self, path: &Path, name: &ResourceName) {
-        let previous = self.known.previous;
+        let previous = self.files.previous;
         let bad = previous.faults(FaultKind::Manifest).into_iter();
         self.faults.extend(bad.filter(|bad| bad.path == path).cloned());
         let previous = &previous.packaged;
@@ -335,7 +317,7 @@ impl ManifestReader<'_> {
             }
             if file
                 .as_ref()
-                .is_some_and(|file| self.known.unsettled.contains_key(file))
+                .is_some_and(|file| self.files.unsettled.contains_key(file))
             {
                 waits = true;
                 continue;
@@ -378,7 +360,7 @@ impl ManifestReader<'_> {
             let summary = Arc::new(summary);
             missing += summary.missing;
             segments += summary.segments;
-            if self.files.is_remote() {
+            if self.files.is_remote {
                 let pairs = pieces.iter().zip(pieces.iter().skip(1));
                 let pairs = pairs.filter(|((one, _), (next, _))| one != next);
                 let pairs = pairs.map(|((one, _), (next, _))| (one.clone(), next.clone()));
@@ -461,7 +443,7 @@ impl ManifestReader<'_> {
         let mut played = Duration::ZERO;
         let mut there = Vec::with_capacity(pieces.len());
         for (file, cut) in pieces {
-            let size = file.as_ref().and_then(|file| self.files.size(file));
+            let size = file.as_ref().and_then(self.files.size);
             let (Some(file), Some(size)) = (file, size) else {
                 summary.missing += 1;
                 continue;
@@ -499,7 +481,7 @@ impl ManifestReader<'_> {
     /// The segments in the file of this piece, if the piece is a whole file that was read as a title.
     fn cuts(&self, piece: &Piece) -> Option<&[Cut]> {
         let whole = piece.file.as_deref().filter(|_| piece.bytes.is_none())?;
-        let cuts = self.known.cuts.get(&named(whole)?)?;
+        let cuts = self.files.cuts.get(&named(whole)?)?;
         Some(cuts.as_slice()).filter(|cuts| !cuts.is_empty())
     }
 }

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use playrate_media::manifest::Manifest;
-use playrate_media::{MediaError, Segment, Title};
+use playrate_media::{MediaError, Title};
 
 use super::file::OpenFile;
-use super::packaged::{self, Cut, DirectoryFiles, Known};
+use super::packaged::{self, Cut, MediaFiles, index_of};
 use super::settling::Look;
-use super::{Fault, FaultKind, Indexed, Library, LibraryError, TitleSummary, is_absence};
+use super::{Fault, FaultKind, Indexed, Library, LibraryError, MediaDirectory, is_absence};
 use crate::http::path::ResourceName;
 
 /// Maximum depth of nested directories. Real libraries have three or four levels.
@@ -73,18 +73,16 @@ pub(super) fn scan(
                 what: "titles",
             });
         }
+        let is_settled = look.is_settled(&name, &path);
         // A file that a manifest may name is read again: segments are kept only for files of manifests.
-        if !packaged && let Some(unchanged) = previous.unchanged(&name, &path) {
-            look.versions.insert(name.clone(), unchanged.etag.clone());
-            indexed.insert(name, unchanged);
+        let is_kept =
+            |known: &&Indexed| !is_settled || (!packaged && look.versions.get(&name) == Some(&known.etag));
+        if let Some(known) = previous.indexed.get(&name).filter(is_kept) {
+            indexed.insert(name, known.clone());
             continue;
         }
-        if !look.is_settled(&name, &path) {
-            if let Some(known) = previous.indexed.get(&name) {
-                indexed.insert(name, known.clone());
-            } else if let Some(&known) = bad_before.get(&*path) {
-                faults.push(known.clone());
-            }
+        if !is_settled {
+            faults.extend(bad_before.get(&*path).copied().cloned());
             continue;
         }
         match index(&path) {
@@ -104,15 +102,21 @@ pub(super) fn scan(
     let Look {
         unsettled, versions, ..
     } = look;
-    let known = Known {
+    let files = MediaFiles {
+        manifest: &|path, name| Manifest::open(path, name.as_str()),
+        size: &|name| Some(fs::metadata(root.join(name.as_str())).ok()?.len()),
+        is_remote: false,
         cuts: &cuts,
         unsettled: &unsettled,
         previous,
     };
-    let packaged = packaged::read(&DirectoryFiles(&root), manifests, known, &mut faults);
+    let packaged = packaged::read(files, manifests, &mut faults);
     faults.sort_by_key(|fault| fault.kind);
     Ok(Library {
-        directory: Some(root),
+        directory: Some(MediaDirectory {
+            given: directory.to_owned(),
+            root,
+        }),
         #[cfg(feature = "object-store")]
         stored: None,
         open_files: Arc::clone(&previous.open_files),
@@ -152,13 +156,6 @@ impl Library {
             .map(|(name, indexed)| (name.clone(), indexed.clone()))
             .collect()
     }
-
-    /// Entry of the title `name`, if the file at `path` is the indexed version.
-    fn unchanged(&self, name: &ResourceName, path: &Path) -> Option<Indexed> {
-        let known = self.indexed.get(name)?;
-        let etag = OpenFile::etag_at(path).ok()??;
-        (etag == known.etag).then(|| known.clone())
-    }
 }
 
 fn index(path: &Path) -> Result<(Indexed, Vec<Cut>), MediaError> {
@@ -168,17 +165,8 @@ fn index(path: &Path) -> Result<(Indexed, Vec<Cut>), MediaError> {
         let gone = io::Error::from(io::ErrorKind::NotFound);
         MediaError::from(gone).in_file(path)
     })?;
-    let title = Title::open(path)?;
-    let cut = |segment: Segment| Cut {
-        bytes: Some(segment.bytes),
-        duration: Some(segment.duration),
-    };
-    let cuts = title.segments().into_iter().map(cut).collect();
-    let indexed = Indexed {
-        summary: TitleSummary::of(&title),
-        etag,
-    };
-    Ok((indexed, cuts))
+    let (summary, cuts) = index_of(&Title::open(path)?);
+    Ok((Indexed { summary, etag }, cuts))
 }
 
 /// Returns true if a file must be a title. A `.m4s` need not be: it is a segment, which cannot be read without its

@@ -12,10 +12,10 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use playrate_media::manifest::{LARGEST, Manifest};
-use playrate_media::{MediaError, Segment, Title};
+use playrate_media::{MediaError, Title};
 use playrate_origin::{IndexReader, Known as KnownObject, Object, Origin, OriginTotals};
 
-use super::packaged::{self, Cut, Files, Known};
+use super::packaged::{self, Cut, MediaFiles, index_of};
 use super::scan::{TITLES, is_part, is_title};
 use super::{Fault, FaultKind, Indexed, Library, LibraryError, TitleSummary};
 use crate::http::path::ResourceName;
@@ -29,12 +29,15 @@ const CONCURRENT: usize = 16;
 pub(super) struct Stored {
     origin: Origin,
     /// All objects of the last listing that a request can name.
-    objects: BTreeMap<ResourceName, EntityTag>,
+    objects: Objects,
     /// Titles, playable or not, as they were read.
     titles: BTreeMap<ResourceName, Arc<ReadTitle>>,
     /// True if the store did not deliver a title or a manifest.
     is_incomplete: bool,
 }
+
+/// Objects of one listing, by the name that requests use.
+type Objects = BTreeMap<ResourceName, Arc<Object>>;
 
 /// Index of one version of a title.
 #[derive(Debug)]
@@ -62,37 +65,12 @@ impl Library {
     pub fn scan_store(origin: Origin) -> Result<Self, LibraryError> {
         let stored = Stored {
             origin,
-            objects: BTreeMap::new(),
+            objects: Objects::new(),
             titles: BTreeMap::new(),
             is_incomplete: true,
         };
         let (files, faults) = stored.list()?;
-        let library = stored.read(&files, faults, &Self::default())?;
-        if library.indexed.is_empty() && library.packaged.titles.is_empty() {
-            return library.strictly();
-        }
-        library.changes_since(&Self::default()).warn();
-        Ok(library)
-    }
-
-    /// Lists the store again and reads new and changed titles; `None` if nothing has changed, or if the library does
-    /// not come from a store. The calling thread waits for the store.
-    ///
-    /// # Errors
-    /// The store does not answer or refuses, or has more objects than the limits allow.
-    pub fn rescan_store(&self) -> Result<Option<Self>, LibraryError> {
-        let Some(stored) = &self.stored else {
-            return Ok(None);
-        };
-        let (files, faults) = stored.list()?;
-        let is_same = files.tags() == stored.objects;
-        if is_same && !stored.is_incomplete {
-            return Ok(None);
-        }
-        let library = stored.read(&files, faults, self)?;
-        let is_complete = library.stored.as_ref().is_some_and(|read| !read.is_incomplete);
-        let has_same_faults = library.faults == self.faults;
-        Ok((!is_same || is_complete || !has_same_faults).then_some(library))
+        stored.read(files, faults, &Self::default())?.accepted()
     }
 
     /// Totals of the store and of the cache of its objects, if the library comes from a store.
@@ -122,11 +100,25 @@ impl Library {
 }
 
 impl Stored {
+    /// Lists the store again and reads titles that `previous` does not have; `None` if nothing has changed.
+    pub(super) fn rescan(&self, previous: &Library) -> Result<Option<Library>, LibraryError> {
+        let (files, faults) = self.list()?;
+        let tags = |(name, object): (&ResourceName, &Arc<Object>)| (name.clone(), object.etag().to_owned());
+        let is_same = files.iter().map(tags).eq(self.objects.iter().map(tags));
+        if is_same && !self.is_incomplete {
+            return Ok(None);
+        }
+        let library = self.read(files, faults, previous)?;
+        let is_complete = library.stored.as_ref().is_some_and(|read| !read.is_incomplete);
+        let has_same_faults = library.faults == previous.faults;
+        Ok((!is_same || is_complete || !has_same_faults).then_some(library))
+    }
+
     /// The present objects, and warnings about those that a request cannot name.
     fn list(&self) -> Result<(Objects, Vec<Fault>), LibraryError> {
         let listed = self.origin.list()?;
         let mut faults = Vec::new();
-        let mut files = BTreeMap::new();
+        let mut files = Objects::new();
         for (name, object) in listed {
             match ResourceName::from_relative(Path::new(&name)).filter(|found| found.as_str() == name) {
                 Some(name) => {
@@ -138,27 +130,25 @@ impl Stored {
                 None => faults.push(Fault::unnamed(&self.path(&name))),
             }
         }
-        Ok((Objects(files), faults))
+        Ok((files, faults))
     }
 
     /// The library of the objects `files`.
     fn read(
         &self,
-        files: &Objects,
+        files: Objects,
         mut faults: Vec<Fault>,
         previous: &Library,
     ) -> Result<Library, LibraryError> {
-        let manifests: Vec<_> = files
-            .0
-            .keys()
+        let names = files.keys();
+        let manifests: Vec<_> = names
             .filter(|name| Manifest::is_named(Path::new(name.as_str())))
             .collect();
         let above: BTreeSet<&str> = manifests.iter().map(|name| directory_of(name.as_str())).collect();
-        let titles = files
-            .0
+        let titles: Vec<_> = files
             .iter()
-            .filter(|(name, _)| is_title(Path::new(name.as_str())));
-        let titles: Vec<_> = titles.collect();
+            .filter(|(name, _)| is_title(Path::new(name.as_str())))
+            .collect();
         if titles.len() > TITLES {
             return Err(LibraryError::TooLarge {
                 path: self.path(""),
@@ -166,9 +156,9 @@ impl Stored {
                 what: "titles",
             });
         }
-        let mut other_files = files.0.len() - titles.len();
+        let mut other_files = files.len() - titles.len();
         let read = self.read_titles(titles);
-        let contents = concurrently(manifests.clone(), |name| (name.clone(), files.manifest(name)));
+        let contents = concurrently(manifests.clone(), |name| (name.clone(), manifest(&files, name)));
         let mut indexed = previous.titles_of_sources();
         let mut cuts = BTreeMap::new();
         for (name, title) in &read {
@@ -192,24 +182,28 @@ impl Stored {
         let manifests = manifests
             .into_iter()
             .map(|name| (self.path(name.as_str()), name.clone()));
-        let known = Known {
+        let errors_of_titles = read.values().filter_map(|title| title.index.as_ref().err());
+        let errors_of_manifests = contents.iter().filter_map(|(_, content)| content.as_ref().err());
+        let is_incomplete = errors_of_titles.chain(errors_of_manifests).any(is_of_store);
+        let contents = RefCell::new(contents.into_iter().collect::<BTreeMap<_, _>>());
+        let media_files = MediaFiles {
+            manifest: &|path, name| {
+                let content = contents.borrow_mut().remove(name);
+                let content = content.unwrap_or_else(|| Err(io::Error::from(io::ErrorKind::NotFound).into()));
+                content.map_err(|error| in_object(error, path))
+            },
+            size: &|name| files.get(name).map(|object| object.len()),
+            is_remote: true,
             cuts: &cuts,
             unsettled: &BTreeMap::new(),
             previous,
         };
-        let errors_of_titles = read.values().filter_map(|title| title.index.as_ref().err());
-        let errors_of_manifests = contents.iter().filter_map(|(_, content)| content.as_ref().err());
-        let is_incomplete = errors_of_titles.chain(errors_of_manifests).any(is_of_store);
-        let contents = ReadManifests {
-            objects: files,
-            contents: RefCell::new(contents.into_iter().collect()),
-        };
-        let packaged = packaged::read(&contents, manifests.collect(), known, &mut faults);
+        let packaged = packaged::read(media_files, manifests.collect(), &mut faults);
         faults.sort_by_key(|fault| fault.kind);
         Ok(Library {
             stored: Some(Self {
                 origin: self.origin.clone(),
-                objects: files.tags(),
+                objects: files,
                 is_incomplete,
                 titles: read,
             }),
@@ -234,7 +228,8 @@ impl Stored {
             // The store may deliver next time what it did not deliver before.
             let before = before.filter(|title| !matches!(&title.index, Err(error) if is_of_store(error)));
             let read = || {
-                let index = index(object);
+                let title = Title::read(IndexReader::new(Arc::clone(object)));
+                let index = title.map(|title| index_of(&title));
                 Arc::new(ReadTitle { etag, index })
             };
             let title = before.map_or_else(read, Arc::clone);
@@ -290,16 +285,6 @@ fn in_object(error: MediaError, path: &Path) -> MediaError {
     }
 }
 
-fn index(object: &Arc<Object>) -> Result<(TitleSummary, Vec<Cut>), MediaError> {
-    let title = Title::read(IndexReader::new(Arc::clone(object)))?;
-    let cut = |segment: Segment| Cut {
-        bytes: Some(segment.bytes),
-        duration: Some(segment.duration),
-    };
-    let cuts = title.segments().into_iter().map(cut).collect();
-    Ok((TitleSummary::of(&title), cuts))
-}
-
 /// The directory that the object `name` lies in; empty for none.
 fn directory_of(name: &str) -> &str {
     name.rsplit_once('/').map_or("", |(directory, _)| directory)
@@ -319,46 +304,10 @@ fn is_below(name: &str, directories: &BTreeSet<&str>) -> bool {
     }
 }
 
-/// Objects of a listing.
-struct Objects(BTreeMap<ResourceName, Arc<Object>>);
-
-impl Objects {
-    /// The entity tag of each object by its name.
-    fn tags(&self) -> BTreeMap<ResourceName, EntityTag> {
-        let tag = |(name, object): (&ResourceName, &Arc<Object>)| {
-            (name.clone(), EntityTag::of_identity(object.etag()))
-        };
-        self.0.iter().map(tag).collect()
-    }
-
-    /// Reads the manifest `name`.
-    fn manifest(&self, name: &ResourceName) -> Result<Manifest, MediaError> {
-        let gone = || io::Error::from(io::ErrorKind::NotFound);
-        let object = self.0.get(name).ok_or_else(gone)?;
-        let content = IndexReader::read_whole(object, LARGEST.as_u64())?;
-        Manifest::read(name.as_str(), &content)
-    }
-}
-
-/// The objects, with all their manifests read in advance.
-struct ReadManifests<'a> {
-    objects: &'a Objects,
-    /// Manifests that have not been taken yet.
-    contents: RefCell<BTreeMap<ResourceName, Result<Manifest, MediaError>>>,
-}
-
-impl Files for ReadManifests<'_> {
-    fn manifest(&self, path: &Path, name: &ResourceName) -> Result<Manifest, MediaError> {
-        let content = self.contents.borrow_mut().remove(name);
-        let content = content.unwrap_or_else(|| Err(io::Error::from(io::ErrorKind::NotFound).into()));
-        content.map_err(|error| in_object(error, path))
-    }
-
-    fn size(&self, name: &ResourceName) -> Option<u64> {
-        self.objects.0.get(name).map(|object| object.len())
-    }
-
-    fn is_remote(&self) -> bool {
-        true
-    }
+/// Reads the manifest `name` of `files`.
+fn manifest(files: &Objects, name: &ResourceName) -> Result<Manifest, MediaError> {
+    let gone = || io::Error::from(io::ErrorKind::NotFound);
+    let object = files.get(name).ok_or_else(gone)?;
+    let content = IndexReader::read_whole(object, LARGEST.as_u64())?;
+    Manifest::read(name.as_str(), &content)
 }

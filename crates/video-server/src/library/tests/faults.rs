@@ -10,6 +10,11 @@ fn put_bad_titles(directory: &Path) {
     fs::write(directory.join("empty.mp4"), "").unwrap();
 }
 
+/// The error of a directory if every title must be playable.
+fn strictly(directory: &Path) -> LibraryError {
+    Library::scan(directory).and_then(Library::strictly).unwrap_err()
+}
+
 fn assert_names_the_bad_titles(error: LibraryError) {
     let text = error.to_string();
     let LibraryError::BadTitles(titles) = error else {
@@ -32,7 +37,7 @@ fn a_title_that_cannot_be_played_does_not_keep_the_others_from_being_served() {
     let cut = open(&library, "cut.mp4");
     assert_eq!(cut.average_rate, None);
     assert_eq!(whole(&cut), fs::read(directory.path().join("cut.mp4")).unwrap());
-    assert_names_the_bad_titles(Library::scan_strictly(directory.path()).unwrap_err());
+    assert_names_the_bad_titles(strictly(directory.path()));
 }
 
 #[test]
@@ -97,7 +102,7 @@ fn a_directory_that_cannot_be_read_does_not_keep_the_others_from_being_served(#[
         let allow = |mode| fs::set_permissions(&closed, fs::Permissions::from_mode(mode)).unwrap();
         let open = Library::scan(directory.path()).unwrap();
         allow(mode);
-        let shut = open.rescan(directory.path(), now(), &mut |_| ()).unwrap();
+        let shut = rescan(&open, now());
         let titles: Vec<_> = shut.titles().map(|(name, _)| name.as_str()).collect();
         assert_eq!(titles, ["film.mp4"]);
         let [unreadable] = shut.faults(FaultKind::Directory)[..] else {
@@ -106,19 +111,19 @@ fn a_directory_that_cannot_be_read_does_not_keep_the_others_from_being_served(#[
         assert_eq!(unreadable.path, closed.canonicalize().unwrap());
         let changes = shut.changes_since(&open);
         assert_eq!((changes.removed, changes.faults.len()), (1, 1));
-        let same = shut.rescan(directory.path(), now(), &mut |_| ()).unwrap();
+        let same = rescan(&shut, now());
         assert!(same.changes_since(&shut).is_empty());
         assert!(Library::scan(directory.path()).is_ok());
-        let refused = Library::scan_strictly(directory.path()).unwrap_err().to_string();
+        let refused = strictly(directory.path()).to_string();
         assert!(
             refused.contains("closed") && refused.contains("ermission"),
             "{refused}"
         );
         allow(0o700);
-        let repaired = same.rescan(directory.path(), now(), &mut |_| ()).unwrap();
+        let repaired = rescan(&same, now());
         assert_eq!(repaired.changes_since(&same).repaired, 1);
         let later = repaired.next_look().unwrap();
-        let repaired = repaired.rescan(directory.path(), later, &mut |_| ()).unwrap();
+        let repaired = rescan(&repaired, later);
         assert_eq!(repaired.titles().count(), 2);
     });
 }

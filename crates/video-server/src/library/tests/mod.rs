@@ -35,6 +35,11 @@ fn now() -> Instant {
     TokioRuntime.now()
 }
 
+/// The directory of `library` as it is at the time `at`.
+fn rescan(library: &Library, at: Instant) -> Library {
+    library.rescan(at, &mut |_| ()).unwrap().unwrap()
+}
+
 fn name(text: &str) -> ResourceName {
     ResourceName::from_relative(Path::new(text)).unwrap()
 }

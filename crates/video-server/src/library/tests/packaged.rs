@@ -132,7 +132,10 @@ fn a_bad_manifest_is_named_and_its_files_are_served_beside_the_others() {
     }
     assert!(library.open(&name("film/bad.mpd")).unwrap().is_some());
     assert!(open(&library, "film/low-1.m4s").average_rate.is_some());
-    let refused = Library::scan_strictly(directory.path()).unwrap_err().to_string();
+    let refused = Library::scan(directory.path())
+        .and_then(Library::strictly)
+        .unwrap_err()
+        .to_string();
     assert_eq!(refused, all);
 }
 

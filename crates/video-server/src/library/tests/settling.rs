@@ -3,13 +3,13 @@
 use super::packaged::packaged;
 use super::*;
 
-/// Looks at `directory` every 2 s, `count` times, calling `change` with the number of the look before each.
-fn look(library: Library, directory: &TempDir, count: u64, change: impl Fn(u64)) -> Library {
+/// Rescans every 2 s, `count` times, calling `change` with the number of the look before each.
+fn look(library: Library, count: u64, change: impl Fn(u64)) -> Library {
     let begin = now();
     (0..count).fold(library, |library, number| {
         change(number);
         let at = begin + Duration::from_secs(2 * number);
-        library.rescan(directory.path(), at, &mut |_| ()).unwrap()
+        rescan(&library, at)
     })
 }
 
@@ -25,7 +25,7 @@ fn a_copy_is_not_read_until_nothing_of_it_has_changed_for_some_seconds() {
     let copy = directory.path().join("copy.mp4");
     let first = Library::scan(directory.path()).unwrap();
     // More than half a minute of copying.
-    let copying = look(first, &directory, 20, |number| {
+    let copying = look(first, 20, |number| {
         write(&copy, length * usize::try_from(number + 1).unwrap() / 20);
     });
     assert_eq!(
@@ -34,10 +34,10 @@ fn a_copy_is_not_read_until_nothing_of_it_has_changed_for_some_seconds() {
     );
     let next = copying.next_look().unwrap();
     let too_early = next.checked_sub(Duration::from_millis(1)).unwrap();
-    let early = copying.rescan(directory.path(), too_early, &mut |_| ()).unwrap();
+    let early = rescan(&copying, too_early);
     assert_eq!(early.titles().count(), 1);
     assert_eq!(early.next_look(), Some(next));
-    let complete = early.rescan(directory.path(), next, &mut |_| ()).unwrap();
+    let complete = rescan(&early, next);
     assert_eq!((complete.titles().count(), complete.next_look()), (2, None));
     assert_eq!(complete.changes_since(&early).added, 1);
 }
@@ -50,7 +50,7 @@ fn a_title_keeps_what_is_known_of_it_while_another_version_is_written_over_it() 
     fs::write(&broken, "x").unwrap();
     let first = Library::scan(directory.path()).unwrap();
     let rate = first.titles().next().unwrap().1.average_rate;
-    let writing = look(first, &directory, 5, |number| {
+    let writing = look(first, 5, |number| {
         for file in [&film, &broken] {
             write(file, 1_000 * usize::try_from(number + 1).unwrap());
         }
@@ -61,7 +61,7 @@ fn a_title_keeps_what_is_known_of_it_while_another_version_is_written_over_it() 
     let served = open(&writing, "film.mp4");
     assert_eq!((served.info.length, served.average_rate), (5_000, None));
     fs::copy(fixture("fragmented.mp4"), &film).unwrap();
-    let complete = look(writing, &directory, 3, |_| ());
+    let complete = look(writing, 3, |_| ());
     assert_ne!(complete.titles().next().unwrap().1.average_rate, rate);
     assert!(open(&complete, "film.mp4").average_rate.is_some());
 }
@@ -77,7 +77,7 @@ fn a_packaged_title_keeps_what_is_known_of_it_while_a_manifest_is_written(#[case
     let first = Library::scan(directory.path()).unwrap();
     let titles = first.packaged().to_vec();
     let rate = open(&first, "film/low-1.m4s").average_rate;
-    let writing = look(first, &directory, 5, |number| {
+    let writing = look(first, 5, |number| {
         fs::write(
             &path,
             &text[..text.len() * usize::try_from(number + 1).unwrap() / 8],
@@ -94,7 +94,7 @@ fn a_packaged_title_keeps_what_is_known_of_it_while_a_manifest_is_written(#[case
     );
     assert_eq!(open(&writing, "film/low-1.m4s").average_rate, rate);
     fs::write(&path, "").unwrap();
-    let broken = look(writing, &directory, 3, |_| ());
+    let broken = look(writing, 3, |_| ());
     assert_eq!(broken.faults(FaultKind::Manifest).len(), 1);
 }
 
@@ -120,7 +120,7 @@ fn a_new_packaged_title_appears_whole_and_once(#[case] last: &str) {
     fs::rename(&hidden, &film).unwrap();
     let text = fs::read_to_string(film.join(last)).unwrap();
     // All but the last manifest have existed for long.
-    let writing = look(library, &directory, 5, |number| {
+    let writing = look(library, 5, |number| {
         fs::write(
             film.join(last),
             &text[..text.len() * usize::try_from(number + 1).unwrap() / 8],
@@ -129,7 +129,7 @@ fn a_new_packaged_title_appears_whole_and_once(#[case] last: &str) {
     });
     assert_eq!(writing.packaged(), []);
     fs::write(film.join(last), text).unwrap();
-    let complete = look(writing, &directory, 3, |_| ());
+    let complete = look(writing, 3, |_| ());
     assert_eq!(complete.packaged().len(), 1);
 }
 
@@ -140,7 +140,7 @@ fn a_manifest_waits_for_the_title_that_it_names() {
     fs::write(directory.path().join("film.mpd"), mpd("film.mp4", "PT10S")).unwrap();
     let first = Library::scan(directory.path()).unwrap();
     let titles = first.packaged().to_vec();
-    let writing = look(first, &directory, 5, |number| {
+    let writing = look(first, 5, |number| {
         write(
             &directory.path().join("film.mp4"),
             1_000 * usize::try_from(number + 1).unwrap(),
@@ -148,7 +148,7 @@ fn a_manifest_waits_for_the_title_that_it_names() {
     });
     assert_eq!(writing.packaged(), titles);
     fs::copy(fixture("fragmented-dash.mp4"), directory.path().join("film.mp4")).unwrap();
-    let complete = look(writing, &directory, 3, |_| ());
+    let complete = look(writing, 3, |_| ());
     assert_ne!(complete.packaged(), titles);
 }
 
@@ -168,13 +168,13 @@ fn a_manifest_that_changes_all_the_time_is_read_every_half_minute() {
         )
         .unwrap();
     };
-    let soon = look(first, &directory, 14, write);
+    let soon = look(first, 14, write);
     assert_eq!(soon.packaged().len(), titles);
     let began = soon.next_look().unwrap();
     let later = (14..18).fold(soon, |library, number| {
         write(number);
         let at = began + Duration::from_secs(2 * (number - 13));
-        library.rescan(directory.path(), at, &mut |_| ()).unwrap()
+        rescan(&library, at)
     });
     assert_eq!(later.packaged().len(), titles + 1);
 }
