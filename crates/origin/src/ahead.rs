@@ -43,26 +43,12 @@ impl Default for AheadTasks {
     }
 }
 
-/// Tells a fetch whether a client still needs it.
-pub(crate) struct Wanted(Weak<()>);
-
-impl Wanted {
-    pub(crate) fn is_wanted(&self) -> bool {
-        self.0.strong_count() > 0
-    }
-}
-
 /// Parts of objects that one client will request soon. They are fetched with less urgency than what readers wait for,
 /// and are cancelled once no client expects them.
 #[derive(Debug, Default)]
 pub struct ReadAhead(Mutex<Vec<(usize, PartKey, Arc<()>)>>);
 
 impl ReadAhead {
-    /// Creates it without any fetch ahead.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Fetches `bytes` of `object`, at most 8 MiB. This replaces the previous fetch for the same `place` of the
     /// client's playback.
     pub fn fetch(&self, place: usize, object: &Object, bytes: Range<u64>) {
@@ -122,7 +108,7 @@ impl Shared {
                 if !std::mem::replace(&mut counted, true) {
                     shared.counters.lock().ahead += 1;
                 }
-                if !claim.fetch(Some(Wanted(weak.clone()))).await {
+                if !claim.fetch(Some(&weak)).await {
                     break;
                 }
             }

@@ -1,12 +1,12 @@
 //! [`OriginError`]: errors of a store and its objects.
 
+use std::error::Error;
 use std::sync::Arc;
 
 use object_store::Error as StoreError;
-use thiserror::Error;
 
 /// Error of a store or of one of its objects. All readers that waited for the same bytes get clones of one error.
-#[derive(Clone, Debug, Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OriginError {
     /// The location cannot be a store's, or its settings are insufficient.
@@ -67,11 +67,23 @@ impl OriginError {
     /// Error of the store about `url`.
     pub(crate) fn of_store(url: String, error: &StoreError) -> Self {
         let problem = Arc::from(sentence(error));
-        match kind(error) {
-            Kind::Missing => Self::Missing { url, problem },
-            Kind::Refused => Self::Refused { url, problem },
-            Kind::Changed => Self::Changed { url },
-            Kind::Other => Self::Unavailable { url, problem },
+        // A retried request wraps its error in another error.
+        let chain = std::iter::successors(Some(error as &(dyn Error + 'static)), |&error| error.source());
+        let mut status = None;
+        for error in chain.filter_map(<dyn Error>::downcast_ref::<StoreError>) {
+            match error {
+                StoreError::NotFound { .. } => return Self::Missing { url, problem },
+                StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. } => {
+                    return Self::Refused { url, problem };
+                }
+                StoreError::Precondition { .. } => return Self::Changed { url },
+                _ => status = status_in(&error.to_string()),
+            }
+        }
+        match status {
+            Some(401 | 403) => Self::Refused { url, problem },
+            Some(404) => Self::Missing { url, problem },
+            _ => Self::Unavailable { url, problem },
         }
     }
 
@@ -81,47 +93,17 @@ impl OriginError {
     }
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Kind {
-    Missing,
-    Refused,
-    Changed,
-    Other,
-}
-
-/// Kind of an error; a retried request wraps it in another error.
-fn kind(error: &StoreError) -> Kind {
-    match error {
-        StoreError::NotFound { .. } => return Kind::Missing,
-        StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. } => return Kind::Refused,
-        StoreError::Precondition { .. } => return Kind::Changed,
-        _ => {}
-    }
-    let mut source = std::error::Error::source(error);
-    while let Some(inner) = source {
-        if let Some(inner) = inner.downcast_ref::<StoreError>() {
-            return kind(inner);
-        }
-        source = inner.source();
-    }
-    of_status(&error.to_string())
-}
-
-/// Kind of an error of a request without an object, such as a listing. `object_store` does not expose its status, so it
-/// is taken from the message.
-fn of_status(message: &str) -> Kind {
-    let status = message.split_once("status code: ").map(|(_, rest)| rest);
-    match status.and_then(|rest| rest.get(..3)) {
-        Some("401" | "403") => Kind::Refused,
-        Some("404") => Kind::Missing,
-        _ => Kind::Other,
-    }
+/// Status of the answer to a request without an object, such as a listing. `object_store` does not expose it, so it is
+/// taken from the message.
+fn status_in(message: &str) -> Option<u16> {
+    let (_, rest) = message.split_once("status code: ")?;
+    rest.get(..3)?.parse().ok()
 }
 
 /// The innermost causes of `error` on one line; stores answer with XML on several.
 fn sentence(error: &StoreError) -> String {
     let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
+    let mut source = error.source();
     while let Some(inner) = source {
         let said = inner.to_string();
         if !text.contains(&said) {

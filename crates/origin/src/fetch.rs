@@ -2,16 +2,17 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
+use futures_util::stream::BoxStream;
+use object_store::Error as StoreError;
 use parking_lot::Mutex;
 use playrate_units::Bytes as ByteCount;
 use tokio::sync::oneshot;
 
-use crate::ahead::Wanted;
 use crate::cache::ChunkKey;
 use crate::error::OriginError;
 use crate::origin::Shared;
@@ -38,6 +39,23 @@ pub(crate) fn chunks_of(bytes: &Range<u64>) -> Range<ChunkNumber> {
 }
 
 impl Shared {
+    /// The next of the `left` bytes of `version` that `stream` still has to deliver.
+    pub(crate) async fn next_piece(
+        &self,
+        version: &ObjectVersion,
+        stream: &mut BoxStream<'_, Result<Bytes, StoreError>>,
+        left: u64,
+    ) -> Result<Bytes, OriginError> {
+        let next = async { stream.next().await.transpose() };
+        let Some(piece) = self.in_time(&version.url, next).await? else {
+            let problem = format!("the store sent {left} bytes too few").into();
+            let url = version.url.clone();
+            return Err(OriginError::Unavailable { url, problem });
+        };
+        self.counters.lock().bytes += ByteCount::from(piece.len());
+        Ok(piece)
+    }
+
     /// The chunk `number` of `version`, for a reader that will read up to the byte `end`.
     pub(crate) fn chunk(
         self: &Arc<Self>,
@@ -137,27 +155,11 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Fetches the chunks; if ahead of readers, only while they are `wanted`. Returns true if all of them have arrived.
-    pub(crate) async fn fetch(mut self, wanted: Option<Wanted>) -> bool {
+    /// Fetches the chunks; if ahead of readers, only while a client holds what `wanted` refers to. Returns true if all
+    /// of them have arrived.
+    pub(crate) async fn fetch(mut self, wanted: Option<&Weak<()>>) -> bool {
         let shared = Arc::clone(&self.shared);
-        // Fetches ahead have their own limit.
-        let permit = match wanted {
-            None => {
-                let url = &self.version.url;
-                match shared.permit(&shared.gets, url, shared.timeout).await {
-                    Ok(permit) => Some(permit),
-                    Err(error) => {
-                        tracing::debug!(%error, "a fetch has not begun");
-                        self.end(&error);
-                        return false;
-                    }
-                }
-            }
-            Some(_) => None,
-        };
-        let fetched = self.stream(wanted).await;
-        drop(permit);
-        if let Err(error) = fetched {
+        if let Err(error) = self.stream(wanted).await {
             if matches!(error, OriginError::Changed { .. } | OriginError::Missing { .. }) {
                 shared.confirm(&self.version, false);
             }
@@ -168,8 +170,13 @@ impl Claim {
         true
     }
 
-    async fn stream(&mut self, wanted: Option<Wanted>) -> Result<(), OriginError> {
+    async fn stream(&mut self, wanted: Option<&Weak<()>>) -> Result<(), OriginError> {
         let (shared, version) = (Arc::clone(&self.shared), Arc::clone(&self.version));
+        let _permit = match wanted {
+            None => Some(shared.permit(&shared.gets, &version.url, shared.timeout).await?),
+            // Fetches ahead have their own limit.
+            Some(_) => None,
+        };
         let begin = self.chunks.start * CHUNK as u64;
         let end = (self.chunks.end * CHUNK as u64).min(version.length);
         if begin >= end {
@@ -190,16 +197,10 @@ impl Claim {
         let mut is_first = true;
         let mut chunk = BytesMut::new();
         while left > 0 {
-            let next = async { stream.next().await.transpose() };
-            let Some(mut piece) = shared.in_time(&version.url, next).await? else {
-                let problem = format!("the store sent {left} bytes too few").into();
-                let url = version.url.clone();
-                return Err(OriginError::Unavailable { url, problem });
-            };
+            let mut piece = shared.next_piece(&version, &mut stream, left).await?;
             if std::mem::take(&mut is_first) {
                 shared.counters.lock().add_first_byte(since.elapsed());
             }
-            shared.counters.lock().bytes += ByteCount::from(piece.len());
             piece.truncate(usize::try_from(left).unwrap_or(usize::MAX));
             while !piece.is_empty() {
                 let size = usize::try_from(left + chunk.len() as u64)
@@ -213,7 +214,7 @@ impl Claim {
                     self.deliver(&std::mem::take(&mut chunk).freeze());
                 }
             }
-            if wanted.as_ref().is_some_and(|wanted| !wanted.is_wanted()) && self.cancel() {
+            if wanted.is_some_and(|wanted| wanted.strong_count() == 0) && self.cancel() {
                 shared.counters.lock().ahead_cancelled += 1;
                 return Ok(());
             }

@@ -5,13 +5,11 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::{Bytes, BytesMut};
-use futures_util::StreamExt as _;
 
 use crate::error::OriginError;
 use crate::origin::{Origin, Shared};
 use crate::reader::ObjectReader;
 use crate::version::ObjectVersion;
-use playrate_units::Bytes as ByteCount;
 
 /// One version of an object.
 #[derive(Clone, Debug)]
@@ -70,13 +68,8 @@ impl Object {
             let mut stream = shared.in_time(&version.url, request).await?.into_stream();
             let mut read = BytesMut::new();
             while read.len() < length {
-                let next = async { stream.next().await.transpose() };
-                let Some(piece) = shared.in_time(&version.url, next).await? else {
-                    let problem = format!("the store sent {} bytes too few", length - read.len()).into();
-                    let url = version.url.clone();
-                    return Err(OriginError::Unavailable { url, problem });
-                };
-                shared.counters.lock().bytes += ByteCount::from(piece.len());
+                let left = (length - read.len()) as u64;
+                let piece = shared.next_piece(&version, &mut stream, left).await?;
                 read.extend_from_slice(&piece);
             }
             read.truncate(length);

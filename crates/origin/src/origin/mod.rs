@@ -5,14 +5,15 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt as _, StreamExt as _};
 use object_store::path::Path;
 use object_store::{Error as StoreError, ObjectStore, ObjectStoreExt as _};
 use parking_lot::{Mutex, RwLock};
 use playrate_units::Bytes as ByteCount;
 use quick_cache::sync::Cache;
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use crate::ahead::AheadTasks;
@@ -93,12 +94,15 @@ pub(crate) struct Shared {
     known_heads: Semaphore,
     known: RwLock<HashMap<String, KnownVersion>>,
     absent: Cache<String, Instant>,
-    /// Names whose versions are being requested, with the callers that wait for them.
-    looking: Mutex<HashMap<String, Vec<oneshot::Sender<Found>>>>,
+    /// Requests for the versions of names, each shared by all callers that wait for it.
+    looking: Mutex<HashMap<String, LookUp>>,
 }
 
 /// Version found by a request; `None` if there is no object.
 type Found = Result<Option<Arc<ObjectVersion>>, OriginError>;
+
+/// A request for a version.
+type LookUp = futures_util::future::Shared<BoxFuture<'static, Found>>;
 
 #[derive(Clone, Debug)]
 struct KnownVersion {
@@ -431,30 +435,28 @@ impl Shared {
     }
 
     async fn look_up(self: &Arc<Self>, name: &str) -> Found {
-        let (sender, receiver) = oneshot::channel();
-        let is_first = {
-            let mut looking = self.looking.lock();
-            let waiting = looking.entry(name.to_owned()).or_default();
-            waiting.push(sender);
-            waiting.len() == 1
-        };
-        if is_first {
+        let begin = || {
             let (shared, name) = (Arc::clone(self), name.to_owned());
-            self.handle.spawn(async move {
+            let request = self.handle.spawn(async move {
                 let found = shared.head(&name).await;
                 match &found {
                     Ok(version) => shared.set_known(name.clone(), version.clone()),
                     Err(error) if error.is_temporary() => shared.set_failed(&name),
                     Err(_) => {}
                 }
-                let waiting = shared.looking.lock().remove(&name);
-                for sender in waiting.into_iter().flatten() {
-                    // Ignore the error: the requester may have left.
-                    let _ = sender.send(found.clone());
-                }
+                shared.looking.lock().remove(&name);
+                found
             });
-        }
-        receiver.await.unwrap_or(Err(OriginError::Cancelled))
+            let ended = request.map(|ended| ended.unwrap_or(Err(OriginError::Cancelled)));
+            ended.boxed().shared()
+        };
+        let looking = self
+            .looking
+            .lock()
+            .entry(name.to_owned())
+            .or_insert_with(begin)
+            .clone();
+        looking.await
     }
 
     async fn head(&self, name: &str) -> Found {

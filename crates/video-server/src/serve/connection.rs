@@ -93,7 +93,7 @@ pub(super) async fn serve(
         playback: Arc::new(PlaybackTracker::new(knowledge, Arc::clone(&context.runtime))),
         throughput,
         #[cfg(feature = "object-store")]
-        ahead: playrate_origin::ReadAhead::new(),
+        ahead: playrate_origin::ReadAhead::default(),
         admission: AdmissionSlot::new(Arc::clone(&context.admission)),
         requests: AtomicU64::new(0),
         responses: AtomicU64::new(0),

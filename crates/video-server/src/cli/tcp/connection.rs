@@ -69,7 +69,7 @@ impl TcpConnection {
             activity,
             unsent: Arc::default(),
             #[cfg(feature = "object-store")]
-            ahead: playrate_origin::ReadAhead::new(),
+            ahead: playrate_origin::ReadAhead::default(),
             requests: AtomicU64::new(0),
             open: AtomicU64::new(0),
             aborted: AtomicU64::new(0),
