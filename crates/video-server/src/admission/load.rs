@@ -1,5 +1,6 @@
 //! Load of a server: [`TimerMeter`] measures the lateness of a thread's timers, [`LoadMeter`] processor time.
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::{MIN_SESSIONS_FOR_COST, TICK};
@@ -9,14 +10,9 @@ const WINDOW: usize = 50;
 /// Time between two readings of processor time.
 const READING: Duration = Duration::from_secs(1);
 
-/// Lateness of timers over the last second.
-#[derive(Debug)]
-pub(super) struct TimerMeter {
-    /// Lateness of the last ticks, as a ring buffer.
-    late: [Duration; WINDOW],
-    next: usize,
-    filled: usize,
-}
+/// Lateness of a thread's timers at the last ticks, over one second.
+#[derive(Debug, Default)]
+pub(super) struct TimerMeter(VecDeque<Duration>);
 
 /// Use of processors over the last seconds.
 #[derive(Debug, Default)]
@@ -40,16 +36,6 @@ struct ProcessorUse {
     by: f64,
 }
 
-impl Default for TimerMeter {
-    fn default() -> Self {
-        Self {
-            late: [Duration::ZERO; WINDOW],
-            next: 0,
-            filled: 0,
-        }
-    }
-}
-
 impl TimerMeter {
     /// Records that a timer fired late by `lateness`.
     pub(super) fn add_lateness(&mut self, lateness: Duration) {
@@ -57,29 +43,21 @@ impl TimerMeter {
         // of fifty.
         let mut lateness = lateness;
         for _ in 0..WINDOW {
-            self.push_lateness(lateness);
+            self.0.push_front(lateness);
             match lateness.checked_sub(TICK) {
                 Some(less) if !less.is_zero() => lateness = less,
                 _ => break,
             }
         }
-    }
-
-    fn push_lateness(&mut self, lateness: Duration) {
-        if let Some(slot) = self.late.get_mut(self.next) {
-            *slot = lateness;
-        }
-        self.next = (self.next + 1) % WINDOW;
-        self.filled = (self.filled + 1).min(WINDOW);
+        self.0.truncate(WINDOW);
     }
 
     /// 90th percentile of the lateness of the last ticks.
     pub(super) fn lag(&self) -> Option<Duration> {
-        let mut late = self.late;
-        let seen = late.get_mut(..self.filled).filter(|seen| !seen.is_empty())?;
-        let rank = (seen.len() * 9).div_ceil(10).saturating_sub(1);
-        let (_, lag, _) = seen.select_nth_unstable(rank);
-        Some(*lag)
+        let mut late: Vec<_> = self.0.iter().copied().collect();
+        late.sort_unstable();
+        let rank = (late.len() * 9).div_ceil(10).checked_sub(1)?;
+        late.get(rank).copied()
     }
 }
 

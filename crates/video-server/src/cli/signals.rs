@@ -1,14 +1,5 @@
 //! Signals of the operating system to a server.
 
-/// A signal that a server acts on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Signal {
-    /// Terminate; the name of the signal.
-    End(&'static str),
-    /// Reload the certificate and the media directory.
-    Reload,
-}
-
 /// The signals that a server acts on.
 pub(super) struct Signals {
     #[cfg(unix)]
@@ -36,34 +27,27 @@ impl Signals {
         Ok(Self {})
     }
 
-    /// Waits for the next signal.
-    #[cfg(unix)]
-    async fn next(&mut self) -> Signal {
-        tokio::select! {
-            biased;
-            _ = self.interrupt.recv() => Signal::End("SIGINT"),
-            _ = self.terminate.recv() => Signal::End("SIGTERM"),
-            _ = self.hang_up.recv() => Signal::Reload,
-        }
-    }
-
-    #[cfg(not(unix))]
-    async fn next(&mut self) -> Signal {
-        // Without a handler, the signal just terminates the process.
-        match tokio::signal::ctrl_c().await {
-            Ok(()) => Signal::End("Ctrl-C"),
-            Err(_) => std::future::pending().await,
-        }
-    }
-
     /// Waits for the next signal that terminates the server and returns its name. Calls `reload` at each signal that
     /// requests a reload of certificate and media.
+    #[cfg(unix)]
     pub(super) async fn end(&mut self, reload: impl Fn()) -> &'static str {
         loop {
-            match self.next().await {
-                Signal::End(name) => return name,
-                Signal::Reload => reload(),
+            tokio::select! {
+                biased;
+                _ = self.interrupt.recv() => return "SIGINT",
+                _ = self.terminate.recv() => return "SIGTERM",
+                _ = self.hang_up.recv() => reload(),
             }
+        }
+    }
+
+    /// Waits for the next signal that terminates the server and returns its name.
+    #[cfg(not(unix))]
+    pub(super) async fn end(&mut self, _: impl Fn()) -> &'static str {
+        // Without a handler, the signal just terminates the process.
+        match tokio::signal::ctrl_c().await {
+            Ok(()) => "Ctrl-C",
+            Err(_) => std::future::pending().await,
         }
     }
 }

@@ -181,9 +181,6 @@ impl OpenFilesByPath {
 impl OpenFile {
     /// Opens the file at `path`; `None` if there is none.
     fn open(path: &Path, cache: &Arc<ChunkCache>) -> io::Result<Option<Self>> {
-        if Self::version_at(path)?.is_none() {
-            return Ok(None);
-        }
         let file = match File::open(path) {
             Ok(file) => file,
             Err(error) if super::is_absence(&error) => return Ok(None),

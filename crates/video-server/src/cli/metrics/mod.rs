@@ -18,7 +18,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName};
+use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::server::conn::http1;
@@ -187,13 +187,17 @@ async fn serve(stream: TcpStream, context: Arc<DashboardContext>) {
 
 fn answer<B>(request: &Request<B>, context: &DashboardContext) -> Response<Full<Bytes>> {
     if request.method() != Method::GET && request.method() != Method::HEAD {
-        let response = reply(StatusCode::METHOD_NOT_ALLOWED, "text/plain", "use GET or HEAD\n");
-        return with_field(response, (ALLOW, "GET, HEAD"));
+        let mut response = reply(StatusCode::METHOD_NOT_ALLOWED, "text/plain", "use GET or HEAD\n");
+        let fields = response.headers_mut();
+        fields.insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        return response;
     }
     match request.uri().path() {
         "/" => {
-            let response = reply(StatusCode::OK, "text/html; charset=utf-8", PAGE.as_str());
-            with_field(response, (CONTENT_SECURITY_POLICY, POLICY))
+            let mut response = reply(StatusCode::OK, "text/html; charset=utf-8", PAGE.as_str());
+            let fields = response.headers_mut();
+            fields.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+            response
         }
         "/metrics" => {
             let mut written = String::new();
@@ -237,16 +241,8 @@ fn accepts_openmetrics<B>(request: &Request<B>) -> bool {
 fn reply(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(body.into()));
     *response.status_mut() = status;
-    let response = with_field(response, (CONTENT_TYPE, kind));
-    with_field(response, (CACHE_CONTROL, "no-store"))
-}
-
-fn with_field(
-    mut response: Response<Full<Bytes>>,
-    (name, value): (HeaderName, &'static str),
-) -> Response<Full<Bytes>> {
-    response
-        .headers_mut()
-        .insert(name, HeaderValue::from_static(value));
+    let fields = response.headers_mut();
+    fields.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
