@@ -7,12 +7,12 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 #[cfg(target_os = "linux")]
 use playrate_transport::further_sockets;
-use playrate_transport::{BindError, EndpointError, Server, ServerOptions, time, udp_socket};
+use playrate_transport::{BindError, DatagramRouter, EndpointError, Server, ServerOptions, time, udp_socket};
 use quinn::Runtime;
 use tokio::net::TcpListener;
 
 use super::Failure;
-use super::handover::{Offered, Older, Predecessor};
+use super::handover::{self, Older};
 use super::metrics;
 use super::options::ServeOptions;
 use super::serve::DEFAULT_LISTEN;
@@ -26,6 +26,37 @@ const TRIES: usize = 16;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Shortest and longest pause between attempts.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
+
+/// A process of this server that still has the port.
+pub(super) struct Predecessor {
+    /// Address and port of the server.
+    pub(super) address: SocketAddr,
+    /// Number of the operating system for the process.
+    pub(super) process_id: u32,
+    pub(super) udp: Vec<UdpSocket>,
+    /// Its TCP socket, if it listened on one.
+    pub(super) tcp: Option<StdListener>,
+    /// Its socket for metrics, if it listened on one.
+    pub(super) metrics: Option<StdListener>,
+    /// The connection to it, over which this process takes over.
+    pub(super) link: handover::Link,
+}
+
+/// Sockets of a process, and how it uses them.
+#[derive(Debug)]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "it is read on Linux"))]
+pub(super) struct Offered {
+    /// Number of the process in its connection IDs.
+    pub(super) process: u8,
+    /// Fingerprint of its connection IDs.
+    pub(super) key: u64,
+    /// Address of the UDP sockets.
+    pub(super) address: SocketAddr,
+    pub(super) udp: Vec<UdpSocket>,
+    pub(super) tcp: Option<StdListener>,
+    pub(super) metrics: Option<StdListener>,
+    pub(super) router: Arc<DatagramRouter>,
+}
 
 /// The sockets of a server, and its endpoints on those for UDP.
 pub(super) struct Listening {
@@ -75,7 +106,10 @@ fn attempt(
     let metrics = match arguments.records.metrics {
         None => None,
         Some(address) => {
-            let inherited = predecessor.as_mut().and_then(|older| older.take_metrics(address));
+            let is_same = |socket: &mut StdListener| socket.local_addr().is_ok_and(|local| local == address);
+            let inherited = predecessor
+                .as_mut()
+                .and_then(|older| older.metrics.take_if(is_same));
             Some(match inherited {
                 Some(listener) => inherit(listener)?,
                 None => metrics::listen(address, arguments.machines.state.is_some())?,
@@ -92,23 +126,25 @@ fn attempt(
             let tcp = if arguments.address.no_tcp {
                 None
             } else {
-                Some(match predecessor.take_tcp() {
+                Some(match predecessor.tcp.take() {
                     Some(listener) => inherit(listener)?,
                     None => {
-                        tcp::listen(predecessor.address()).map_err(|error| unusable_tcp(arguments, error))?
+                        tcp::listen(predecessor.address).map_err(|error| unusable_tcp(arguments, error))?
                     }
                 })
             };
-            let process = predecessor.process_id();
+            let process = predecessor.process_id;
             // Done last, because the older process goes on serving all clients until then.
-            let taken = predecessor.take().context("--state: cannot take over the port");
-            let (udp, succession, older) = taken.map_err(Failure::Run)?;
+            let unused = [predecessor.tcp, predecessor.metrics];
+            let taken = predecessor.link.take(unused);
+            let taken = taken.context("--state: cannot take over the port");
+            let (succession, older) = taken.map_err(Failure::Run)?;
             tracing::info!(
                 process,
                 "took over the port: the older process goes on with its connections"
             );
             options.succession = succession;
-            (udp, tcp, Some(older))
+            (predecessor.udp, tcp, Some(older))
         }
     };
     let process = options.succession.process;
@@ -153,12 +189,12 @@ fn predecessor(arguments: &ServeOptions, options: &ServerOptions) -> Result<Opti
     let (Some(directory), Some(key)) = (&arguments.machines.state, options.fingerprint()) else {
         return Ok(None);
     };
-    let Some(older) = Predecessor::find(directory, key)? else {
+    let Some(older) = handover::find(directory, key)? else {
         return Ok(None);
     };
     let is_wanted = match arguments.address.listen {
-        Some(address) => address == older.address(),
-        None => [DEFAULT_LISTEN, without_ipv6()].contains(&older.address()),
+        Some(address) => address == older.address,
+        None => [DEFAULT_LISTEN, without_ipv6()].contains(&older.address),
     };
     if is_wanted {
         return Ok(Some(older));
@@ -167,8 +203,8 @@ fn predecessor(arguments: &ServeOptions, options: &ServerOptions) -> Result<Opti
         "--state {}: it belongs to a server on {} (process {}); give each server a directory of its own, or stop that \
          one before this one listens elsewhere",
         directory.display(),
-        older.address(),
-        older.process_id()
+        older.address,
+        older.process_id
     )))
 }
 

@@ -1,57 +1,30 @@
 //! Systems other than Linux, where a process cannot take over another one's port.
 
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::TcpListener;
 use std::path::Path;
-use std::sync::Arc;
 
-use playrate_transport::{DatagramRouter, Succession};
+use playrate_transport::Succession;
 use video_server::serve::VideoServer;
 
 use super::Failure;
 use super::accepting::Accepting;
+use super::listen::{Offered, Predecessor};
 
-pub(super) enum Predecessor {}
+pub(super) enum Link {}
 
-impl Predecessor {
-    #[expect(clippy::unnecessary_wraps, reason = "it can fail on Linux")]
-    pub(super) fn find(_: &Path, _: u64) -> Result<Option<Self>, Failure> {
-        Ok(None)
-    }
+#[expect(clippy::unnecessary_wraps, reason = "it can fail on Linux")]
+pub(super) fn find(_: &Path, _: u64) -> Result<Option<Predecessor>, Failure> {
+    Ok(None)
+}
 
-    pub(super) fn address(&self) -> SocketAddr {
-        match *self {}
-    }
-
-    pub(super) fn process_id(&self) -> u32 {
-        match *self {}
-    }
-
-    pub(super) fn take_tcp(&mut self) -> Option<TcpListener> {
-        match *self {}
-    }
-
-    pub(super) fn take_metrics(&mut self, _: SocketAddr) -> Option<TcpListener> {
-        match *self {}
-    }
-
-    pub(super) fn take(self) -> anyhow::Result<(Vec<UdpSocket>, Succession, Older)> {
+impl Link {
+    pub(super) fn take(self, _: [Option<TcpListener>; 2]) -> anyhow::Result<(Succession, Older)> {
         match self {}
     }
 }
 
 #[derive(Debug)]
 pub(super) enum Older {}
-
-#[expect(dead_code, reason = "it is read on Linux")]
-pub(super) struct Offered {
-    pub(super) process: u8,
-    pub(super) key: u64,
-    pub(super) address: SocketAddr,
-    pub(super) udp: Vec<UdpSocket>,
-    pub(super) tcp: Option<TcpListener>,
-    pub(super) metrics: Option<TcpListener>,
-    pub(super) router: Arc<DatagramRouter>,
-}
 
 pub(super) struct Handover;
 

@@ -8,7 +8,7 @@
 //! system goes on dividing datagrams among them. Connections over TCP stay where they were accepted.
 //!
 //! The order: the newer process connects, the older one sends a [`Greeting`] with its sockets, the newer one [takes
-//! over](Predecessor::take), the older one stops reading its sockets and confirms. Datagrams follow, and among them the
+//! over](Link::take), the older one stops reading its sockets and confirms. Datagrams follow, and among them the
 //! message that the newer one serves; only then may the older one end. If the newer process ends at any point, the
 //! older one reads its sockets again and can be taken over again.
 
@@ -16,7 +16,7 @@ mod offer;
 mod wire;
 
 use std::io::{self, BufWriter, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::{TcpListener, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::{Arc, mpsc as threads};
@@ -28,12 +28,12 @@ use playrate_transport::{Datagram, Succession};
 use tokio::sync::{mpsc, watch};
 use video_server::serve::VideoServer;
 
-pub(super) use offer::Offered;
 use offer::{Offer, Stage};
 use wire::{Greeting, Take};
 
 use super::Failure;
 use super::accepting::Accepting;
+use super::listen::{Offered, Predecessor};
 
 /// Name of the Unix socket in the directory of `--state`.
 const SOCKET: &str = "handover";
@@ -44,128 +44,100 @@ const TAKEN: &str = "taken\n";
 /// Maximum number of datagrams that wait between socket and endpoint.
 const WAITING_DATAGRAMS: usize = 4_096;
 
-/// A process of this server that still has the port.
-pub(super) struct Predecessor {
+/// Finds the process that offers its sockets in `directory` and whose connection IDs have the fingerprint `key`, if
+/// there is one.
+///
+/// # Errors
+/// [`Failure::Run`] if it does not answer, because it is ending or being taken over. Any other error means that its
+/// user, key or version differs and this process cannot take over from it.
+pub(super) fn find(directory: &Path, key: u64) -> Result<Option<Predecessor>, Failure> {
+    let path = directory.join(SOCKET);
+    let stream = match UnixStream::connect(&path) {
+        Ok(stream) => stream,
+        Err(error) => match error.kind() {
+            // Nothing was offered, or the process that offered it is gone, or the path is too long for a Unix
+            // socket. This process's own offer warns of the last case.
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused | io::ErrorKind::InvalidInput => {
+                return Ok(None);
+            }
+            _ => {
+                let error = anyhow::Error::new(error).context(format!("--state: {}", path.display()));
+                return Err(Failure::Input(error));
+            }
+        },
+    };
+    let found = greeted(stream, key).with_context(|| {
+        format!(
+            "--state {}: cannot take over from the server that runs with this directory; stop it first",
+            directory.display()
+        )
+    });
+    found.map(Some).map_err(|error| {
+        let is_of_system = |cause: &(dyn std::error::Error + 'static)| {
+            let error = cause.downcast_ref::<io::Error>();
+            error.is_some_and(|error| error.kind() != io::ErrorKind::PermissionDenied)
+        };
+        if error.chain().any(is_of_system) {
+            Failure::Run(error)
+        } else {
+            Failure::Input(error)
+        }
+    })
+}
+
+fn greeted(stream: UnixStream, key: u64) -> anyhow::Result<Predecessor> {
+    check_user(&stream)?;
+    stream.set_read_timeout(Some(ANSWER_LIMIT))?;
+    stream.set_write_timeout(Some(ANSWER_LIMIT))?;
+    let (greeting, sockets) = Greeting::receive(&stream)?;
+    if greeting.key != key {
+        return Err(anyhow!(
+            "it has another key than the file endpoint-key, or another QUIC-LB configuration: one was replaced \
+             since it started"
+        ));
+    }
+    let mut sockets = sockets.into_iter();
+    let udp: Vec<_> = sockets.by_ref().take(greeting.udp).map(UdpSocket::from).collect();
+    if udp.is_empty() || udp.len() < greeting.udp {
+        return Err(anyhow!("a UDP socket is missing"));
+    }
+    let mut next = |is_there: bool| {
+        let socket = if is_there { sockets.next() } else { return Ok(None) };
+        socket.map(Some).ok_or_else(|| anyhow!("a socket is missing"))
+    };
+    let tcp = next(greeting.has_tcp)?.map(TcpListener::from);
+    let metrics = next(greeting.has_metrics)?.map(TcpListener::from);
+    Ok(Predecessor {
+        address: greeting.address,
+        process_id: greeting.process_id,
+        udp,
+        tcp,
+        metrics,
+        link: Link { greeting, stream },
+    })
+}
+
+/// Connection to a process that has greeted this one.
+pub(super) struct Link {
     greeting: Greeting,
-    udp: Vec<UdpSocket>,
-    tcp: Option<TcpListener>,
-    metrics: Option<TcpListener>,
     stream: UnixStream,
 }
 
-impl Predecessor {
-    /// Finds the process that offers its sockets in `directory` and whose connection IDs have the fingerprint `key`, if
-    /// there is one.
-    ///
-    /// # Errors
-    /// [`Failure::Run`] if it does not answer, because it is ending or being taken over. Any other error means that its
-    /// user, key or version differs and this process cannot take over from it.
-    pub(super) fn find(directory: &Path, key: u64) -> Result<Option<Self>, Failure> {
-        let path = directory.join(SOCKET);
-        let stream = match UnixStream::connect(&path) {
-            Ok(stream) => stream,
-            Err(error) => match error.kind() {
-                // Nothing was offered, or the process that offered it is gone, or the path is too long for a Unix
-                // socket. This process's own offer warns of the last case.
-                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused | io::ErrorKind::InvalidInput => {
-                    return Ok(None);
-                }
-                _ => {
-                    let error = anyhow::Error::new(error).context(format!("--state: {}", path.display()));
-                    return Err(Failure::Input(error));
-                }
-            },
-        };
-        let found = Self::greeted(stream, key).with_context(|| {
-            format!(
-                "--state {}: cannot take over from the server that runs with this directory; stop it first",
-                directory.display()
-            )
-        });
-        found.map(Some).map_err(|error| {
-            let is_of_system = |cause: &(dyn std::error::Error + 'static)| {
-                let error = cause.downcast_ref::<io::Error>();
-                error.is_some_and(|error| error.kind() != io::ErrorKind::PermissionDenied)
-            };
-            if error.chain().any(is_of_system) {
-                Failure::Run(error)
-            } else {
-                Failure::Input(error)
-            }
-        })
-    }
-
-    fn greeted(stream: UnixStream, key: u64) -> anyhow::Result<Self> {
-        check_user(&stream)?;
-        stream.set_read_timeout(Some(ANSWER_LIMIT))?;
-        stream.set_write_timeout(Some(ANSWER_LIMIT))?;
-        let (greeting, sockets) = Greeting::receive(&stream)?;
-        if greeting.key != key {
-            return Err(anyhow!(
-                "it has another key than the file endpoint-key, or another QUIC-LB configuration: one was replaced \
-                 since it started"
-            ));
-        }
-        let mut sockets = sockets.into_iter();
-        let udp: Vec<_> = sockets.by_ref().take(greeting.udp).map(UdpSocket::from).collect();
-        if udp.is_empty() || udp.len() < greeting.udp {
-            return Err(anyhow!("a UDP socket is missing"));
-        }
-        let mut next = |is_there: bool| {
-            let socket = if is_there { sockets.next() } else { return Ok(None) };
-            socket.map(Some).ok_or_else(|| anyhow!("a socket is missing"))
-        };
-        let tcp = next(greeting.has_tcp)?.map(TcpListener::from);
-        let metrics = next(greeting.has_metrics)?.map(TcpListener::from);
-        Ok(Self {
-            greeting,
-            udp,
-            tcp,
-            metrics,
-            stream,
-        })
-    }
-
-    /// Address and port of the server.
-    pub(super) fn address(&self) -> SocketAddr {
-        self.greeting.address
-    }
-
-    /// Number of the operating system for the process.
-    pub(super) fn process_id(&self) -> u32 {
-        self.greeting.process_id
-    }
-
-    /// Its TCP socket, if it listened on one.
-    pub(super) fn take_tcp(&mut self) -> Option<TcpListener> {
-        self.tcp.take()
-    }
-
-    /// Its socket for metrics, if it listened on `address`.
-    pub(super) fn take_metrics(&mut self, address: SocketAddr) -> Option<TcpListener> {
-        let is_same = |socket: &TcpListener| socket.local_addr().is_ok_and(|local| local == address);
-        self.metrics.take_if(|socket| is_same(socket))
-    }
-
-    /// Takes over: the older process accepts no further clients. Returns its UDP sockets, the succession for a server
-    /// on them, and the process, which keeps its connections.
+impl Link {
+    /// Takes over: the older process accepts no further clients, and can close its sockets for TCP and for metrics that
+    /// are left in `unused`. Returns the succession for a server on its UDP sockets, and the process, which keeps its
+    /// connections.
     ///
     /// # Errors
     /// The process does not confirm. It then goes on as before.
-    pub(super) fn take(self) -> anyhow::Result<(Vec<UdpSocket>, Succession, Older)> {
-        let Self {
-            greeting,
-            udp,
-            tcp,
-            metrics,
-            stream,
-        } = self;
+    pub(super) fn take(self, unused: [Option<TcpListener>; 2]) -> anyhow::Result<(Succession, Older)> {
+        let Self { greeting, stream } = self;
+        // Dropped here: the older process can close what this one does not use.
+        let [takes_tcp, takes_metrics] = unused.map(|socket| socket.is_none());
         let take = Take {
-            tcp: greeting.has_tcp && tcp.is_none(),
-            metrics: greeting.has_metrics && metrics.is_none(),
+            tcp: greeting.has_tcp && takes_tcp,
+            metrics: greeting.has_metrics && takes_metrics,
         };
-        // The older process can close what this one does not use.
-        drop((tcp, metrics));
         take.send(&stream)?;
         let mut answer = String::new();
         (&stream).take(TAKEN.len() as u64).read_to_string(&mut answer)?;
@@ -176,7 +148,7 @@ impl Predecessor {
         let mut succession = Succession::default();
         succession.process = greeting.process.wrapping_add(1);
         succession.older = Some(older);
-        Ok((udp, succession, Older::start(stream, datagrams)?))
+        Ok((succession, Older::start(stream, datagrams)?))
     }
 }
 

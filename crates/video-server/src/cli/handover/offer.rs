@@ -11,28 +11,14 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use parking_lot::Mutex;
-use playrate_transport::{Datagram, DatagramRouter};
+use playrate_transport::Datagram;
 use tokio::sync::{mpsc, watch};
 
 use super::super::accepting::Accepting;
-use super::super::{listen::second_descriptor, tcp};
+use super::super::listen::{Offered, second_descriptor};
+use super::super::tcp;
 use super::wire::{self, Greeting, Message, Take};
 use super::{ANSWER_LIMIT, SOCKET, TAKEN, WAITING_DATAGRAMS, check_user};
-
-/// Sockets of a process, and how it uses them.
-#[derive(Debug)]
-pub(in crate::cli) struct Offered {
-    /// Number of the process in its connection IDs.
-    pub(in crate::cli) process: u8,
-    /// Fingerprint of its connection IDs.
-    pub(in crate::cli) key: u64,
-    /// Address of the UDP sockets.
-    pub(in crate::cli) address: SocketAddr,
-    pub(in crate::cli) udp: Vec<UdpSocket>,
-    pub(in crate::cli) tcp: Option<TcpListener>,
-    pub(in crate::cli) metrics: Option<TcpListener>,
-    pub(in crate::cli) router: Arc<DatagramRouter>,
-}
 
 /// Relation of a process to newer ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +70,7 @@ type SharedListeners = Arc<Mutex<Listeners>>;
 
 /// Offer to newer processes. Dropping it withdraws the offer.
 #[derive(Debug)]
-pub(in crate::cli) struct Offer {
+pub(super) struct Offer {
     path: PathBuf,
     listeners: SharedListeners,
     bound: SharedFile,
@@ -97,11 +83,7 @@ impl Offer {
     ///
     /// # Errors
     /// The Unix socket cannot be created there.
-    pub(in crate::cli) fn start(
-        directory: &Path,
-        mut offered: Offered,
-        accepting: Accepting,
-    ) -> io::Result<Self> {
+    pub(super) fn start(directory: &Path, mut offered: Offered, accepting: Accepting) -> io::Result<Self> {
         let path = directory.join(SOCKET);
         let listeners = SharedListeners::new(Mutex::new(Listeners {
             tcp: offered.tcp.take().map(Listener::new).transpose()?,
@@ -129,7 +111,7 @@ impl Offer {
     }
 
     /// Withdraws the offer of the TCP socket, which closes it: a newer process opens its own.
-    pub(in crate::cli) fn withdraw_tcp(&self) {
+    pub(super) fn withdraw_tcp(&self) {
         drop(self.listeners.lock().tcp.take());
     }
 

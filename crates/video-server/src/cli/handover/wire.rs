@@ -14,7 +14,7 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::Offered;
+use super::super::listen::Offered;
 
 /// This version of the messages, and the previous one, of processes with one UDP socket.
 const VERSIONS: [u64; 2] = [2, 1];
