@@ -1,7 +1,6 @@
 //! [`IndexReader`]: reads the index of a media file, wherever it is in the file.
 
 use std::io::{self, Read, Seek, SeekFrom};
-use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -17,7 +16,7 @@ const LONGEST: u64 = 2 << 20;
 /// [`seek`](Seek::seek) are not fetched. Sequential reads fetch ever larger pieces.
 #[derive(Debug)]
 pub struct IndexReader {
-    object: Arc<Object>,
+    object: Object,
     position: u64,
     /// Bytes from `held_at` on.
     held: Bytes,
@@ -28,7 +27,7 @@ pub struct IndexReader {
 
 impl IndexReader {
     /// A reader at the start of `object`.
-    pub fn new(object: Arc<Object>) -> Self {
+    pub fn new(object: Object) -> Self {
         Self {
             object,
             position: 0,

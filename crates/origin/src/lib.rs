@@ -52,7 +52,7 @@ pub use index::IndexReader;
 pub use location::is_location;
 pub use object::Object;
 pub use options::{DiskOptions, OriginOptions};
-pub use origin::{Known, Origin};
+pub use origin::Origin;
 pub use reader::ObjectReader;
 pub use totals::OriginTotals;
 

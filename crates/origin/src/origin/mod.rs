@@ -63,18 +63,6 @@ impl Drop for Owned {
     }
 }
 
-/// Knowledge about the object of a name.
-#[derive(Clone, Debug)]
-#[expect(clippy::exhaustive_enums, reason = "there is no fourth state")]
-pub enum Known {
-    /// It exists, according to the last request or listing.
-    Object(Arc<Object>),
-    /// It did not exist a moment ago.
-    Absent,
-    /// The store has not been asked yet, or only long ago.
-    Unknown,
-}
-
 /// State shared by the origin's tasks and handles.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -192,23 +180,24 @@ impl Origin {
     ///
     /// # Errors
     /// The store does not answer or refuses; the bucket does not exist, or has more than a million objects.
-    pub fn list(&self) -> Result<Vec<(String, Arc<Object>)>, OriginError> {
+    pub fn list(&self) -> Result<Vec<(String, Object)>, OriginError> {
         let shared = Arc::clone(&self.0.shared);
         let listed = self.block(async move { shared.list().await })?;
-        let object = |(name, version)| (name, Arc::new(self.object(version)));
+        let object = |(name, version)| (name, self.object(version));
         Ok(listed.into_iter().map(object).collect())
     }
 
-    /// Knowledge about the object `name`, without a request.
-    pub fn known(&self, name: &str) -> Known {
+    /// The object `name` as the last request or listing found it, if it did. Sends no request.
+    pub fn known(&self, name: &str) -> Option<Object> {
+        let known = self.0.shared.known(name)?;
+        Some(self.object(known.version))
+    }
+
+    /// Returns true if, a moment ago, there was no object `name`.
+    pub fn is_absent(&self, name: &str) -> bool {
         let shared = &self.0.shared;
-        if let Some(known) = shared.known(name) {
-            return Known::Object(Arc::new(self.object(known.version)));
-        }
-        match shared.absent.get(name) {
-            Some(since) if since.elapsed() <= shared.freshness => Known::Absent,
-            _ => Known::Unknown,
-        }
+        let since = shared.absent.get(name).filter(|_| shared.known(name).is_none());
+        since.is_some_and(|since| since.elapsed() <= shared.freshness)
     }
 
     /// Returns true if, a moment ago, the store confirmed what is known about `name` or could not answer. While it
@@ -220,7 +209,7 @@ impl Origin {
                 let mut times = known.confirmed.into_iter().chain(known.failed);
                 times.any(|at| at.elapsed() <= shared.freshness)
             }
-            None => matches!(self.known(name), Known::Absent),
+            None => self.is_absent(name),
         }
     }
 
@@ -229,9 +218,9 @@ impl Origin {
     ///
     /// # Errors
     /// The store does not answer or refuses.
-    pub async fn look_up(&self, name: &str) -> Result<Option<Arc<Object>>, OriginError> {
+    pub async fn look_up(&self, name: &str) -> Result<Option<Object>, OriginError> {
         let found = self.0.shared.look_up(name).await?;
-        Ok(found.map(|version| Arc::new(self.object(version))))
+        Ok(found.map(|version| self.object(version)))
     }
 
     /// Totals since the start.

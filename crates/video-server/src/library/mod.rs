@@ -420,7 +420,7 @@ enum ResourceContent {
     Source(Arc<dyn MediaSource>),
     File(Arc<OpenFile>),
     #[cfg(feature = "object-store")]
-    Object(Arc<playrate_origin::Object>),
+    Object(playrate_origin::Object),
 }
 
 impl Resource {
@@ -454,7 +454,7 @@ impl Resource {
 
     /// The object of the store, if it is one.
     #[cfg(feature = "object-store")]
-    pub(crate) fn object(&self) -> Option<&Arc<playrate_origin::Object>> {
+    pub(crate) fn object(&self) -> Option<&playrate_origin::Object> {
         match &self.content {
             ResourceContent::Object(object) => Some(object),
             _ => None,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use playrate_media::manifest::{LARGEST, Manifest};
 use playrate_media::{MediaError, Title};
-use playrate_origin::{IndexReader, Known as KnownObject, Object, Origin, OriginTotals};
+use playrate_origin::{IndexReader, Object, Origin, OriginTotals};
 
 use super::packaged::{self, Cut, MediaFiles, index_of};
 use super::scan::{TITLES, is_part, is_title};
@@ -37,7 +37,7 @@ pub(super) struct Stored {
 }
 
 /// Objects of one listing, by the name that requests use.
-type Objects = BTreeMap<ResourceName, Arc<Object>>;
+type Objects = BTreeMap<ResourceName, Object>;
 
 /// Index of one version of a title.
 #[derive(Debug)]
@@ -48,11 +48,8 @@ struct ReadTitle {
 
 impl Stored {
     /// The object `name` in the known version.
-    pub(super) fn open(&self, name: &ResourceName) -> Option<Arc<Object>> {
-        match self.origin.known(name.as_str()) {
-            KnownObject::Object(object) => Some(object),
-            KnownObject::Absent | KnownObject::Unknown => None,
-        }
+    pub(super) fn open(&self, name: &ResourceName) -> Option<Object> {
+        self.origin.known(name.as_str())
     }
 }
 
@@ -87,7 +84,7 @@ impl Library {
         &self,
         name: &ResourceName,
         bytes: &Range<u64>,
-    ) -> Option<(Arc<Object>, Range<u64>)> {
+    ) -> Option<(Object, Range<u64>)> {
         let stored = self.stored.as_ref()?;
         let segments = self.packaged.files.get(name)?;
         if let Some(next) = packaged::segment_from(segments, bytes.end) {
@@ -103,7 +100,7 @@ impl Stored {
     /// Lists the store again and reads titles that `previous` does not have; `None` if nothing has changed.
     pub(super) fn rescan(&self, previous: &Library) -> Result<Option<Library>, LibraryError> {
         let (files, faults) = self.list()?;
-        let tags = |(name, object): (&ResourceName, &Arc<Object>)| (name.clone(), object.etag().to_owned());
+        let tags = |(name, object): (&ResourceName, &Object)| (name.clone(), object.etag().to_owned());
         let is_same = files.iter().map(tags).eq(self.objects.iter().map(tags));
         if is_same && !self.is_incomplete {
             return Ok(None);
@@ -192,7 +189,7 @@ impl Stored {
                 let content = content.unwrap_or_else(|| Err(io::Error::from(io::ErrorKind::NotFound).into()));
                 content.map_err(|error| in_object(error, path))
             },
-            size: &|name| files.get(name).map(|object| object.len()),
+            size: &|name| files.get(name).map(Object::len),
             is_remote: true,
             cuts: &cuts,
             unsettled: &BTreeMap::new(),
@@ -218,17 +215,14 @@ impl Stored {
     }
 
     /// Reads the indexes of `titles`, except those already read.
-    fn read_titles(
-        &self,
-        titles: Vec<(&ResourceName, &Arc<Object>)>,
-    ) -> BTreeMap<ResourceName, Arc<ReadTitle>> {
-        let read = concurrently(titles, |(name, object): (&ResourceName, &Arc<Object>)| {
+    fn read_titles(&self, titles: Vec<(&ResourceName, &Object)>) -> BTreeMap<ResourceName, Arc<ReadTitle>> {
+        let read = concurrently(titles, |(name, object): (&ResourceName, &Object)| {
             let etag = EntityTag::of_identity(object.etag());
             let before = self.titles.get(name).filter(|title| title.etag == etag);
             // The store may deliver next time what it did not deliver before.
             let before = before.filter(|title| !matches!(&title.index, Err(error) if is_of_store(error)));
             let read = || {
-                let title = Title::read(IndexReader::new(Arc::clone(object)));
+                let title = Title::read(IndexReader::new(object.clone()));
                 let index = title.map(|title| index_of(&title));
                 Arc::new(ReadTitle { etag, index })
             };

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 
 use super::WorkerContext;
 use super::connection::ActiveConnection;
-use super::playback::MediaRequest;
+use super::fetched::MediaRequest;
 use crate::library::CHUNK;
 use crate::site::{Content, ResourceBody};
 

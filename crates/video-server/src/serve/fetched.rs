@@ -13,6 +13,20 @@ const MAX_TITLES: usize = 16;
 /// Maximum credible playback speed in thousandths: four times, the most that players offer in their menus.
 const MAX_SPEED_PER_MILLE: u64 = 4_000;
 
+/// A request for a resource of the library, with the player's report.
+#[derive(Clone, Debug)]
+pub(super) struct MediaRequest {
+    /// Title, and number of the set of representations within it that replace each other.
+    pub(super) title: ResourceName,
+    pub(super) set: usize,
+    /// Average rate of the resource, if the library knows it.
+    pub(super) rate: Option<Bitrate>,
+    /// Average rate of the best representation of the set, if the library knows it.
+    pub(super) highest_rate: Option<Bitrate>,
+    /// Report of the player.
+    pub(super) cmcd: Option<Cmcd>,
+}
+
 /// Titles being fetched on one connection, and the last one whose responses have ended.
 ///
 /// Every object of a title counts once, at the rate at which its player consumes it: the library's rate times the
@@ -38,17 +52,13 @@ struct FetchedObject {
 }
 
 impl FetchedTitles {
-    /// Begins a response of set `set` of `title`, whose rate in the library is `rate` and whose best representation has
-    /// the rate `highest`. Returns false if it is not counted because there are too many titles.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one request")]
-    pub(super) fn begin(
-        &mut self,
-        title: &ResourceName,
-        set: usize,
-        rate: Bitrate,
-        highest: Bitrate,
-        report: Option<&Cmcd>,
-    ) -> bool {
+    /// Begins the response to a request. Returns false if it is not counted because its rate is unknown or there are
+    /// too many titles.
+    pub(super) fn begin(&mut self, request: &MediaRequest) -> bool {
+        let Some(rate) = request.rate else {
+            return false;
+        };
+        let (title, report) = (&request.title, request.cmcd.as_ref());
         self.0
             .retain(|known, fetched| known == title || fetched.responses > 0);
         if self.0.len() >= MAX_TITLES && !self.0.contains_key(title) {
@@ -65,10 +75,10 @@ impl FetchedTitles {
         let at_speed = |rate: Bitrate| rate.scaled(report.map_or(1_000, speed_per_mille), 1_000);
         let object = FetchedObject {
             rate: at_speed(lowered(rate, reported)),
-            highest: at_speed(highest.max(rate)),
+            highest: at_speed(request.highest_rate.unwrap_or(rate).max(rate)),
             object_type,
         };
-        fetched.objects.insert(set, object);
+        fetched.objects.insert(request.set, object);
         true
     }
 
@@ -147,8 +157,15 @@ mod tests {
 
     use super::*;
 
-    fn name(text: &str) -> ResourceName {
-        ResourceName::from_relative(Path::new(text)).unwrap()
+    /// A request for a set of `film.mpd` whose rate and highest rate are these in kbit/s.
+    fn request((set, rate, highest): (usize, u64, u64), report: Option<&Cmcd>) -> MediaRequest {
+        MediaRequest {
+            title: ResourceName::from_relative(Path::new("film.mpd")).unwrap(),
+            set,
+            rate: Some(Bitrate::from_kbps(rate)),
+            highest_rate: Some(Bitrate::from_kbps(highest)),
+            cmcd: report.cloned(),
+        }
     }
 
     fn report(object_type: ObjectType, kbps: Option<u64>) -> Cmcd {
@@ -160,31 +177,21 @@ mod tests {
 
     /// The rate in kbit/s after a request for a 4 Mbit/s set of `film.mpd`, with `report`.
     fn kbps(titles: &mut FetchedTitles, set: usize, report: Option<&Cmcd>) -> u64 {
-        assert!(titles.begin(
-            &name("film.mpd"),
-            set,
-            Bitrate::from_mbps(4),
-            Bitrate::from_mbps(4),
-            report
-        ));
+        assert!(titles.begin(&request((set, 4_000, 4_000), report)));
         titles.rate().unwrap().as_bits_per_second() / 1_000
     }
 
     #[test]
     fn the_highest_rates_of_all_objects_add_up_whatever_is_reported() {
-        let (mut titles, film) = (FetchedTitles::default(), name("film.mpd"));
+        let mut titles = FetchedTitles::default();
         assert_eq!(titles.highest_rate(), None);
-        let mbps = Bitrate::from_mbps;
-        titles.begin(
-            &film,
-            0,
-            mbps(1),
-            mbps(6),
+        titles.begin(&request(
+            (0, 1_000, 6_000),
             Some(&report(ObjectType::Video, Some(500))),
-        );
-        titles.begin(&film, 1, Bitrate::from_kbps(128), Bitrate::from_kbps(128), None);
+        ));
+        titles.begin(&request((1, 128, 128), None));
         assert_eq!(titles.highest_rate(), Some(Bitrate::from_kbps(6_128)));
-        titles.begin(&film, 0, mbps(6), mbps(1), None);
+        titles.begin(&request((0, 6_000, 1_000), None));
         assert_eq!(
             titles.highest_rate(),
             Some(Bitrate::from_kbps(6_128)),

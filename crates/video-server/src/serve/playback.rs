@@ -16,7 +16,7 @@ use playrate_media::cmcd::{Cmcd, ObjectType};
 use playrate_units::{Bitrate, Bytes};
 use quinn::Runtime;
 
-use super::fetched::{FetchedTitles, is_media, speed_per_mille};
+use super::fetched::{FetchedTitles, MediaRequest, is_media, speed_per_mille};
 use super::observe::PlayerReport;
 use crate::http::path::ResourceName;
 
@@ -30,20 +30,6 @@ const MAX_SILENCE: Duration = Duration::from_secs(70);
 const SETTLED: u32 = 3;
 /// Playing time delivered ahead of playback above which no player needs media urgently, whatever it reports.
 const URGENT: Duration = Duration::from_secs(5);
-
-/// A request for a resource of the library, with the player's report.
-#[derive(Clone, Debug)]
-pub(super) struct MediaRequest {
-    /// Title, and number of the set of representations within it that replace each other.
-    pub(super) title: ResourceName,
-    pub(super) set: usize,
-    /// Average rate of the resource, if the library knows it.
-    pub(super) rate: Option<Bitrate>,
-    /// Average rate of the best representation of the set, if the library knows it.
-    pub(super) highest_rate: Option<Bitrate>,
-    /// Report of the player.
-    pub(super) cmcd: Option<Cmcd>,
-}
 
 /// Playback sessions of one connection.
 #[derive(Debug)]
@@ -218,12 +204,8 @@ impl PlaybackTracker {
 
     fn begin_at(self: &Arc<Self>, request: &MediaRequest, now: Instant) -> Option<ResponseGuard> {
         let mut state = self.state.lock();
+        let is_counted = state.titles.begin(request);
         let report = request.cmcd.as_ref();
-        let titles = &mut state.titles;
-        let is_counted = request.rate.is_some_and(|rate| {
-            let highest = request.highest_rate.unwrap_or(rate);
-            titles.begin(&request.title, request.set, rate, highest, report)
-        });
         let session = report.and_then(|report| state.apply(request, report, now));
         if !is_counted && session.is_none() {
             return None;

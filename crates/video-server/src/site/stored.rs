@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use parking_lot::Mutex;
 use playrate_media::cmcd::Cmcd;
-use playrate_origin::{Known, ObjectReader, Origin, OriginError, ReadAhead};
+use playrate_origin::{ObjectReader, Origin, OriginError, ReadAhead};
 use playrate_transport::LogLimit;
 use quinn::{Runtime as _, TokioRuntime};
 use url::Url;
@@ -101,10 +101,11 @@ impl Site {
         name: &ResourceName,
         origin: &Origin,
     ) -> Response<Content> {
-        let mut outcome = if matches!(origin.known(name.as_str()), Known::Unknown) {
-            origin.look_up(name.as_str()).await.map(drop)
-        } else {
+        let is_known = origin.known(name.as_str()).is_some() || origin.is_absent(name.as_str());
+        let mut outcome = if is_known {
             Ok(())
+        } else {
+            origin.look_up(name.as_str()).await.map(drop)
         };
         for _ in 0..ATTEMPTS {
             match outcome {
@@ -158,9 +159,7 @@ impl Site {
                 Some(path) => beside(&body.name, path)?,
                 None => body.name.clone(),
             };
-            let Known::Object(object) = origin.known(name.as_str()) else {
-                return None;
-            };
+            let object = origin.known(name.as_str())?;
             let bytes: Range<u64> = report.next_range.clone().unwrap_or(0..object.len());
             Some((object, bytes))
         };
@@ -182,10 +181,7 @@ async fn is_present(origin: &Origin, name: &ResourceName) -> Result<(), OriginEr
     if origin.is_fresh(name) {
         return Ok(());
     }
-    let etag = || match origin.known(name) {
-        Known::Object(object) => Some(object.etag().to_owned()),
-        Known::Absent | Known::Unknown => None,
-    };
+    let etag = || origin.known(name).map(|object| object.etag().to_owned());
     let before = etag();
     match origin.look_up(name).await {
         Err(error) if before.is_none() || !error.is_temporary() => Err(error),

@@ -98,7 +98,6 @@ pub(crate) struct Acceptor {
     places: Arc<Mutex<Places<()>>>,
     connections: JoinSet<()>,
     totals: Arc<TcpTotals>,
-    refused: u64,
     refusal_log: LogLimit,
 }
 
@@ -117,7 +116,6 @@ impl Acceptor {
             places: Arc::new(Mutex::new(Places::new(limits))),
             connections: JoinSet::new(),
             totals,
-            refused: 0,
             refusal_log: LogLimit::default(),
         }
     }
@@ -177,9 +175,8 @@ impl Acceptor {
 
     /// Counts a refusal and logs it at a limited rate.
     fn refuse(&mut self, peer: SocketAddr) {
-        self.totals.refused.fetch_add(1, Relaxed);
-        self.refused = self.refused.saturating_add(1);
-        if let Some(refused) = self.refusal_log.due(self.refused, TokioRuntime.now()) {
+        let refused = self.totals.refused.fetch_add(1, Relaxed) + 1;
+        if let Some(refused) = self.refusal_log.due(refused, TokioRuntime.now()) {
             let (purpose, limit) = (self.purpose, self.limits.connections);
             tracing::warn!(
                 %peer,
