@@ -225,19 +225,25 @@ impl Limits {
         let lag = self.lag.zip(lag);
         let cpu = self.cpu.zip(load_meter.cpu_with_one_more(state.sessions));
         let ramp = MIN_RAMP.max(state.sessions / 4);
-        if self.sessions.is_some_and(|most| state.sessions >= most) {
-            Some(Refusal::Sessions)
-        } else if self.capacity.is_some_and(|most| state.rate + rate > most) {
-            Some(Refusal::Capacity)
-        } else if lag.is_some_and(|(most, lag)| lag > most) {
-            Some(Refusal::Lag)
-        } else if cpu.is_some_and(|(most, share)| share > most.as_f64()) {
-            Some(Refusal::Cpu)
-        } else if self.depend_on_load() && load_meter.just_admitted() >= ramp {
-            Some(Refusal::Ramp)
-        } else {
-            None
-        }
+        let is_rushed = self.depend_on_load() && load_meter.just_admitted() >= ramp;
+        let reached = [
+            (
+                self.sessions.is_some_and(|most| state.sessions >= most),
+                Refusal::Sessions,
+            ),
+            (
+                self.capacity.is_some_and(|most| state.rate + rate > most),
+                Refusal::Capacity,
+            ),
+            (lag.is_some_and(|(most, lag)| lag > most), Refusal::Lag),
+            (
+                cpu.is_some_and(|(most, share)| share > most.as_f64()),
+                Refusal::Cpu,
+            ),
+            (is_rushed, Refusal::Ramp),
+        ];
+        let first = reached.into_iter().find(|(is_reached, _)| *is_reached);
+        first.map(|(_, refusal)| refusal)
     }
 }
 

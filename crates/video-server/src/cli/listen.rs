@@ -1,5 +1,6 @@
 //! The sockets of a server: newly opened, or taken over from its older process.
 
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener as StdListener, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use super::handover::{self, Older};
 use super::metrics;
 use super::options::ServeOptions;
 use super::serve::DEFAULT_LISTEN;
-use super::tcp::{self, ListenError};
+use super::tcp;
 use super::workers::Workers;
 
 /// Number of attempts to find a port that is free for both UDP and TCP, if any port is acceptable.
@@ -126,11 +127,10 @@ fn attempt(
             let tcp = if arguments.address.no_tcp {
                 None
             } else {
+                let address = predecessor.address;
                 Some(match predecessor.tcp.take() {
                     Some(listener) => inherit(listener)?,
-                    None => {
-                        tcp::listen(predecessor.address).map_err(|error| unusable_tcp(arguments, error))?
-                    }
+                    None => tcp::listen(address).map_err(|error| unusable_tcp(arguments, address, &error))?,
                 })
             };
             let process = predecessor.process_id;
@@ -217,7 +217,7 @@ fn inherit(listener: StdListener) -> Result<TcpListener, Failure> {
 
 impl Listening {
     /// Second descriptors of the sockets, to be offered to a newer process; `None` without a key for it.
-    pub(super) fn offered(&mut self) -> std::io::Result<Option<Offered>> {
+    pub(super) fn offered(&mut self) -> io::Result<Option<Offered>> {
         let (Some(router), Some(key)) = (self.server.router(), self.key) else {
             return Ok(None);
         };
@@ -238,7 +238,7 @@ impl Listening {
 }
 
 /// Returns a further descriptor of the socket of `listener`, if there is one.
-pub(super) fn second_descriptor(listener: &mut Option<TcpListener>) -> std::io::Result<Option<StdListener>> {
+pub(super) fn second_descriptor(listener: &mut Option<TcpListener>) -> io::Result<Option<StdListener>> {
     let Some(first) = listener.take() else {
         return Ok(None);
     };
@@ -261,10 +261,11 @@ fn open(arguments: &ServeOptions) -> Result<(UdpSocket, Option<TcpListener>), Fa
             return Ok((udp, None));
         }
         tries -= 1;
-        match tcp::listen(udp.local_addr().map_err(Failure::run)?) {
+        let address = udp.local_addr().map_err(Failure::run)?;
+        match tcp::listen(address) {
             Ok(listener) => return Ok((udp, Some(listener))),
-            Err(ListenError::InUse { .. }) if tries > 0 => {}
-            Err(error) => return Err(unusable_tcp(arguments, error)),
+            Err(error) if tries > 0 && error.kind() == io::ErrorKind::AddrInUse => {}
+            Err(error) => return Err(unusable_tcp(arguments, address, &error)),
         }
     }
 }
@@ -292,8 +293,18 @@ fn without_ipv6() -> SocketAddr {
     SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), DEFAULT_LISTEN.port())
 }
 
-fn unusable_tcp(arguments: &ServeOptions, error: ListenError) -> Failure {
-    let is_in_use = matches!(error, ListenError::InUse { .. });
+fn unusable_tcp(arguments: &ServeOptions, address: SocketAddr, error: &io::Error) -> Failure {
+    let is_in_use = error.kind() == io::ErrorKind::AddrInUse;
+    let error = if is_in_use {
+        anyhow!(
+            "TCP port {} of {} is in use by another program: choose another port with --listen, stop that program, \
+             or serve HTTP/3 alone with --no-tcp",
+            address.port(),
+            address.ip()
+        )
+    } else {
+        anyhow!("cannot listen on TCP {address}: {error}; --no-tcp serves HTTP/3 alone")
+    };
     unusable(error, is_in_use && arguments.machines.state.is_some())
 }
 

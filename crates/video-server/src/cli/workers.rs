@@ -51,15 +51,12 @@ impl FromStr for WorkerCount {
 }
 
 /// Threads with a runtime each. Dropping it ends them and everything that runs on them.
-#[derive(Debug)]
-pub(super) struct Workers(Vec<WorkerThread>);
-
-#[derive(Debug)]
-struct WorkerThread {
-    runtime: Arc<dyn Runtime>,
-    /// Dropping it ends the thread.
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+#[derive(Debug, Default)]
+pub(super) struct Workers {
+    runtimes: Vec<Arc<dyn Runtime>>,
+    /// Dropping one ends its thread.
+    stop: Vec<oneshot::Sender<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl Workers {
@@ -68,58 +65,52 @@ impl Workers {
     /// # Errors
     /// The system cannot create another thread or another descriptor for its events.
     pub(super) fn start(count: WorkerCount) -> io::Result<Self> {
-        let threads = (0..count.get()).map(WorkerThread::start);
-        Ok(Self(threads.collect::<io::Result<_>>()?))
+        let mut workers = Self::default();
+        for number in 0..count.get() {
+            workers.add(number)?;
+        }
+        Ok(workers)
+    }
+
+    fn add(&mut self, number: usize) -> io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        self.runtimes
+            .push(Arc::new(WorkerRuntime(runtime.handle().clone())));
+        let (stop, stopped) = oneshot::channel::<()>();
+        self.stop.push(stop);
+        let thread = std::thread::Builder::new().name(format!("worker-{number}"));
+        let thread = thread.spawn(move || {
+            // An error means that the sender was dropped, which is how the thread is stopped.
+            let _ = runtime.block_on(stopped);
+        });
+        self.threads.push(thread?);
+        Ok(())
     }
 
     /// Number of processors that connections over HTTP/3 can use.
     pub(super) fn processors(&self) -> NonZeroU32 {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let count = u32::try_from(processors.min(self.0.len())).unwrap_or(u32::MAX);
+        let count = u32::try_from(processors.min(self.count())).unwrap_or(u32::MAX);
         NonZeroU32::new(count).unwrap_or(NonZeroU32::MIN)
     }
 
     /// Number of its threads.
     pub(super) fn count(&self) -> usize {
-        self.0.len()
+        self.runtimes.len()
     }
 
     /// Runtimes for this many endpoints, at least one for each thread. Further ones are divided among the threads.
     pub(super) fn runtimes(&self, endpoints: usize) -> impl Iterator<Item = &Arc<dyn Runtime>> {
-        self.0
-            .iter()
-            .map(|worker| &worker.runtime)
-            .cycle()
-            .take(endpoints)
-    }
-}
-
-impl WorkerThread {
-    fn start(number: usize) -> io::Result<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        let handle = runtime.handle().clone();
-        let (stop, stopped) = oneshot::channel::<()>();
-        let thread = std::thread::Builder::new().name(format!("worker-{number}"));
-        let thread = thread.spawn(move || {
-            // An error means that the sender was dropped, which is how the thread is stopped.
-            let _ = runtime.block_on(stopped);
-        })?;
-        Ok(Self {
-            runtime: Arc::new(WorkerRuntime(handle)),
-            stop: Some(stop),
-            thread: Some(thread),
-        })
+        self.runtimes.iter().cycle().take(endpoints)
     }
 }
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        for worker in &mut self.0 {
-            drop(worker.stop.take());
-        }
-        for thread in self.0.iter_mut().filter_map(|worker| worker.thread.take()) {
+        self.stop.clear();
+        for thread in self.threads.drain(..) {
             // A thread that panicked has already reported it.
             let _ = thread.join();
         }

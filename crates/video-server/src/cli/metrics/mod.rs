@@ -12,6 +12,7 @@ mod origin;
 mod process;
 
 use std::convert::Infallible;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock};
@@ -33,7 +34,7 @@ use tokio::task::JoinSet;
 use video_server::serve::VideoServer;
 
 use super::Failure;
-use super::tcp::{self, Acceptor, ListenError};
+use super::tcp::{self, Acceptor};
 
 pub(super) use counters::Metrics;
 use exposition::text_format;
@@ -67,15 +68,15 @@ pub(super) struct Dashboard {
 
 /// Opens the socket for [`Dashboard::start`]. A port in use is invalid input, unless its owner `may_end`.
 pub(super) fn listen(address: SocketAddr, may_end: bool) -> Result<TcpListener, Failure> {
-    tcp::listen(address).map_err(|error| match error {
-        ListenError::InUse { address } => {
+    tcp::listen(address).map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => {
             let error = anyhow::anyhow!(
                 "--metrics {address}: the port is in use by another program; choose another port or stop that program"
             );
             if may_end { Failure::Run(error) } else { Failure::Input(error) }
         }
-        ListenError::Other { address, source } => Failure::Input(anyhow::anyhow!(
-            "--metrics {address}: {source}; expected an address of this machine and a free port"
+        _ => Failure::Input(anyhow::anyhow!(
+            "--metrics {address}: {error}; expected an address of this machine and a free port"
         )),
     })
 }
@@ -95,7 +96,7 @@ impl Dashboard {
         listener: TcpListener,
         metrics: Arc<Metrics>,
         server: VideoServer,
-    ) -> std::io::Result<Self> {
+    ) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let history = Arc::new(History::default());
         let mut sampling = JoinSet::new();

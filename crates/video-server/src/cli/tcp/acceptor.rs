@@ -18,37 +18,8 @@ const BACKLOG: i32 = 4096;
 /// Pause after a failure to accept, usually for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Errors in listening on a TCP address.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ListenError {
-    /// The port is taken.
-    #[error(
-        "TCP port {} of {} is in use by another program: choose another port with --listen, stop that program, \
-         or serve HTTP/3 alone with --no-tcp", .address.port(), .address.ip()
-    )]
-    InUse {
-        /// Address that was requested.
-        address: SocketAddr,
-    },
-    /// Any other error of the system.
-    #[error("cannot listen on TCP {address}: {source}; --no-tcp serves HTTP/3 alone")]
-    Other {
-        /// Address that was requested.
-        address: SocketAddr,
-        /// Error of the operating system.
-        source: io::Error,
-    },
-}
-
 /// Listens on `address`. An IPv6 socket also accepts IPv4 where the system supports that.
-pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener, ListenError> {
-    open(address).map_err(|source| match source.kind() {
-        io::ErrorKind::AddrInUse => ListenError::InUse { address },
-        _ => ListenError::Other { address, source },
-    })
-}
-
-fn open(address: SocketAddr) -> io::Result<TcpListener> {
+pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     if address.is_ipv6()
         && let Err(error) = socket.set_only_v6(false)

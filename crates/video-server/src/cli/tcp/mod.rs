@@ -26,7 +26,7 @@ use video_server::admission::Admission;
 use video_server::serve::VideoServer;
 use video_server::site::Site;
 
-pub(super) use acceptor::{Acceptor, ListenError, TcpTotals, listen};
+pub(super) use acceptor::{Acceptor, TcpTotals, listen};
 
 /// Protocols on TCP, the preferred one first (RFC 7301; RFC 9113 §3.2).
 const PROTOCOLS: [&[u8]; 2] = [connection::HTTP_2, b"http/1.1"];
