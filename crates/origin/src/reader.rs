@@ -27,6 +27,8 @@ pub struct ObjectReader {
     end: u64,
     /// Chunk that is awaited.
     coming: Option<(ChunkNumber, oneshot::Receiver<Fetched>)>,
+    /// Chunk that was read last, until all of it has been taken.
+    held: Option<(ChunkNumber, Bytes)>,
     cancelled: u32,
     window: Option<ReadWindow>,
 }
@@ -37,6 +39,7 @@ impl ObjectReader {
             end: bytes.end.min(object.len()),
             object,
             coming: None,
+            held: None,
             cancelled: 0,
             window: None,
         }
@@ -62,6 +65,23 @@ impl ObjectReader {
             return Poll::Ready(Ok(Bytes::new()));
         }
         let number = offset / CHUNK as u64;
+        let chunk = match self.held.take() {
+            Some((held, chunk)) if held == number => chunk,
+            _ => ready!(self.poll_chunk(context, offset))?,
+        };
+        let from = usize::try_from(offset % CHUNK as u64)
+            .unwrap_or(usize::MAX)
+            .min(chunk.len());
+        let left = usize::try_from(self.end - offset).unwrap_or(usize::MAX);
+        let to = from.saturating_add(most.min(left)).min(chunk.len());
+        let bytes = chunk.slice(from..to);
+        self.held = (to < chunk.len()).then_some((number, chunk));
+        Poll::Ready(Ok(bytes))
+    }
+
+    /// Reads the chunk at `offset`.
+    fn poll_chunk(&mut self, context: &mut Context<'_>, offset: u64) -> Poll<Fetched> {
+        let number = offset / CHUNK as u64;
         let chunk = loop {
             match &mut self.coming {
                 Some((awaited, receiver)) if *awaited == number => {
@@ -83,36 +103,32 @@ impl ObjectReader {
         };
         self.cancelled = 0;
         self.read_ahead(number);
-        let from = usize::try_from(offset % CHUNK as u64)
-            .unwrap_or(usize::MAX)
-            .min(chunk.len());
-        let left = usize::try_from(self.end - offset).unwrap_or(usize::MAX);
-        let to = from.saturating_add(most.min(left)).min(chunk.len());
-        Poll::Ready(Ok(chunk.slice(from..to)))
+        Poll::Ready(Ok(chunk))
     }
 
-    /// Reads the first bytes from `offset` on as [`read`](Self::read) does, and verifies that the object is still
-    /// current. Bytes that come from the store prove it. If they come from the cache and the store has not confirmed
-    /// the object for a while, the store is asked. While the store does not answer, cached bytes may be used.
+    /// Waits for the first bytes from `offset` on, and verifies that the object is still current. Bytes that come from
+    /// the store prove it. If they come from the cache and the store has not confirmed the object for a while, the
+    /// store is asked. While the store does not answer, cached bytes may be used.
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub async fn read_first(&mut self, offset: u64, most: usize) -> Result<Bytes, OriginError> {
-        let bytes = self.read(offset, most).await?;
+    pub async fn prepare(&mut self, offset: u64) -> Result<(), OriginError> {
+        // Holds the chunk for the next read.
+        self.read(offset, 0).await?;
         let Some(name) = self.object.name() else {
-            return Ok(bytes);
+            return Ok(());
         };
         let origin = self.object.origin();
         if origin.is_fresh(&name) {
-            return Ok(bytes);
+            return Ok(());
         }
         match origin.look_up(&name).await {
-            Ok(Some(present)) if present.version == self.object.version => Ok(bytes),
+            Ok(Some(present)) if present.version == self.object.version => Ok(()),
             Ok(_) => {
                 let url = self.object.version.url.clone();
                 Err(OriginError::Changed { url })
             }
-            Err(error) if error.is_temporary() => Ok(bytes),
+            Err(error) if error.is_temporary() => Ok(()),
             Err(error) => Err(error),
         }
     }

@@ -70,13 +70,8 @@ fn suffix(count: u64, length: u64) -> RangeSelection {
 
 /// Parses `1*DIGIT`; saturates at the largest number.
 fn position(text: &str) -> Option<u64> {
-    if text.is_empty() {
-        return None;
-    }
-    text.bytes().try_fold(0_u64, |sum, byte| {
-        byte.is_ascii_digit()
-            .then(|| sum.saturating_mul(10).saturating_add(u64::from(byte - b'0')))
-    })
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

@@ -49,9 +49,8 @@ pub(super) async fn serve(
     let done = answer(exchange, &connection, &context, &mut progress).await;
     let Progress { status, length, sent } = progress;
     connection.bytes.fetch_add(sent, Relaxed);
-    let mut state = context.server.state.lock();
-    state.end_response(Bytes::new(sent), done.is_ok());
-    drop(state);
+    let state = &context.server.state;
+    state.lock().end_response(Bytes::new(sent), done.is_ok());
     let status = status.as_u16();
     match done {
         Ok(()) => {
@@ -211,8 +210,10 @@ mod tests {
 
     #[test]
     fn responses_that_are_not_complete_after_the_stop_count_once_and_those_before_it_do_not() {
-        let mut state = ServerState::default();
-        state.running = 4;
+        let mut state = ServerState {
+            running: 4,
+            ..ServerState::default()
+        };
         state.end_response(Bytes::ZERO, false);
         assert_eq!(state.not_complete(), 3);
         state.is_stopping = true;

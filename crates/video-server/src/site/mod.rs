@@ -109,7 +109,7 @@ pub struct ResourceBody {
     bytes: Range<u64>,
     /// Reader for an object of a store.
     #[cfg(feature = "object-store")]
-    remote: Option<Box<stored::RemoteBody>>,
+    remote: Option<Box<playrate_origin::ObjectReader>>,
 }
 
 impl ResourceBody {
@@ -169,7 +169,8 @@ impl ResourceBody {
     fn poll_read(&mut self, context: &mut Context<'_>, most: usize) -> Poll<io::Result<Bytes>> {
         #[cfg(feature = "object-store")]
         if let Some(remote) = &mut self.remote {
-            return remote.poll_read(context, self.bytes.start, most);
+            let read = remote.poll_read(context, self.bytes.start, most);
+            return read.map_err(io::Error::other);
         }
         Poll::Ready(self.resource.read_at(self.bytes.start, most))
     }
@@ -292,7 +293,7 @@ impl Site {
                 #[cfg(feature = "object-store")]
                 remote: resource
                     .object()
-                    .map(|object| Box::new(stored::RemoteBody::new(object.reader(bytes.clone())))),
+                    .map(|object| Box::new(object.reader(bytes.clone()))),
                 name,
                 resource,
                 bytes,

@@ -1,16 +1,13 @@
 //! Answers about objects of a store, which may have to be fetched from it first.
 
 use core::ops::Range;
-use std::io;
 use std::sync::LazyLock;
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use parking_lot::Mutex;
 use playrate_media::cmcd::Cmcd;
-use playrate_origin::{ObjectReader, Origin, OriginError, ReadAhead};
+use playrate_origin::{Origin, OriginError, ReadAhead};
 use playrate_transport::LogLimit;
 use quinn::{Runtime as _, TokioRuntime};
 use url::Url;
@@ -47,48 +44,13 @@ impl FailureLog {
     }
 }
 
-/// Bytes of an object for one response.
-#[derive(Debug)]
-pub(super) struct RemoteBody {
-    reader: ObjectReader,
-    /// Bytes that were read but not taken yet.
-    held: Bytes,
-}
-
-impl RemoteBody {
-    pub(super) fn new(reader: ObjectReader) -> Self {
-        Self {
-            reader,
-            held: Bytes::new(),
-        }
-    }
-
-    /// Reads the bytes from `offset` on, at most `most`. Held bytes always start at `offset`.
-    pub(super) fn poll_read(
-        &mut self,
-        context: &mut Context<'_>,
-        offset: u64,
-        most: usize,
-    ) -> Poll<io::Result<Bytes>> {
-        if self.held.is_empty() {
-            let read = ready!(self.reader.poll_read(context, offset, CHUNK.as_usize()));
-            self.held = read.map_err(io::Error::other)?;
-        }
-        let most = most.min(self.held.len());
-        Poll::Ready(Ok(self.held.split_to(most)))
-    }
-}
-
 impl ResourceBody {
     /// Reads the first bytes of an object, which shows whether it is still current.
     async fn read_first(&mut self) -> Result<(), OriginError> {
-        let offset = self.bytes.start;
-        if let Some(remote) = &mut self.remote
-            && remote.held.is_empty()
-        {
-            remote.held = remote.reader.read_first(offset, CHUNK.as_usize()).await?;
+        match &mut self.remote {
+            Some(remote) => remote.prepare(self.bytes.start).await,
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
