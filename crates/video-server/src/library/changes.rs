@@ -60,24 +60,20 @@ impl LibraryChanges<'_> {
     /// Logs the new faults.
     pub fn warn(&self) {
         for fault in &self.faults {
-            let error = tracing::field::display(fault);
-            match fault.kind {
-                FaultKind::Title => tracing::warn!(
-                    error,
+            let consequence = match fault.kind {
+                FaultKind::Title => {
                     "a title that cannot be played: its file is served unchanged, its rate is unknown"
-                ),
-                FaultKind::Manifest => tracing::warn!(
-                    error,
-                    "a manifest that cannot be used: its files are served, their rates are unknown"
-                ),
-                FaultKind::Directory => {
-                    tracing::warn!(
-                        error,
-                        "a directory that cannot be read: its titles are not served"
-                    );
                 }
-                FaultKind::Warning => tracing::warn!("{fault}"),
-            }
+                FaultKind::Manifest => {
+                    "a manifest that cannot be used: its files are served, their rates are unknown"
+                }
+                FaultKind::Directory => "a directory that cannot be read: its titles are not served",
+                FaultKind::Warning => {
+                    tracing::warn!("{fault}");
+                    continue;
+                }
+            };
+            tracing::warn!(error = %fault, "{consequence}");
         }
     }
 }

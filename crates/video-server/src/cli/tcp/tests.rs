@@ -13,7 +13,6 @@ use quinn::Runtime;
 use rstest::rstest;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -61,15 +60,7 @@ impl TestServer {
 
     /// A TLS connection for this protocol.
     async fn connect(&self, protocol: &[u8]) -> TlsStream<TcpStream> {
-        let mut roots = RootCertStore::empty();
-        roots.add(self.certificate.clone()).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        config.alpn_protocols = vec![protocol.to_vec()];
+        let config = playrate_test_support::tls_config(&self.certificate, protocol);
         let stream = TcpStream::connect(self.address).await.unwrap();
         let name = ServerName::try_from("localhost").unwrap();
         let connecting = TlsConnector::from(Arc::new(config)).connect(name, stream);

@@ -10,13 +10,34 @@ use std::path::Path;
 use http::HeaderMap;
 use playrate_transport::{Connection, ConnectionLost};
 use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::cli::process::start;
 use playrate_test_support::{PATIENCE, ServerProcess, eventually, fetch, fixture, until};
 
-fn serving(media: &Path, more: &[&str]) -> ServerProcess {
-    fs::copy(fixture("progressive-moov-first.mp4"), media.join("film.mp4")).unwrap();
-    start(media, &[&["--metrics", "127.0.0.1:0"], more].concat())
+/// A server of `film.mp4` and what `put` adds to the directory.
+fn serving_with(put: impl FnOnce(&Path), more: &[&str]) -> (TempDir, ServerProcess) {
+    let media = tempfile::tempdir().unwrap();
+    fs::copy(
+        fixture("progressive-moov-first.mp4"),
+        media.path().join("film.mp4"),
+    )
+    .unwrap();
+    put(media.path());
+    let serving = start(media.path(), &[&["--metrics", "127.0.0.1:0"], more].concat());
+    (media, serving)
+}
+
+fn serving(more: &[&str]) -> (TempDir, ServerProcess) {
+    serving_with(|_| (), more)
+}
+
+/// A further file of this size.
+fn large(mebibytes: u64) -> impl FnOnce(&Path) {
+    move |media| {
+        let file = fs::File::create(media.join("large.bin")).unwrap();
+        file.set_len(mebibytes << 20).unwrap();
+    }
 }
 
 /// One request over HTTP/1.1: the head of the response and its body.
@@ -43,11 +64,11 @@ async fn get(connection: &Connection, path: &str, cmcd: &str) -> u64 {
 
 #[tokio::test]
 async fn connections_and_what_their_players_say_show_while_they_last_and_are_counted_after() {
-    let media = tempfile::tempdir().unwrap();
-    fs::write(media.path().join("empty.mp4"), "").unwrap();
-    fs::write(media.path().join("bad.mpd"), "<MPD/>").unwrap();
-    let arms = ["--choose-by", "query", "--arm", "b=reno"];
-    let serving = serving(media.path(), &arms);
+    let bad = |media: &Path| {
+        fs::write(media.join("empty.mp4"), "").unwrap();
+        fs::write(media.join("bad.mpd"), "<MPD/>").unwrap();
+    };
+    let (_media, serving) = serving_with(bad, &["--choose-by", "query", "--arm", "b=reno"]);
     assert_eq!(connections(&serving)["connections"].as_array().unwrap().len(), 0);
     let connection = serving.connect().await;
     let length = get(
@@ -139,8 +160,7 @@ async fn connections_and_what_their_players_say_show_while_they_last_and_are_cou
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_dashboard_knows_what_was_before_it_was_opened_and_forgets_connections_that_ended() {
-    let media = tempfile::tempdir().unwrap();
-    let serving = serving(media.path(), &[]);
+    let (_media, serving) = serving(&[]);
     let history = || -> Value { serde_json::from_str(&request(&serving, "GET /history.json").1).unwrap() };
     assert_eq!(history()["connections"], Value::Array(Vec::new()));
     let connection = serving.connect().await;
@@ -175,8 +195,7 @@ async fn the_dashboard_knows_what_was_before_it_was_opened_and_forgets_connectio
 
 #[test]
 fn the_log_says_that_it_was_a_connection_for_metrics_that_was_refused() {
-    let media = tempfile::tempdir().unwrap();
-    let serving = serving(media.path(), &[]);
+    let (_media, serving) = serving(&[]);
     let url = serving.announced("Metrics").trim_start_matches("http://");
     let metrics = url.trim_end_matches('/');
     let open = || TcpStream::connect(metrics).unwrap();
@@ -190,8 +209,7 @@ fn the_log_says_that_it_was_a_connection_for_metrics_that_was_refused() {
 
 #[test]
 fn the_page_needs_nothing_but_itself() {
-    let media = tempfile::tempdir().unwrap();
-    let serving = serving(media.path(), &[]);
+    let (_media, serving) = serving(&[]);
     let (head, page) = request(&serving, "GET /");
     assert!(
         head.contains("text/html") && head.contains("content-security-policy"),
@@ -206,8 +224,7 @@ fn the_page_needs_nothing_but_itself() {
 
 #[test]
 fn what_is_not_there_and_what_cannot_be_done_is_said() {
-    let media = tempfile::tempdir().unwrap();
-    let serving = serving(media.path(), &[]);
+    let (_media, serving) = serving(&[]);
     let (head, body) = request(&serving, "GET /film.mp4");
     assert!(
         head.starts_with("HTTP/1.1 404") && body.contains("/metrics"),
@@ -224,9 +241,8 @@ fn what_is_not_there_and_what_cannot_be_done_is_said() {
 
 #[tokio::test]
 async fn refused_clients_are_counted() {
-    let media = tempfile::tempdir().unwrap();
     let limits = ["--max-connections-per-address", "1", "--idle-limit", "none"];
-    let serving = serving(media.path(), &limits);
+    let (_media, serving) = serving(&limits);
     let held = serving.connect().await;
     // A client is connected before the server regards it as connected.
     fetch(&held, "/film.mp4", HeaderMap::new()).await;
@@ -246,16 +262,14 @@ async fn refused_clients_are_counted() {
 
 #[tokio::test]
 async fn a_connection_without_requests_is_closed_after_the_idle_limit() {
-    let media = tempfile::tempdir().unwrap();
-    let serving = serving(media.path(), &["--idle-limit", "2s"]);
+    let (_media, serving) = serving(&["--idle-limit", "2s"]);
     let reason = ConnectionLost::from(serving.connect().await.quinn().closed().await);
     assert!(reason.is_orderly(), "{reason}");
 }
 
 #[test]
 fn refused_connections_over_tcp_are_counted() {
-    let media = tempfile::tempdir().unwrap();
-    let serving = serving(media.path(), &["--max-connections", "1"]);
+    let (_media, serving) = serving(&["--max-connections", "1"]);
     let open = || TcpStream::connect(serving.address()).unwrap();
     // Both come from one address, so neither makes room for the other.
     let _held = open();
@@ -281,10 +295,7 @@ fn mentioned(text: &str) -> BTreeSet<&str> {
 
 #[tokio::test]
 async fn every_metric_of_the_board_the_alerts_and_the_docs_is_exported() {
-    let media = tempfile::tempdir().unwrap();
-    let large = fs::File::create(media.path().join("large.bin")).unwrap();
-    large.set_len(256 << 20).unwrap();
-    let serving = serving(media.path(), &["--choose-by", "query", "--arm", "b=reno"]);
+    let (_media, serving) = serving_with(large(256), &["--choose-by", "query", "--arm", "b=reno"]);
     let connection = serving.connect().await;
     get(&connection, "/film.mp4?arm=b", "sid=\"one\",ot=av,br=30,bl=4200").await;
     // Long enough for an estimate of the delivery rate.
@@ -313,8 +324,7 @@ async fn every_metric_of_the_board_the_alerts_and_the_docs_is_exported() {
 
 #[test]
 fn clients_that_do_not_know_openmetrics_get_the_text_format() {
-    let media = tempfile::tempdir().unwrap();
-    let serving = serving(media.path(), &[]);
+    let (_media, serving) = serving(&[]);
     let (head, metrics) = request(&serving, "GET /metrics");
     assert!(head.contains("text/plain; version=0.0.4"), "{head}");
     for counter in ["process_cpu_seconds_total", "playrate_lost_bytes_total"] {
@@ -331,8 +341,7 @@ fn clients_that_do_not_know_openmetrics_get_the_text_format() {
 
 #[tokio::test]
 async fn responses_handshakes_and_connections_over_tcp_are_counted() {
-    let media = tempfile::tempdir().unwrap();
-    let serving = serving(media.path(), &[]);
+    let (_media, serving) = serving(&[]);
     // No TLS: the handshake fails.
     let mut stream = TcpStream::connect(serving.address()).unwrap();
     stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
@@ -365,10 +374,7 @@ async fn responses_handshakes_and_connections_over_tcp_are_counted() {
 
 #[tokio::test]
 async fn a_server_that_drains_is_alive_and_not_ready() {
-    let media = tempfile::tempdir().unwrap();
-    let large = fs::File::create(media.path().join("large.bin")).unwrap();
-    large.set_len(64 << 20).unwrap();
-    let serving = serving(media.path(), &["--drain-timeout", "20s"]);
+    let (_media, serving) = serving_with(large(64), &["--drain-timeout", "20s"]);
     assert!(request(&serving, "GET /healthz").0.starts_with("HTTP/1.1 200"));
     assert!(request(&serving, "GET /readyz").0.starts_with("HTTP/1.1 200"));
     // A response that is never read keeps the server from ending.
