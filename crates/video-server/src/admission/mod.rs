@@ -146,11 +146,6 @@ impl Admission {
         })
     }
 
-    /// Returns true if a limit needs [measurements](Self::observe).
-    pub fn depends_on_load(&self) -> bool {
-        self.limits.depend_on_load()
-    }
-
     /// Time after which the client refused last should retry. Clients refused together get up to half of
     /// [`Limits::retry_after`] more, in whole seconds, so that they do not all retry at once.
     pub fn retry_after(&self) -> Duration {
@@ -215,7 +210,8 @@ impl Admission {
 }
 
 impl Limits {
-    fn depend_on_load(&self) -> bool {
+    /// Returns true if a limit needs [measurements](Admission::observe).
+    pub fn depend_on_load(&self) -> bool {
         self.lag.is_some() || self.cpu.is_some()
     }
 

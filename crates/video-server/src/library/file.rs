@@ -100,7 +100,7 @@ impl Version {
 #[derive(Debug)]
 pub(super) struct OpenFiles {
     by_path: Mutex<OpenFilesByPath>,
-    cache: Arc<ChunkCache>,
+    pub(super) cache: Arc<ChunkCache>,
 }
 
 impl Default for OpenFiles {
@@ -126,10 +126,6 @@ impl OpenFiles {
             by_path: Mutex::default(),
             cache: Arc::new(ChunkCache::new(capacity)),
         }
-    }
-
-    pub(super) fn cache_totals(&self) -> CacheTotals {
-        self.cache.totals()
     }
 
     /// The file at `path` in its present version. Anything but a regular file is not opened: opening a pipe or a device
@@ -309,7 +305,7 @@ type ChunkKey = (FileIdentity, u64);
 /// that is never requested again costs more than reading it. Several responses that miss it at the same time read it
 /// once.
 #[derive(Debug)]
-struct ChunkCache {
+pub(super) struct ChunkCache {
     chunks: Cache<ChunkKey, Bytes, ByLength>,
     /// Chunks that were requested before.
     requested: Cache<ChunkKey, ()>,
@@ -391,7 +387,7 @@ impl ChunkCache {
         chunk
     }
 
-    fn totals(&self) -> CacheTotals {
+    pub(super) fn totals(&self) -> CacheTotals {
         CacheTotals {
             hits: self.hits.load(Relaxed),
             misses: self.misses.load(Relaxed),

@@ -145,7 +145,7 @@ impl Library {
 
     /// Counts of the chunks that responses found in memory and of those that they read.
     pub fn cache_totals(&self) -> CacheTotals {
-        self.open_files.cache_totals()
+        self.open_files.cache.totals()
     }
 
     /// Reads `directory` and the index of every title in it. Titles that cannot be played, manifests that cannot be

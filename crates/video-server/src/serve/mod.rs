@@ -342,9 +342,9 @@ fn start_workers(transport: &Server, server: &Arc<ServerContext>, alive: &mpsc::
             start_queue: Arc::default(),
             server: Arc::clone(server),
         };
-        if context.admission.depends_on_load() {
+        let settings = &server.settings;
+        if settings.limits.depend_on_load() {
             let weak = Arc::downgrade(&context.admission);
-            let settings = &server.settings;
             let clock = settings.processor_time.filter(|_| is_first);
             let observing = observe_load(weak, Arc::clone(runtime), is_first, (clock, settings.processors));
             runtime.spawn(Box::pin(observing));
