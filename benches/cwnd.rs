@@ -63,7 +63,7 @@ fn own_trait(criterion: &mut Criterion) {
         };
         let path = Path::new(Bytes::new(PACKET.into()));
         measure(&mut group, &choice.to_string(), Timestamp::ZERO, || {
-            Own(spec.build(&path, subjects::knowledge()))
+            Own::new(spec.build(&path, subjects::knowledge()))
         });
     }
 }

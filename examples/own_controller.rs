@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use playrate::adapter::{ConnectionController, ControllerChoice};
-use playrate::cc::events::{AckBatch, Acked, Sent};
+use playrate::cc::events::{AckFrame, Acked, Sent};
 use playrate::cc::registry::{Entry, Parameter, Registry};
 use playrate::cc::{Bytes, CongestionController, ControllerSpec, Path, Timestamp, VideoKnowledge};
 
@@ -58,8 +58,8 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let (sent, acked) = (Timestamp::ZERO, Timestamp::from_millis(50));
     let packet = Bytes::new(1_200);
     controller.on_sent(&Sent::new(sent, packet));
-    controller.on_acked(&Acked::new(acked, sent, packet, 1));
-    controller.on_ack_batch(&AckBatch::new(acked, Bytes::ZERO));
+    let runs = [Acked::new(sent, packet, 1)];
+    controller.on_ack_frame(&AckFrame::new(acked, &runs, Bytes::ZERO));
     println!("window {}", controller.window());
     Ok(ExitCode::SUCCESS)
 }

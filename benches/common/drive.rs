@@ -4,7 +4,7 @@ use core::ops::Add;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use playrate::cc::events::{AckBatch, Acked, Congestion, Sent, Signal};
+use playrate::cc::events::{AckFrame, Acked, Congestion, Sent, Signal};
 use playrate::cc::{Bytes, CongestionController, Timestamp};
 use quinn::congestion::Controller;
 use quinn_proto::RttEstimator;
@@ -125,7 +125,21 @@ impl Driven for Quinn {
 }
 
 /// A controller under playrate's trait.
-pub struct Own(pub Box<dyn CongestionController>);
+pub struct Own {
+    controller: Box<dyn CongestionController>,
+    /// Runs of the ACK frame that is being reported.
+    runs: Vec<Acked>,
+}
+
+impl Own {
+    /// A new driver of `controller`.
+    pub fn new(controller: Box<dyn CongestionController>) -> Self {
+        Self {
+            controller,
+            runs: Vec::new(),
+        }
+    }
+}
 
 impl Driven for Own {
     type Time = Timestamp;
@@ -135,20 +149,23 @@ impl Driven for Own {
 
     #[inline]
     fn sent(&mut self, now: Timestamp, bytes: u64) {
-        self.0.on_sent(&Sent::new(now, Bytes::new(bytes)));
+        self.controller.on_sent(&Sent::new(now, Bytes::new(bytes)));
     }
 
     #[inline]
-    fn acked(&mut self, now: Timestamp, sent: Timestamp, packets: u32) {
+    fn acked(&mut self, _: Timestamp, sent: Timestamp, packets: u32) {
         let bytes = Bytes::new(u64::from(packets) * u64::from(PACKET));
-        self.0.on_acked(&Acked::new(now, sent, bytes, packets));
+        self.runs.push(Acked::new(sent, bytes, packets));
     }
 
     #[inline]
     fn frame_read(&mut self, now: Timestamp, in_flight: u64) -> u64 {
-        let batch = AckBatch::new(now, Bytes::new(in_flight)).with_smoothed_rtt(Some(black_box(RTT)));
-        self.0.on_ack_batch(&batch);
-        self.0.window().as_u64()
+        let frame = AckFrame::new(now, &self.runs, Bytes::new(in_flight));
+        let window = self
+            .controller
+            .window_after(&frame.with_smoothed_rtt(Some(black_box(RTT))));
+        self.runs.clear();
+        window.as_u64()
     }
 
     #[inline]
@@ -157,11 +174,12 @@ impl Driven for Own {
             bytes: Bytes::new(PACKET.into()),
             persistent: false,
         };
-        self.0.on_congestion(&Congestion::new(now, newest_sent, signal));
+        self.controller
+            .on_congestion(&Congestion::new(now, newest_sent, signal));
     }
 
     fn copy(&self) -> Self {
-        Self(self.0.clone_box())
+        Self::new(self.controller.clone_box())
     }
 }
 

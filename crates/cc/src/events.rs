@@ -1,7 +1,7 @@
 //! Events of a connection, as a transport reports them to its controller.
 //!
-//! For one received ACK frame a controller receives, in this order: an [`Acked`] for every run of newly
-//! acknowledged packets, one [`AckBatch`], and then, if the frame revealed any, one [`Congestion`].
+//! For one received ACK frame a controller receives an [`AckFrame`] and then, if the frame revealed any, one
+//! [`Congestion`].
 
 use core::time::Duration;
 
@@ -33,8 +33,6 @@ impl Sent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Acked {
-    /// Arrival of the ACK frame.
-    pub now: Timestamp,
     /// Send time of the packets.
     pub sent: Timestamp,
     /// Sum of the packets' sizes.
@@ -47,12 +45,10 @@ pub struct Acked {
 }
 
 impl Acked {
-    /// `packets` packets of `bytes` bytes in total that left at `sent` and were acknowledged at `now`. The application
-    /// did not limit the sender.
+    /// `packets` packets of `bytes` bytes in total that left at `sent`. The application did not limit the sender.
     #[inline]
-    pub const fn new(now: Timestamp, sent: Timestamp, bytes: Bytes, packets: u32) -> Self {
+    pub const fn new(sent: Timestamp, bytes: Bytes, packets: u32) -> Self {
         Self {
-            now,
             sent,
             bytes,
             packets,
@@ -69,12 +65,14 @@ impl Acked {
     }
 }
 
-/// The end of an ACK frame that acknowledged at least one packet.
+/// An ACK frame that acknowledged at least one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct AckBatch {
-    /// Arrival of the ACK frame.
+pub struct AckFrame<'a> {
+    /// Arrival of the frame.
     pub now: Timestamp,
+    /// The newly acknowledged packets in runs. Empty if none of the packets counted as in flight.
+    pub acked: &'a [Acked],
     /// Bytes in flight without the acknowledged packets. Packets that this frame will declare lost are still included.
     pub in_flight: Bytes,
     /// The same condition as [`Acked::app_limited`].
@@ -84,13 +82,14 @@ pub struct AckBatch {
     pub smoothed_rtt: Option<Duration>,
 }
 
-impl AckBatch {
-    /// An ACK frame that arrived at `now` and left `in_flight` bytes in flight. The application did not limit
-    /// the sender, and the transport has measured no RTT.
+impl<'a> AckFrame<'a> {
+    /// A frame that arrived at `now`, acknowledged `acked` and left `in_flight` bytes in flight. The application did
+    /// not limit the sender, and the transport has measured no RTT.
     #[inline]
-    pub const fn new(now: Timestamp, in_flight: Bytes) -> Self {
+    pub const fn new(now: Timestamp, acked: &'a [Acked], in_flight: Bytes) -> Self {
         Self {
             now,
+            acked,
             in_flight,
             app_limited: false,
             smoothed_rtt: None,
@@ -162,21 +161,5 @@ impl Signal {
             bytes,
             persistent: false,
         }
-    }
-}
-
-/// The largest QUIC packet that the path carries has changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct MtuChange {
-    /// Largest UDP payload from now on. This crate uses it wherever TCP says MSS or SMSS.
-    pub mtu: Bytes,
-}
-
-impl MtuChange {
-    /// From now on the largest UDP payload is `mtu` bytes.
-    #[inline]
-    pub const fn new(mtu: Bytes) -> Self {
-        Self { mtu }
     }
 }

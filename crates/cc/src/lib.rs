@@ -35,7 +35,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use playrate_cc::events::{AckBatch, Acked, Congestion, MtuChange, Sent};
+//! use playrate_cc::events::{AckFrame, Congestion, Sent};
 //! use playrate_cc::registry::{Entry, Parameter, Registry};
 //! use playrate_cc::{Bytes, CongestionController, Path, Snapshot, VideoKnowledge};
 //!
@@ -45,18 +45,17 @@
 //!
 //! impl CongestionController for Gentle {
 //!     fn on_sent(&mut self, _: &Sent) {}
-//!     fn on_acked(&mut self, event: &Acked) {
-//!         if !event.app_limited {
-//!             let grown = self.window as f64 + self.gain * event.bytes.as_f64();
+//!     fn on_ack_frame(&mut self, event: &AckFrame<'_>) {
+//!         for run in event.acked.iter().filter(|run| !run.app_limited) {
+//!             let grown = self.window as f64 + self.gain * run.bytes.as_f64();
 //!             self.window = (grown as u64).min(u32::MAX.into());
 //!         }
 //!     }
-//!     fn on_ack_batch(&mut self, _: &AckBatch) {}
 //!     fn on_congestion(&mut self, _: &Congestion) {
 //!         self.window = (self.window / 4 * 3).max(self.minimum);
 //!     }
-//!     fn on_mtu_change(&mut self, event: &MtuChange) {
-//!         self.minimum = 2 * event.mtu.as_u64();
+//!     fn on_mtu_change(&mut self, mtu: Bytes) {
+//!         self.minimum = 2 * mtu.as_u64();
 //!         self.window = self.window.max(self.minimum);
 //!     }
 //!     fn window(&self) -> Bytes { Bytes::new(self.window) }

@@ -89,11 +89,9 @@ fn raised_initial_window(mtu: u16) -> Option<u64> {
 /// One of quinn's controllers with telemetry around it.
 pub(crate) struct ObservedBaseline {
     inner: Box<dyn Controller>,
-    smoothed_rtt: Option<Duration>,
     min_rtt: Option<Duration>,
     rtt_measured: bool,
     batch_acked: bool,
-    newest_sent: Option<Instant>,
     frame: LastAckFrame,
     reason: Reason,
     /// Largest pacing rate, bit/s, of a controller that reports one and has not reduced it yet.
@@ -115,11 +113,9 @@ impl ObservedBaseline {
     pub(crate) fn new(inner: Box<dyn Controller>, recorder: Recorder) -> Self {
         Self {
             inner,
-            smoothed_rtt: None,
             min_rtt: None,
             rtt_measured: false,
             batch_acked: false,
-            newest_sent: None,
             frame: LastAckFrame::default(),
             reason: Reason::Began,
             rising_rate: None,
@@ -156,7 +152,7 @@ impl ObservedBaseline {
         };
         snapshot.window = Bytes::new(metrics.congestion_window);
         snapshot.ssthresh = ssthresh.map(Bytes::new);
-        snapshot.smoothed_rtt = self.smoothed_rtt;
+        snapshot.smoothed_rtt = self.frame.smoothed_rtt;
         snapshot.min_rtt = self.min_rtt;
         snapshot.reason = self.reason;
         snapshot
@@ -180,10 +176,10 @@ impl Controller for ObservedBaseline {
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
         self.recorder.acked(bytes, 1);
-        self.newest_sent = Some(sent);
+        self.frame.newest = Some((sent, now));
         self.batch_acked = true;
         if self.rtt_measured {
-            self.smoothed_rtt = Some(rtt.get());
+            self.frame.smoothed_rtt = Some(rtt.get());
             self.min_rtt = Some(rtt.min());
         }
         self.inner.on_ack(now, sent, bytes, app_limited, rtt);
@@ -203,14 +199,9 @@ impl Controller for ObservedBaseline {
         self.watch_pacing_rate();
         self.frame = LastAckFrame {
             ended: Some(now),
-            newest: self
-                .newest_sent
-                .take()
-                .map(|sent| (sent, now))
-                .or(self.frame.newest),
             in_flight,
             app_limited,
-            smoothed_rtt: self.smoothed_rtt,
+            ..self.frame
         };
         self.recorder.frame_ended(in_flight, app_limited);
         if self.recorder.is_due(now) {
@@ -252,11 +243,9 @@ impl Controller for ObservedBaseline {
     fn clone_box(&self) -> Box<dyn Controller> {
         Box::new(Self {
             inner: self.inner.clone_box(),
-            smoothed_rtt: self.smoothed_rtt,
             min_rtt: self.min_rtt,
             rtt_measured: self.rtt_measured,
             batch_acked: self.batch_acked,
-            newest_sent: self.newest_sent,
             frame: self.frame,
             reason: self.reason,
             rising_rate: self.rising_rate,

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use crate::component::{Bursts, Step};
-use crate::controller::CoreController;
-use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
+use crate::events::{AckFrame, Congestion, Sent, Signal};
 use crate::state::{Batch, Core};
-use crate::{Bytes, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
+use crate::{Bytes, CongestionController, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
 
 use super::{Components, Pipeline};
 
@@ -173,34 +172,22 @@ impl Composed {
     }
 }
 
-impl CoreController for Composed {
-    fn core(&self) -> &Core {
-        &self.core
-    }
-
-    fn published(&self) -> u64 {
-        self.published
-    }
-
-    fn sent(&mut self, event: &Sent) {
+impl CongestionController for Composed {
+    fn on_sent(&mut self, event: &Sent) {
         if self.core.in_flight == 0 {
             self.sent_after_silence(event);
         }
-        if self.needs_every_burst() {
+        if self.requires_every_burst() {
             self.components.startup.on_sent(&mut self.core, event);
         }
         self.core.note_sent(event);
     }
 
-    fn run_acked(&mut self, event: &Acked) {
-        self.core.note_acked(event);
-    }
-
-    /// Runs an ACK frame that has been read through the components. Both ways to report a frame share this function, so
-    /// that the compiler can inline everything that is called only here.
+    /// Passes an ACK frame through the components. Not inlined into
+    /// [`window_after`](CongestionController::window_after), so that what is called only here can be inlined.
     #[inline(never)]
-    fn frame_ended(&mut self, last_run: Option<&Acked>, event: &AckBatch) {
-        let Some(mut batch) = self.core.close_batch(last_run, event) else {
+    fn on_ack_frame(&mut self, event: &AckFrame<'_>) {
+        let Some(mut batch) = self.core.note_acked(event) else {
             return;
         };
         if self.core.phase == Phase::Recovery && batch.after_recovery {
@@ -231,7 +218,7 @@ impl CoreController for Composed {
         self.publish();
     }
 
-    fn congested(&mut self, event: &Congestion) {
+    fn on_congestion(&mut self, event: &Congestion) {
         let (reason, persistent) = match event.signal {
             Signal::Loss { persistent, .. } => (Reason::Loss, persistent),
             Signal::EcnCe => (Reason::EcnCe, false),
@@ -264,26 +251,40 @@ impl CoreController for Composed {
         self.publish();
     }
 
-    fn mtu_changed(&mut self, mtu: Bytes) {
+    fn on_mtu_change(&mut self, mtu: Bytes) {
         let before = self.core.mtu();
         self.core.set_mtu(mtu);
         self.components.algorithm.on_mtu_change(&mut self.core, before);
         self.publish();
     }
 
-    fn describe(&self, snapshot: &mut Snapshot) {
+    fn window(&self) -> Bytes {
+        Bytes::new(self.published)
+    }
+
+    fn initial_window(&self) -> Bytes {
+        Bytes::new(self.core.initial_window())
+    }
+
+    fn snapshot(&self) -> Snapshot {
         let core = &self.core;
+        let mut snapshot = core.snapshot(self.published);
         snapshot.algorithm_window = Some(Bytes::new(core.window()));
         snapshot.ssthresh = core.ssthresh.map(Bytes::new);
         snapshot.capacity = core.early_capacity();
-        self.components.algorithm.describe(core, snapshot);
+        self.components.algorithm.describe(core, &mut snapshot);
+        snapshot
     }
 
-    fn asked_packets_per_ack(&self) -> Option<u32> {
+    fn packets_per_ack(&self) -> Option<u32> {
         self.core.needs.every_ack.then_some(1)
     }
 
-    fn needs_every_burst(&self) -> bool {
+    fn requires_every_burst(&self) -> bool {
         self.core.needs.bursts >= Bursts::Every
+    }
+
+    fn clone_box(&self) -> Box<dyn CongestionController> {
+        Box::new(self.clone())
     }
 }

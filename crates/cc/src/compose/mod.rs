@@ -19,10 +19,9 @@
 //! One ACK frame runs through the components in this order:
 //!
 //! ```text
-//! on_acked …  core: bytes acked, newest sent, allowance
-//! on_ack_batch
-//!   core        RTT sample, round, limited time; bounds the allowance by the flight and, in slow start,
-//!               that of a large window (`max_ssthresh`)            -> Batch
+//! on_ack_frame
+//!   core        bytes acked, allowance, RTT sample, round, limited time; bounds the allowance by the flight
+//!               and, in slow start, that of a large window (`max_ssthresh`)     -> Batch
 //!   recovery    ends if a packet sent after its start was acked    -> idle.on_recovery_end, enter(Avoidance)
 //!   core        nothing more happens while the sender waits for a timeout (`recovery=tcp`)
 //!   idle        on_batch: may withhold the allowance, may lower the window

@@ -2,7 +2,7 @@
 
 use playrate_units::Bitrate;
 
-use crate::events::{AckBatch, Acked, Congestion, Sent};
+use crate::events::{AckFrame, Congestion, Sent};
 
 use super::{DeliveryRate, TrainCapacity};
 
@@ -33,15 +33,9 @@ impl Capacity {
         self.delivery.on_sent(event);
     }
 
-    #[inline]
-    pub(crate) fn on_acked(&mut self, event: &Acked) {
-        self.trains.on_acked(event);
-        self.delivery.on_acked(event);
-    }
-
-    pub(crate) fn on_ack_batch(&mut self, event: &AckBatch) {
-        self.trains.on_ack_batch(event);
-        self.delivery.on_ack_batch(event);
+    pub(crate) fn on_ack_frame(&mut self, event: &AckFrame<'_>) {
+        self.trains.on_ack_frame(event);
+        self.delivery.on_ack_frame(event);
         let bound = self.delivery.max().unwrap_or(Bitrate::ZERO);
         self.bound = if self.trains.is_fresh() {
             bound

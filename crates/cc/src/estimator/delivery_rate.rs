@@ -7,7 +7,7 @@
 use playrate_units::Bitrate;
 
 use crate::Timestamp;
-use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
+use crate::events::{AckFrame, Congestion, Sent, Signal};
 
 use super::slot_max::TimedMax;
 use super::{NANOS_PER_SECOND, bytes_per_second};
@@ -64,8 +64,6 @@ pub(crate) struct DeliveryRate {
     /// Time when the sender was last limited. The effect ends when a packet that left later is delivered.
     limited_at: Option<Timestamp>,
     min_rtt_ns: Option<u64>,
-    gathered: u64,
-    acked_any: bool,
     /// Largest rates of the last ten seconds, in slots of a second, bytes per second.
     max: TimedMax<u32, 10>,
     busy_max: TimedMax<u32, 10>,
@@ -94,24 +92,20 @@ impl DeliveryRate {
         }
     }
 
-    #[inline]
-    pub(crate) fn on_acked(&mut self, event: &Acked) {
-        self.gathered = self.gathered.saturating_add(event.bytes.as_u64());
-        self.newest_sent = self.newest_sent.max(event.sent);
-        self.acked_any = true;
-    }
-
-    /// The ACK frame has been read. Gives about eight samples per round trip, and another for each further frame that
+    /// Takes an ACK frame. Gives about eight samples per round trip, and another for each further frame that
     /// acknowledges the last sampled burst: the first such frame covers only a part of the burst.
-    pub(crate) fn on_ack_batch(&mut self, event: &AckBatch) -> Option<RateSample> {
+    pub(crate) fn on_ack_frame(&mut self, event: &AckFrame<'_>) -> Option<RateSample> {
         let now = event.now;
         self.max.advance(now, NANOS_PER_SECOND);
         self.busy_max.advance(now, NANOS_PER_SECOND);
         self.in_flight = event.in_flight.as_u64();
-        if !core::mem::take(&mut self.acked_any) {
+        if event.acked.is_empty() {
             return None;
         }
-        self.delivered = self.delivered.saturating_add(core::mem::take(&mut self.gathered));
+        for run in event.acked {
+            self.delivered = self.delivered.saturating_add(run.bytes.as_u64());
+            self.newest_sent = self.newest_sent.max(run.sent);
+        }
         let rtt_ns = now.nanos_since(self.newest_sent);
         let min_rtt_ns = self.min_rtt_ns.map_or(rtt_ns, |min| min.min(rtt_ns));
         self.min_rtt_ns = Some(min_rtt_ns);

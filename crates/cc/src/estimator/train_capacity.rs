@@ -9,7 +9,7 @@
 use playrate_units::Bitrate;
 
 use crate::Timestamp;
-use crate::events::{AckBatch, Acked, Congestion, Signal};
+use crate::events::{AckFrame, Acked, Congestion, Signal};
 
 use super::best_samples::{BEST, BestSamples, Sample};
 use super::{NANOS_PER_SECOND, bytes_per_second};
@@ -54,7 +54,6 @@ pub(super) struct TrainCapacity {
     /// Transmission time of a byte on the link, in 2⁻¹⁰ ns, by the estimate; zero without one.
     byte_time: u64,
     train: Option<Train>,
-    frame: FrameTrain,
     /// Trains that left up to this time lost packets.
     lossy_until: Option<Timestamp>,
 }
@@ -73,7 +72,7 @@ struct Train {
     held: Option<Sample>,
 }
 
-/// The ACK frame that is being read.
+/// The trains of one ACK frame.
 #[derive(Clone, Copy, Debug, Default)]
 struct FrameTrain {
     newest_sent: Timestamp,
@@ -86,28 +85,32 @@ struct FrameTrain {
     of_open_train: bool,
 }
 
-impl TrainCapacity {
-    #[inline]
-    pub(super) fn on_acked(&mut self, event: &Acked) {
-        let frame = &mut self.frame;
-        let bytes = event.bytes.as_u64();
-        if event.sent == frame.newest_sent || frame.packets == 0 {
-            frame.newest_sent = event.sent;
-            frame.newest_bytes = frame.newest_bytes.saturating_add(bytes);
-        } else {
-            frame.mixed = true;
-            if event.sent > frame.newest_sent {
-                frame.newest_sent = event.sent;
-                frame.newest_bytes = bytes;
+impl FrameTrain {
+    /// Adds up the runs of an ACK frame. The open train left at `open`.
+    fn of(runs: &[Acked], open: Option<Timestamp>) -> Self {
+        let mut frame = Self::default();
+        for run in runs {
+            let bytes = run.bytes.as_u64();
+            if run.sent == frame.newest_sent || frame.packets == 0 {
+                frame.newest_sent = run.sent;
+                frame.newest_bytes = frame.newest_bytes.saturating_add(bytes);
+            } else {
+                frame.mixed = true;
+                if run.sent > frame.newest_sent {
+                    frame.newest_sent = run.sent;
+                    frame.newest_bytes = bytes;
+                }
             }
+            frame.packets = frame.packets.saturating_add(run.packets);
+            frame.of_open_train |= open == Some(run.sent);
         }
-        frame.packets = frame.packets.saturating_add(event.packets);
-        frame.of_open_train |= self.train.is_some_and(|train| train.sent == event.sent);
+        frame
     }
+}
 
-    /// The ACK frame has been read.
-    pub(super) fn on_ack_batch(&mut self, event: &AckBatch) {
-        let frame = core::mem::take(&mut self.frame);
+impl TrainCapacity {
+    pub(super) fn on_ack_frame(&mut self, event: &AckFrame<'_>) {
+        let frame = FrameTrain::of(event.acked, self.train.map(|train| train.sent));
         if self.samples.advance(event.now) {
             self.rank();
         }
@@ -236,7 +239,6 @@ impl Default for TrainCapacity {
             basis: 0,
             byte_time: 0,
             train: None,
-            frame: FrameTrain::default(),
             lossy_until: None,
         }
     }

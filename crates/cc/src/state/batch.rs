@@ -2,21 +2,6 @@
 
 use crate::Timestamp;
 
-/// Sums over the runs of the ACK frame that is being read.
-///
-/// The fields are few and intentionally in another order than in [`Batch`]. If the orders matched, two fields that were
-/// just written one by one would be read as one vector. A processor can only do that once both writes have left its
-/// store buffer.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub(super) struct Runs {
-    pub(super) acked: u64,
-    pub(super) newest_sent: Timestamp,
-    pub(super) allowance: u64,
-    pub(super) packets: u32,
-    pub(super) after_recovery: bool,
-}
-
 /// One ACK frame, added up. Sizes are bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(test, derive(Default))]

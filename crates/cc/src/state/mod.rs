@@ -7,15 +7,15 @@ mod opening;
 mod resends;
 mod rules;
 
+use core::time::Duration;
 use std::sync::Arc;
 
 use crate::component::{Bursts, Needs};
 use crate::estimator::{Capacity, LimitedTime, Rounds, Rtt};
-use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
-use crate::{Bitrate, Bytes, Path, Phase, Reason, Timestamp, VideoKnowledge};
+use crate::events::{AckFrame, Congestion, Sent, Signal};
+use crate::{Bitrate, Bytes, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
 
 pub(crate) use batch::Batch;
-use batch::Runs;
 pub(crate) use growth::{GROWTH, Growth};
 use number::sane_mtu;
 pub(crate) use number::{float, floor_bytes};
@@ -67,8 +67,6 @@ pub(crate) struct Core {
     rules: Rules,
     /// Upper bound of growth in this batch.
     growth_bound: u64,
-    /// Sums of the runs of the ACK frame that is being read, without the last one.
-    runs: Runs,
     /// Facts of the video.
     pub(crate) known: Arc<VideoKnowledge>,
 }
@@ -193,7 +191,7 @@ impl Core {
     /// transport holds back ([`Path::strict`]). `None` while the rate is unknown.
     pub(crate) fn video_window(&self, rtt_ns: u64) -> Option<u64> {
         let rate = self.known.wire_rate()?;
-        let window = rate * core::time::Duration::from_nanos(rtt_ns);
+        let window = rate * Duration::from_nanos(rtt_ns);
         Some(window.as_u64().saturating_add(self.headroom()))
     }
 
@@ -251,57 +249,36 @@ impl Core {
         self.last_sent = Some(event.now);
     }
 
+    /// Takes an ACK frame and adds it up; returns `None` if it acknowledged nothing.
     #[inline]
-    pub(crate) fn note_acked(&mut self, event: &Acked) {
+    pub(crate) fn note_acked(&mut self, event: &AckFrame<'_>) -> Option<Batch> {
         if let Some(capacity) = &mut self.capacity {
-            capacity.on_acked(event);
+            capacity.on_ack_frame(event);
         }
-        self.runs = self.add_run(self.runs, event);
-    }
-
-    /// The sums with one more run of acknowledged packets.
-    #[inline]
-    fn add_run(&self, mut runs: Runs, run: &Acked) -> Runs {
-        let bytes = run.bytes.as_u64();
-        runs.acked = runs.acked.saturating_add(bytes);
-        runs.packets = runs.packets.saturating_add(run.packets);
-        runs.newest_sent = runs.newest_sent.max(run.sent);
-        if self.recovery_start.is_none_or(|start| run.sent > start) {
-            runs.after_recovery = true;
-            if self.rules.growth.is_rate_limited() || !(run.app_limited || self.capped) {
-                runs.allowance = runs.allowance.saturating_add(bytes);
+        let (mut acked, mut packets, mut granted) = (0_u64, 0_u32, 0_u64);
+        let (mut newest_sent, mut after_recovery) = (Timestamp::ZERO, false);
+        for run in event.acked {
+            let bytes = run.bytes.as_u64();
+            acked = acked.saturating_add(bytes);
+            packets = packets.saturating_add(run.packets);
+            newest_sent = newest_sent.max(run.sent);
+            if !self.in_recovery(run.sent) {
+                after_recovery = true;
+                if self.rules.growth.is_rate_limited() || !(run.app_limited || self.capped) {
+                    granted = granted.saturating_add(bytes);
+                }
             }
-        }
-        runs
-    }
-
-    /// Ends the ACK frame; returns `None` if it acknowledged nothing. `last_run` has not been
-    /// [noted](Self::note_acked); in nearly every frame it is the only run.
-    #[inline]
-    pub(crate) fn close_batch(&mut self, last_run: Option<&Acked>, event: &AckBatch) -> Option<Batch> {
-        let mut runs = Runs::default();
-        if self.runs.packets > 0 {
-            runs = core::mem::take(&mut self.runs);
-        }
-        if let Some(run) = last_run {
-            runs = self.add_run(runs, run);
-        }
-        if let Some(capacity) = &mut self.capacity {
-            if let Some(run) = last_run {
-                capacity.on_acked(run);
-            }
-            capacity.on_ack_batch(event);
         }
         let in_flight = event.in_flight.as_u64();
-        self.rules.growth.on_flight(in_flight.saturating_add(runs.acked));
+        self.rules.growth.on_flight(in_flight.saturating_add(acked));
         let room = self.rules.growth.most(self.mtu).saturating_sub(self.window);
         let limited = event.app_limited || self.capped || room == 0;
         let last = self.last_acked.replace(event.now);
         self.in_flight = in_flight;
         let mut allowance = if self.rules.growth.is_rate_limited() {
-            self.rate_limited_allowance(runs.allowance, limited)
+            self.rate_limited_allowance(granted, limited)
         } else {
-            runs.allowance
+            granted
         };
         allowance = allowance.min(room);
         if self.phase.is_slow_start() {
@@ -313,23 +290,22 @@ impl Core {
             let elapsed_ns = last.map(|last| event.now.nanos_since(last));
             self.limited.on_batch(elapsed_ns, unused, in_flight);
         }
-        if runs.packets == 0 {
+        if packets == 0 {
             return None;
         }
-        let newest_sent = runs.newest_sent;
         self.rtt.set_transport_smoothed(event.smoothed_rtt);
-        let rtt_ns = self.rtt.on_batch(event.now, newest_sent, runs.packets);
+        let rtt_ns = self.rtt.on_batch(event.now, newest_sent, packets);
         Some(Batch {
             now: event.now,
             newest_sent,
-            acked: runs.acked,
-            packets: runs.packets,
+            acked,
+            packets,
             allowance,
             in_flight,
             limited,
             rtt_ns,
             new_round: self.rounds.on_batch(event.now, newest_sent),
-            after_recovery: runs.after_recovery,
+            after_recovery,
         })
     }
 
@@ -356,6 +332,21 @@ impl Core {
         let grows_by_time = self.needs.limited_time;
         if self.rules.growth.counts_acks() && (self.phase.is_slow_start() || !grows_by_time) {
             batch.allowance = batch.allowance.min(self.mtu);
+        }
+    }
+
+    /// The controller's state for telemetry. The controller publishes `window` bytes, and adds what the core does not
+    /// know.
+    pub(crate) fn snapshot(&self, window: u64) -> Snapshot {
+        Snapshot {
+            phase: self.phase,
+            window: Bytes::new(window),
+            smoothed_rtt: self.rtt.smoothed_ns().map(Duration::from_nanos),
+            min_rtt: self.rtt.min_ns().map(Duration::from_nanos),
+            max_rtt: self.rtt.max_ns().map(Duration::from_nanos),
+            reason: self.reason,
+            waiting_for: self.known.unknown_of(self.needs.knowledge),
+            ..Snapshot::default()
         }
     }
 

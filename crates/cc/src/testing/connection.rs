@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::Operation;
-use crate::events::{AckBatch, Acked, Congestion, MtuChange, Sent, Signal};
+use crate::events::{AckFrame, Acked, Congestion, Sent, Signal};
 use crate::{Bytes, CongestionController, ControllerSpec, Path, Phase, Snapshot, Timestamp, VideoKnowledge};
 
 /// Packets in one burst, as with quinn's segmentation offload.
@@ -224,32 +224,21 @@ impl Connection {
         let most = self.most_while_limited();
         let run = |packets: &[Packet]| {
             Acked::new(
-                now,
                 packets.first().map_or(now, |packet| packet.sent),
                 Bytes::new(packets.iter().map(|packet| packet.bytes).sum()),
                 u32::try_from(packets.len()).unwrap_or(u32::MAX),
             )
             .with_app_limited(app_limited)
         };
-        for packet in acked {
-            self.controller.on_acked(&run(core::slice::from_ref(packet)));
-        }
-        let event = AckBatch::new(now, Bytes::new(self.in_flight()))
+        let packets: Vec<Acked> = acked.chunks(1).map(run).collect();
+        let runs: Vec<Acked> = acked.chunk_by(|one, two| one.sent == two.sent).map(run).collect();
+        let mut event = AckFrame::new(now, &packets, Bytes::new(self.in_flight()))
             .with_app_limited(app_limited)
             .with_smoothed_rtt(self.smoothed_rtt);
-        self.controller.on_ack_batch(&event);
-        let mut runs = acked
-            .chunk_by(|one, two| one.sent == two.sent)
-            .map(run)
-            .peekable();
-        while let Some(run) = runs.next() {
-            if runs.peek().is_some() {
-                self.reference.on_acked(&run);
-            } else {
-                let window = self.reference.on_ack_frame(&run, &event);
-                assert_eq!(window, self.reference.window(), "the window after a frame");
-            }
-        }
+        self.controller.on_ack_frame(&event);
+        event.acked = &runs;
+        let window = self.reference.window_after(&event);
+        assert_eq!(window, self.reference.window(), "the window after a frame");
         (self.unreported, self.flight_known) = (None, self.in_flight);
         self.check();
         if app_limited {
@@ -310,9 +299,8 @@ impl Connection {
     /// The path's MTU changes.
     pub fn change_mtu(&mut self, mtu: Bytes) {
         self.mtu = mtu.as_u64();
-        let event = MtuChange::new(mtu);
-        self.controller.on_mtu_change(&event);
-        self.reference.on_mtu_change(&event);
+        self.controller.on_mtu_change(mtu);
+        self.reference.on_mtu_change(mtu);
         self.check();
     }
 

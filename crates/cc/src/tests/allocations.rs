@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use crate::events::{AckBatch, Acked, Congestion, MtuChange, Sent, Signal};
+use crate::events::{AckFrame, Acked, Congestion, Sent, Signal};
 use crate::{Bytes, CongestionController, Path, Timestamp, VideoKnowledge};
 
 /// A hundred round trips with an occasional loss, pause and change of the MTU, without a model that would allocate.
@@ -15,10 +15,9 @@ fn run(controller: &mut dyn CongestionController) {
         now = now + Duration::from_millis(100);
         for pair in 0..5_u64 {
             now = now + Duration::from_micros(960);
-            controller
-                .on_acked(&Acked::new(now, sent, Bytes::new(2_400), 2).with_app_limited(round % 7 == 0));
-            controller.on_ack_batch(
-                &AckBatch::new(now, Bytes::new(2_400) * (4 - pair))
+            let acked = [Acked::new(sent, Bytes::new(2_400), 2).with_app_limited(round % 7 == 0)];
+            controller.on_ack_frame(
+                &AckFrame::new(now, &acked, Bytes::new(2_400) * (4 - pair))
                     .with_app_limited(round % 7 == 0)
                     .with_smoothed_rtt(Some(Duration::from_millis(100))),
             );
@@ -33,7 +32,7 @@ fn run(controller: &mut dyn CongestionController) {
                 },
             ));
             now = now + Duration::from_secs(1);
-            controller.on_mtu_change(&MtuChange::new(Bytes::new(1_200 + round)));
+            controller.on_mtu_change(Bytes::new(1_200 + round));
         }
     }
 }

@@ -8,7 +8,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use super::{MS, train};
-use crate::events::{AckBatch, Acked, Sent};
+use crate::events::{AckFrame, Acked, Sent};
 use crate::registry::{Entry, Key, Registry};
 use crate::testing::Connection;
 use crate::{Bitrate, Bytes, ControllerSpec, Path, Phase, Timestamp, VideoKnowledge};
@@ -233,8 +233,8 @@ fn no_window_exceeds_u32_max_however_long_nothing_is_lost() {
             let (sent, flight) = (now, controller.window());
             controller.on_sent(&Sent::new(now, flight));
             now = now + MS * 100;
-            controller.on_acked(&Acked::new(now, sent, flight, 4_000));
-            controller.on_ack_batch(&AckBatch::new(now, Bytes::ZERO));
+            let acked = [Acked::new(sent, flight, 4_000)];
+            controller.on_ack_frame(&AckFrame::new(now, &acked, Bytes::ZERO));
             let window = controller.window().as_u64();
             assert!(u32::try_from(window).is_ok(), "{spec}: {window}");
         }

@@ -23,7 +23,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use crate::component::Needs;
-use crate::events::{Congestion, Signal};
+use crate::events::{AckFrame, Acked, Congestion, Signal};
 use crate::state::{Batch, Core};
 use crate::testing::Connection;
 use crate::{Bytes, ControllerSpec, Path, Phase, Reason, Timestamp};
@@ -42,6 +42,24 @@ pub(crate) fn at(ms: u64) -> Timestamp {
 /// One packet that left at 1.9 s is declared lost at 2 s.
 pub(crate) fn loss() -> Congestion {
     Congestion::new(at(2_000), at(1_900), Signal::loss(Bytes::new(MTU)))
+}
+
+/// An [`AckFrame`] that owns its runs.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnedFrame {
+    pub(crate) now: Timestamp,
+    pub(crate) acked: Vec<Acked>,
+    pub(crate) in_flight: Bytes,
+    pub(crate) app_limited: bool,
+    pub(crate) smoothed_rtt: Option<Duration>,
+}
+
+impl OwnedFrame {
+    pub(crate) fn event(&self) -> AckFrame<'_> {
+        AckFrame::new(self.now, &self.acked, self.in_flight)
+            .with_app_limited(self.app_limited)
+            .with_smoothed_rtt(self.smoothed_rtt)
+    }
 }
 
 #[track_caller]

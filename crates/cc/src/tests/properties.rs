@@ -7,8 +7,9 @@ use core::time::Duration;
 
 use proptest::prelude::*;
 
+use super::OwnedFrame;
 use super::spec::any_spec;
-use crate::events::{AckBatch, Acked, Congestion, MtuChange, Sent, Signal};
+use crate::events::{Acked, Congestion, Sent, Signal};
 use crate::testing::{Connection, Operation};
 use crate::{Bytes, ControllerSpec, Path, Timestamp, VideoKnowledge};
 
@@ -16,10 +17,9 @@ use crate::{Bytes, ControllerSpec, Path, Timestamp, VideoKnowledge};
 #[derive(Clone, Debug)]
 enum Event {
     Sent(Sent),
-    Acked(Acked),
-    Batch(AckBatch),
+    Frame(OwnedFrame),
     Congestion(Congestion),
-    Mtu(MtuChange),
+    Mtu(Bytes),
 }
 
 fn time() -> impl Strategy<Value = Timestamp> {
@@ -35,27 +35,34 @@ fn event() -> impl Strategy<Value = Event> {
         Just(Signal::EcnCe),
         (bytes(), any::<bool>()).prop_map(|(bytes, persistent)| Signal::Loss { bytes, persistent }),
     ];
+    let run = (time(), bytes(), 1..20_u32, any::<bool>()).prop_map(|(sent, bytes, packets, app_limited)| {
+        Acked::new(sent, bytes, packets).with_app_limited(app_limited)
+    });
     let smoothed = prop::option::of(any::<u64>().prop_map(Duration::from_nanos));
     prop_oneof![
         (time(), bytes()).prop_map(|(now, bytes)| Event::Sent(Sent::new(now, bytes))),
-        (time(), time(), bytes(), 1..20_u32, any::<bool>()).prop_map(
-            |(now, sent, bytes, packets, app_limited)| {
-                Event::Acked(Acked::new(now, sent, bytes, packets).with_app_limited(app_limited))
-            }
-        ),
-        (time(), bytes(), any::<bool>(), smoothed).prop_map(|(now, in_flight, app_limited, smoothed_rtt)| {
-            Event::Batch(
-                AckBatch::new(now, in_flight)
-                    .with_app_limited(app_limited)
-                    .with_smoothed_rtt(smoothed_rtt),
-            )
-        }),
+        (
+            time(),
+            prop::collection::vec(run, 0..4),
+            bytes(),
+            any::<bool>(),
+            smoothed
+        )
+            .prop_map(|(now, acked, in_flight, app_limited, smoothed_rtt)| {
+                Event::Frame(OwnedFrame {
+                    now,
+                    acked,
+                    in_flight,
+                    app_limited,
+                    smoothed_rtt,
+                })
+            }),
         (time(), time(), signal).prop_map(|(now, newest_sent, signal)| Event::Congestion(Congestion::new(
             now,
             newest_sent,
             signal
         ))),
-        (0..70_000_u64).prop_map(|mtu| Event::Mtu(MtuChange::new(Bytes::new(mtu)))),
+        (0..70_000_u64).prop_map(|mtu| Event::Mtu(Bytes::new(mtu))),
     ]
 }
 
@@ -79,10 +86,9 @@ proptest! {
         for event in &events {
             match event {
                 Event::Sent(event) => controller.on_sent(event),
-                Event::Acked(event) => controller.on_acked(event),
-                Event::Batch(event) => controller.on_ack_batch(event),
+                Event::Frame(frame) => controller.on_ack_frame(&frame.event()),
                 Event::Congestion(event) => controller.on_congestion(event),
-                Event::Mtu(event) => controller.on_mtu_change(event),
+                Event::Mtu(mtu) => controller.on_mtu_change(*mtu),
             }
             let window = controller.window().as_u64();
             prop_assert!(window >= 2 && u32::try_from(window).is_ok(), "{} after {:?}", window, event);

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use playrate_cc::events::{AckBatch, Acked, Congestion, MtuChange, Sent, Signal};
+use playrate_cc::events::{AckFrame, Acked, Congestion, Sent, Signal};
 use playrate_cc::registry::Entry;
 use playrate_cc::{CongestionController, Registry, Snapshot, Timestamp};
 use playrate_units::Bytes;
@@ -22,14 +22,18 @@ mod wire;
 use wire::{Wire, origin};
 
 /// An event that a [`Scripted`] controller received.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Event {
     Built(u64),
     Sent(Sent),
-    Acked(Acked),
-    Batch(AckBatch),
+    Acked {
+        now: Timestamp,
+        runs: Vec<Acked>,
+        in_flight: Bytes,
+        smoothed_rtt: Option<Duration>,
+    },
     Congestion(Congestion),
-    Mtu(MtuChange),
+    Mtu(Bytes),
 }
 
 type Log = Arc<Mutex<Vec<Event>>>;
@@ -52,17 +56,19 @@ impl CongestionController for Scripted {
     fn on_sent(&mut self, event: &Sent) {
         self.push(Event::Sent(*event));
     }
-    fn on_acked(&mut self, event: &Acked) {
-        self.push(Event::Acked(*event));
-    }
-    fn on_ack_batch(&mut self, event: &AckBatch) {
-        self.push(Event::Batch(*event));
+    fn on_ack_frame(&mut self, event: &AckFrame<'_>) {
+        self.push(Event::Acked {
+            now: event.now,
+            runs: event.acked.to_vec(),
+            in_flight: event.in_flight,
+            smoothed_rtt: event.smoothed_rtt,
+        });
     }
     fn on_congestion(&mut self, event: &Congestion) {
         self.push(Event::Congestion(*event));
     }
-    fn on_mtu_change(&mut self, event: &MtuChange) {
-        self.push(Event::Mtu(*event));
+    fn on_mtu_change(&mut self, mtu: Bytes) {
+        self.push(Event::Mtu(mtu));
     }
     fn window(&self) -> Bytes {
         *self.window.lock().unwrap()
@@ -261,33 +267,27 @@ fn packets_of_one_burst_that_one_frame_acknowledges_are_one_run() {
     wire.run_for(Duration::from_secs(3));
     let events = drain(&log);
     assert_eq!(events[0], Event::Built(1_200));
-    let (mut runs, mut packets, mut bytes) = (0_u64, 0_u64, 0_u64);
-    for pair in events.windows(2) {
-        match pair {
-            // Two consecutive runs within one frame differ in a property of runs.
-            [Event::Acked(one), Event::Acked(two)] => {
-                assert_eq!(one.now, two.now);
-                assert!(
-                    one.sent != two.sent || one.app_limited != two.app_limited,
-                    "{one:?} {two:?}"
-                );
-            }
-            // A frame's runs are reported before its end, at its time.
-            [Event::Acked(run), Event::Batch(batch)] => assert_eq!(run.now, batch.now),
-            [Event::Acked(_), other] => assert!(matches!(other, Event::Mtu(_)), "{other:?}"),
-            _ => {}
+    let (mut count, mut packets, mut bytes) = (0_u64, 0_u64, 0_u64);
+    for event in &events {
+        let Event::Acked { now, runs, .. } = event else {
+            continue;
+        };
+        // Two consecutive runs differ in a property of runs.
+        for pair in runs.windows(2) {
+            let differ = pair[0].sent != pair[1].sent || pair[0].app_limited != pair[1].app_limited;
+            assert!(differ, "{pair:?}");
         }
-        if let Event::Acked(run) = pair[0] {
-            assert!(run.packets >= 1 && run.sent < run.now);
-            runs += 1;
+        for run in runs {
+            assert!(run.packets >= 1 && run.sent < *now);
+            count += 1;
             packets += u64::from(run.packets);
             bytes += run.bytes.as_u64();
         }
     }
     assert!(bytes >= 200_000, "{bytes}");
     assert!(
-        packets > runs,
-        "{packets} packets in {runs} runs: nothing was merged"
+        packets > count,
+        "{packets} packets in {count} runs: nothing was merged"
     );
     let sent: u64 = events
         .iter()
@@ -309,7 +309,7 @@ fn the_smoothed_rtt_is_unknown_until_it_was_measured() {
     let rtts: Vec<_> = drain(&log)
         .into_iter()
         .filter_map(|event| match event {
-            Event::Batch(batch) => Some(batch.smoothed_rtt),
+            Event::Acked { smoothed_rtt, .. } => Some(smoothed_rtt),
             _ => None,
         })
         .collect();

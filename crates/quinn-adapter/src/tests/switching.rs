@@ -32,17 +32,23 @@ fn the_new_controller_starts_with_the_next_packet_and_knows_mtu_rtt_and_bytes_in
     wire.run_for(Duration::from_millis(45));
     let events = drain(&log);
     assert_eq!(events[0], Event::Built(mtu.into()));
-    let (Event::Sent(sent), Event::Acked(acked), Event::Batch(batch)) = (events[1], events[2], events[3])
+    let [
+        Event::Sent(sent),
+        Event::Acked {
+            now, runs, in_flight, ..
+        },
+    ] = &events[1..3]
     else {
         panic!("{events:?}");
     };
-    let rtt = acked.now.as_nanos() - acked.sent.as_nanos();
+    let acked = runs[0];
+    let rtt = now.as_nanos() - acked.sent.as_nanos();
     assert_eq!((sent.now, sent.bytes), (acked.sent, acked.bytes));
     // There and back again; a probe that requested it immediately has no acknowledgement delay.
     assert!((50_000_000..=76_000_000).contains(&rtt), "{rtt} ns");
-    assert!(acked.app_limited && batch.in_flight == Bytes::ZERO);
+    assert!(acked.app_limited && *in_flight == Bytes::ZERO);
     assert_eq!(wire.server_window(), 40_000);
-    let new: u64 = events[4..]
+    let new: u64 = events[3..]
         .iter()
         .map(|events| match events {
             Event::Sent(sent) => sent.bytes.as_u64(),

@@ -4,14 +4,13 @@ use rstest::rstest;
 
 use super::path::{Load, MS, PACKET, Path, PathEvent, run, tell, trains, windows};
 use crate::estimator::{Capacity, TrainCapacity};
-use crate::events::{AckBatch, Acked, Sent};
+use crate::events::{AckFrame, Acked, Sent};
 use crate::{Bitrate, Bytes, Timestamp};
 
 fn tell_trains(capacity: &mut TrainCapacity, reported: &PathEvent) {
     match reported {
         PathEvent::Sent(_) => {}
-        PathEvent::Acked(event) => capacity.on_acked(event),
-        PathEvent::Batch(event) => capacity.on_ack_batch(event),
+        PathEvent::Acked(frame) => capacity.on_ack_frame(&frame.event()),
         PathEvent::Lost(event) => capacity.on_congestion(event),
     }
 }
@@ -151,7 +150,7 @@ fn a_link_that_slows_down_is_noticed_once_ten_seconds_have_passed() {
     let mut capacity = Capacity::default();
     for reported in run(&path, trains(250, 10, 100 * MS)) {
         tell(&mut capacity, &reported);
-        if let PathEvent::Batch(event) = reported {
+        if let PathEvent::Acked(event) = reported {
             let estimate = capacity.estimate().map_or(0.0, Bitrate::as_mbps);
             match event.now.as_nanos() / MS {
                 2_000..10_000 => assert_within(estimate, 19.99, 20.01),
@@ -225,8 +224,8 @@ fn spread_trains() -> Capacity {
 }
 
 fn late_ack(capacity: &mut Capacity, sent: Timestamp, now: Timestamp) {
-    capacity.on_acked(&Acked::new(now, sent, Bytes::new(5 * PACKET / 2), 2));
-    capacity.on_ack_batch(&AckBatch::new(now, Bytes::new(100_000)));
+    let acked = [Acked::new(sent, Bytes::new(5 * PACKET / 2), 2)];
+    capacity.on_ack_frame(&AckFrame::new(now, &acked, Bytes::new(100_000)));
 }
 
 #[test]

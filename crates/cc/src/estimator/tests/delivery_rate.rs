@@ -5,7 +5,8 @@ use rstest::rstest;
 use super::path::{Load, MS, PACKET, Path, PathEvent, run, trains, windows};
 use crate::estimator::DeliveryRate;
 use crate::estimator::delivery_rate::RateSample;
-use crate::events::{AckBatch, Acked, Sent};
+use crate::events::{AckFrame, Acked, Sent};
+use crate::tests::OwnedFrame;
 use crate::{Bitrate, Bytes, Timestamp};
 
 impl RateSample {
@@ -20,10 +21,9 @@ fn samples(rate: &mut DeliveryRate, reported: &[PathEvent]) -> Vec<(u64, RateSam
     for reported in reported {
         match reported {
             PathEvent::Sent(event) => rate.on_sent(event),
-            PathEvent::Acked(event) => rate.on_acked(event),
-            PathEvent::Batch(event) => {
-                let sample = rate.on_ack_batch(event);
-                samples.extend(sample.map(|sample| (event.now.as_nanos() / MS, sample)));
+            PathEvent::Acked(frame) => {
+                let sample = rate.on_ack_frame(&frame.event());
+                samples.extend(sample.map(|sample| (frame.now.as_nanos() / MS, sample)));
             }
             PathEvent::Lost(event) => rate.on_congestion(event),
         }
@@ -113,13 +113,13 @@ fn every_10_ms(packets: u64, acked: impl Fn(u64) -> u64) -> Vec<PathEvent> {
             reported.push(PathEvent::Sent(Sent::new(now, bytes)));
             continue;
         }
-        reported.push(PathEvent::Acked(Acked::new(
+        reported.push(PathEvent::Acked(OwnedFrame {
             now,
-            Timestamp::from_millis(sent),
-            bytes,
-            1,
-        )));
-        reported.push(PathEvent::Batch(AckBatch::new(now, bytes * 10)));
+            acked: vec![Acked::new(Timestamp::from_millis(sent), bytes, 1)],
+            in_flight: bytes * 10,
+            app_limited: false,
+            smoothed_rtt: None,
+        }));
     }
     reported
 }
@@ -187,8 +187,8 @@ fn every_busy_sample_is_the_capacity() {
 fn one_limited_frame_marks_a_round_trip_of_packets() {
     let mut reported = every_10_ms(100, |sent| sent + 95);
     let at = Timestamp::from_millis(505);
-    let flagged = |event: &&mut PathEvent| matches!(event, PathEvent::Batch(batch) if batch.now == at);
-    if let Some(PathEvent::Batch(event)) = reported.iter_mut().find(flagged) {
+    let flagged = |event: &&mut PathEvent| matches!(event, PathEvent::Acked(batch) if batch.now == at);
+    if let Some(PathEvent::Acked(event)) = reported.iter_mut().find(flagged) {
         event.app_limited = true;
     }
     let samples = samples(&mut DeliveryRate::default(), &reported);
@@ -218,8 +218,8 @@ fn no_interval_spans_a_long_silence() {
     let at = |ms: u64| Timestamp::from_nanos((1 << 40) + ms * MS);
     let bytes = Bytes::new(PACKET);
     for (sent, now) in [(290, 295), (291, 310)] {
-        rate.on_acked(&Acked::new(at(now), at(sent), bytes, 1));
-        let sample = rate.on_ack_batch(&AckBatch::new(at(now), bytes));
+        let acked = [Acked::new(at(sent), bytes, 1)];
+        let sample = rate.on_ack_frame(&AckFrame::new(at(now), &acked, bytes));
         assert_eq!(sample, None);
     }
 }

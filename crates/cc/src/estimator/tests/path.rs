@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::estimator::Capacity;
-use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
+use crate::events::{Acked, Congestion, Sent, Signal};
+use crate::tests::OwnedFrame;
 use crate::{Bytes, Timestamp};
 
 pub(super) use crate::tests::{MS_IN_NS as MS, MTU as PACKET};
@@ -13,19 +14,17 @@ pub(super) use crate::tests::{MS_IN_NS as MS, MTU as PACKET};
 const BURST: u64 = 10;
 
 /// Input of an estimator.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum PathEvent {
     Sent(Sent),
-    Acked(Acked),
-    Batch(AckBatch),
+    Acked(OwnedFrame),
     Lost(Congestion),
 }
 
 pub(super) fn tell(capacity: &mut Capacity, reported: &PathEvent) {
     match reported {
         PathEvent::Sent(event) => capacity.on_sent(event),
-        PathEvent::Acked(event) => capacity.on_acked(event),
-        PathEvent::Batch(event) => capacity.on_ack_batch(event),
+        PathEvent::Acked(frame) => capacity.on_ack_frame(&frame.event()),
         PathEvent::Lost(event) => capacity.on_congestion(event),
     }
 }
@@ -307,23 +306,24 @@ impl World {
         let app_limited = matches!(self.load, Load::Trains(_));
         let mut packets = packets.to_vec();
         packets.sort_unstable();
-        let mut any = false;
+        let mut acked = Vec::new();
         for packet in packets {
             self.largest_acked = self.largest_acked.max(packet);
             // A packet that arrives after it was declared lost is not reported.
             if let Some((sent, size)) = self.outstanding.remove(&packet) {
-                any = true;
                 self.in_flight -= size;
-                self.reported.push(PathEvent::Acked(
-                    Acked::new(now, Timestamp::from_nanos(sent), Bytes::new(size), 1)
-                        .with_app_limited(app_limited),
-                ));
+                let run = Acked::new(Timestamp::from_nanos(sent), Bytes::new(size), 1);
+                acked.push(run.with_app_limited(app_limited));
             }
         }
-        if any {
-            self.reported.push(PathEvent::Batch(
-                AckBatch::new(now, Bytes::new(self.in_flight)).with_app_limited(app_limited),
-            ));
+        if !acked.is_empty() {
+            self.reported.push(PathEvent::Acked(OwnedFrame {
+                now,
+                acked,
+                in_flight: Bytes::new(self.in_flight),
+                app_limited,
+                smoothed_rtt: None,
+            }));
         }
         self.detect_losses(now);
         self.pump();

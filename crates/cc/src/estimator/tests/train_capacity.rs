@@ -2,7 +2,7 @@
 
 use super::path::PACKET;
 use crate::estimator::TrainCapacity;
-use crate::events::{AckBatch, Acked, Congestion, Signal};
+use crate::events::{AckFrame, Acked, Congestion, Signal};
 use crate::{Bitrate, Bytes, Timestamp};
 
 /// `packets` of the train that left at `sent` µs are acknowledged at `now` µs.
@@ -12,16 +12,16 @@ fn ack(capacity: &mut TrainCapacity, sent: u64, now: u64, packets: u32) {
 
 /// The given number of packets of each of several trains is acknowledged together.
 fn ack_runs(capacity: &mut TrainCapacity, now: u64, runs: &[(u64, u32)]) {
-    let now = Timestamp::from_nanos(now * 1_000);
-    for &(sent, packets) in runs {
-        capacity.on_acked(&Acked::new(
-            now,
-            Timestamp::from_nanos(sent * 1_000),
-            Bytes::new(u64::from(packets) * PACKET),
-            packets,
-        ));
-    }
-    capacity.on_ack_batch(&AckBatch::new(now, Bytes::ZERO));
+    let run = |&(sent, packets): &(u64, u32)| {
+        let bytes = Bytes::new(u64::from(packets) * PACKET);
+        Acked::new(Timestamp::from_nanos(sent * 1_000), bytes, packets)
+    };
+    let runs: Vec<Acked> = runs.iter().map(run).collect();
+    capacity.on_ack_frame(&AckFrame::new(
+        Timestamp::from_nanos(now * 1_000),
+        &runs,
+        Bytes::ZERO,
+    ));
 }
 
 fn lose(capacity: &mut TrainCapacity, sent: u64, now: u64) {

@@ -43,12 +43,11 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use crate::component::{Needs, Traits};
-use crate::controller::CoreController;
 use crate::entry::Entry;
 use crate::estimator::Rounds;
-use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
+use crate::events::{AckFrame, Congestion, Sent, Signal};
 use crate::state::{Batch, Core};
-use crate::{Bitrate, Bytes, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
+use crate::{Bitrate, Bytes, CongestionController, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
 use machine::Machine;
 use model::{Model, percent_of, rate, volume};
 use sample::{Sample, Sampler};
@@ -261,16 +260,8 @@ impl Bbr {
     }
 }
 
-impl CoreController for Bbr {
-    fn core(&self) -> &Core {
-        &self.core
-    }
-
-    fn published(&self) -> u64 {
-        self.window
-    }
-
-    fn sent(&mut self, event: &Sent) {
+impl CongestionController for Bbr {
+    fn on_sent(&mut self, event: &Sent) {
         // `HandleRestartFromIdle()`; a connection's first flight does not follow a silence.
         if self.sampler.is_idle() && self.core.last_acked.is_some() {
             self.idle_restart = true;
@@ -286,18 +277,10 @@ impl CoreController for Bbr {
         self.core.note_sent(event);
     }
 
-    fn run_acked(&mut self, event: &Acked) {
-        self.sampler.on_acked(event);
-        self.core.note_acked(event);
-    }
-
-    /// An ACK frame has been read to its end: `UpdateOnACK()`.
-    fn frame_ended(&mut self, last_run: Option<&Acked>, event: &AckBatch) {
-        if let Some(run) = last_run {
-            self.sampler.on_acked(run);
-        }
-        let sample = self.sampler.on_ack_batch(event);
-        let Some(batch) = self.core.close_batch(last_run, event) else {
+    /// `UpdateOnACK()` of the draft.
+    fn on_ack_frame(&mut self, event: &AckFrame<'_>) {
+        let sample = self.sampler.on_ack_frame(event);
+        let Some(batch) = self.core.note_acked(event) else {
             return;
         };
         if let Some(sample) = sample {
@@ -330,7 +313,7 @@ impl CoreController for Bbr {
         self.publish(self.paced_window());
     }
 
-    fn congested(&mut self, event: &Congestion) {
+    fn on_congestion(&mut self, event: &Congestion) {
         let mut sample = self.sampler.on_congestion(event);
         self.core.note_congestion(event);
         let too_high = match event.signal {
@@ -359,18 +342,32 @@ impl CoreController for Bbr {
         }
     }
 
-    fn mtu_changed(&mut self, mtu: Bytes) {
+    fn on_mtu_change(&mut self, mtu: Bytes) {
         self.core.set_mtu(mtu);
         self.publish(self.paced_window());
     }
 
-    fn describe(&self, snapshot: &mut Snapshot) {
+    fn window(&self) -> Bytes {
+        Bytes::new(self.window)
+    }
+
+    fn initial_window(&self) -> Bytes {
+        Bytes::new(self.core.initial_window())
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let mut snapshot = self.core.snapshot(self.window);
         let (smoothed, min) = (self.core.rtt.smoothed_ns(), self.model.min_rtt());
         let bw = self.model.max_bw();
         let queueing = || Some(smoothed?.saturating_sub(min?));
         snapshot.min_rtt = min.map(Duration::from_nanos);
         snapshot.capacity = (bw > 0).then(|| Bitrate::from_bytes_per_second(bw));
         snapshot.backlog = queueing().map(|queueing| Bytes::new(volume(bw, queueing)));
+        snapshot
+    }
+
+    fn clone_box(&self) -> Box<dyn CongestionController> {
+        Box::new(self.clone())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::Timestamp;
 use crate::estimator::{DeliveryRate, MARKS, RateSample};
-use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
+use crate::events::{AckFrame, Congestion, Sent, Signal};
 
 /// A rate sample: RS in the draft. Sizes are bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,14 +53,9 @@ impl Sampler {
         departures.tx_in_flight = departures.tx_in_flight.max(self.rate.in_flight());
     }
 
-    #[inline]
-    pub(super) fn on_acked(&mut self, event: &Acked) {
-        self.rate.on_acked(event);
-    }
-
-    /// The ACK frame has been read. Gives about eight samples per round trip.
-    pub(super) fn on_ack_batch(&mut self, event: &AckBatch) -> Option<Sample> {
-        let sample = self.rate.on_ack_batch(event);
+    /// Takes an ACK frame. Gives about eight samples per round trip.
+    pub(super) fn on_ack_frame(&mut self, event: &AckFrame<'_>) -> Option<Sample> {
+        let sample = self.rate.on_ack_frame(event);
         // This comes first, because the new mark replaces the oldest, where the sample may begin.
         let sample = sample.map(|sample| self.completed(sample));
         self.follow();

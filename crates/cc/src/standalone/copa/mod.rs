@@ -46,13 +46,12 @@ mod velocity;
 use std::sync::Arc;
 
 use crate::component::{Needs, Traits};
-use crate::controller::CoreController;
 use crate::entry::Entry;
-use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
+use crate::events::{AckFrame, Congestion, Sent, Signal};
 use crate::loss::{LossGuard, LossPolicy as _};
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Batch, Core, float, floor_bytes};
-use crate::{Bytes, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
+use crate::{Bytes, CongestionController, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
 use competition::Competition;
 use delay::Delays;
 use velocity::{Direction, Velocity};
@@ -181,16 +180,8 @@ impl Copa {
     }
 }
 
-impl CoreController for Copa {
-    fn core(&self) -> &Core {
-        &self.core
-    }
-
-    fn published(&self) -> u64 {
-        self.core.window()
-    }
-
-    fn sent(&mut self, event: &Sent) {
+impl CongestionController for Copa {
+    fn on_sent(&mut self, event: &Sent) {
         // The velocity and direction from before a pause are outdated.
         if self.core.in_flight == 0 && self.core.pause_ns(event.now).is_some() {
             self.velocity = Velocity::at(self.core.window());
@@ -198,13 +189,8 @@ impl CoreController for Copa {
         self.core.note_sent(event);
     }
 
-    fn run_acked(&mut self, event: &Acked) {
-        self.core.note_acked(event);
-    }
-
-    /// An ACK frame has been read to its end.
-    fn frame_ended(&mut self, last_run: Option<&Acked>, event: &AckBatch) {
-        let Some(batch) = self.core.close_batch(last_run, event) else {
+    fn on_ack_frame(&mut self, event: &AckFrame<'_>) {
+        let Some(batch) = self.core.note_acked(event) else {
             return;
         };
         self.delays
@@ -215,7 +201,7 @@ impl CoreController for Copa {
         self.core.set_window(bound);
     }
 
-    fn congested(&mut self, event: &Congestion) {
+    fn on_congestion(&mut self, event: &Congestion) {
         if matches!(event.signal, Signal::Loss { persistent: true, .. }) {
             self.restart();
         } else if self.answered_at.is_none_or(|at| event.newest_sent > at)
@@ -243,20 +229,34 @@ impl CoreController for Copa {
         self.core.note_congestion(event);
     }
 
-    fn mtu_changed(&mut self, mtu: Bytes) {
+    fn on_mtu_change(&mut self, mtu: Bytes) {
         self.core.set_mtu(mtu);
     }
 
-    fn describe(&self, snapshot: &mut Snapshot) {
+    fn window(&self) -> Bytes {
+        Bytes::new(self.core.window())
+    }
+
+    fn initial_window(&self) -> Bytes {
+        Bytes::new(self.core.initial_window())
+    }
+
+    fn snapshot(&self) -> Snapshot {
         let core = &self.core;
+        let mut snapshot = core.snapshot(core.window());
         let standing = self.delays.standing_ns();
         // A packet spends the share dq of its RTT in the queue, so this share of the window is queued.
         let queued = || float(core.window()) * float(self.delays.queueing_ns()) / float(standing);
         snapshot.backlog = (standing > 0).then(|| Bytes::new(floor_bytes(queued())));
+        snapshot
     }
 
-    fn needs_every_burst(&self) -> bool {
+    fn requires_every_burst(&self) -> bool {
         false
+    }
+
+    fn clone_box(&self) -> Box<dyn CongestionController> {
+        Box::new(self.clone())
     }
 }
 

@@ -1,7 +1,7 @@
 use rstest::rstest;
 
 use super::*;
-use crate::CongestionController as _;
+use crate::events::Acked;
 use crate::parameter::Arguments;
 use crate::testing::Demand;
 use crate::tests::trace::{LINK, Link, Round, Trace, trace, trace_beside_filler, trace_losing};
@@ -32,8 +32,8 @@ fn round(copa: &mut Copa, began: Timestamp, rtt_ms: u64, (packets, limited): (u3
     let bytes = Bytes::new(MTU) * u64::from(packets);
     copa.on_sent(&Sent::new(began, bytes));
     let now = began + Duration::from_millis(rtt_ms);
-    copa.on_acked(&Acked::new(now, began, bytes, packets).with_app_limited(limited));
-    copa.on_ack_batch(&AckBatch::new(now, Bytes::ZERO).with_app_limited(limited));
+    let acked = [Acked::new(began, bytes, packets).with_app_limited(limited)];
+    copa.on_ack_frame(&AckFrame::new(now, &acked, Bytes::ZERO).with_app_limited(limited));
     now
 }
 
@@ -211,8 +211,8 @@ fn marks_of_one_round_trip_cut_the_window_once_to_seven_tenths() {
     let flight = copa.window();
     copa.on_sent(&Sent::new(sent, flight));
     let now = sent + Duration::from_millis(100);
-    copa.on_acked(&Acked::new(now, sent, Bytes::new(2 * MTU), 2));
-    copa.on_ack_batch(&AckBatch::new(now, flight - Bytes::new(2 * MTU)));
+    let acked = [Acked::new(sent, Bytes::new(2 * MTU), 2)];
+    copa.on_ack_frame(&AckFrame::new(now, &acked, flight - Bytes::new(2 * MTU)));
     for _ in 0..10 {
         copa.on_congestion(&Congestion::new(now, sent, Signal::EcnCe));
     }

@@ -23,13 +23,12 @@ use std::sync::Arc;
 use core::time::Duration;
 
 use crate::component::Needs;
-use crate::controller::CoreController;
 use crate::entry::Entry;
-use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
+use crate::events::{AckFrame, Congestion, Sent, Signal};
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Core, float, floor_bytes};
 use crate::timestamp::nanos;
-use crate::{Bitrate, Bytes, Facts, Path, Snapshot, Timestamp, VideoKnowledge};
+use crate::{Bitrate, Bytes, CongestionController, Facts, Path, Snapshot, Timestamp, VideoKnowledge};
 
 use model::{Demand, Model, bytes_in};
 use policy::{Mode, Policy};
@@ -100,16 +99,8 @@ impl Video {
     }
 }
 
-impl CoreController for Video {
-    fn core(&self) -> &Core {
-        &self.core
-    }
-
-    fn published(&self) -> u64 {
-        self.published
-    }
-
-    fn sent(&mut self, event: &Sent) {
+impl CongestionController for Video {
+    fn on_sent(&mut self, event: &Sent) {
         if self.core.in_flight == 0 {
             if let Some(quiet) = self.core.quiet_ns(event.now) {
                 let smoothed = self.core.rtt.smoothed_ns().unwrap_or(0);
@@ -123,12 +114,8 @@ impl CoreController for Video {
         self.core.note_sent(event);
     }
 
-    fn run_acked(&mut self, event: &Acked) {
-        self.core.note_acked(event);
-    }
-
-    fn frame_ended(&mut self, last_run: Option<&Acked>, event: &AckBatch) {
-        let Some(batch) = self.core.close_batch(last_run, event) else {
+    fn on_ack_frame(&mut self, event: &AckFrame<'_>) {
+        let Some(batch) = self.core.note_acked(event) else {
             self.path.lose_track();
             return;
         };
@@ -141,7 +128,7 @@ impl CoreController for Video {
         self.publish(batch.now);
     }
 
-    fn congested(&mut self, event: &Congestion) {
+    fn on_congestion(&mut self, event: &Congestion) {
         let (lost, persistent) = match event.signal {
             Signal::Loss { bytes, persistent } => (bytes.as_u64(), persistent),
             Signal::EcnCe => (0, false),
@@ -158,26 +145,40 @@ impl CoreController for Video {
         self.publish(event.now);
     }
 
-    fn mtu_changed(&mut self, mtu: Bytes) {
+    fn on_mtu_change(&mut self, mtu: Bytes) {
         self.core.set_mtu(mtu);
         self.publish(self.core.last_acked.unwrap_or(Timestamp::ZERO));
     }
 
-    fn describe(&self, snapshot: &mut Snapshot) {
+    fn window(&self) -> Bytes {
+        Bytes::new(self.published)
+    }
+
+    fn initial_window(&self) -> Bytes {
+        Bytes::new(self.core.initial_window())
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let mut snapshot = self.core.snapshot(self.published);
         let rate = self.path.queue.largest_rate();
         let latest = self.path.queue.latest();
         snapshot.algorithm_window = Some(Bytes::new(self.core.window()));
         snapshot.min_rtt = self.path.queue.min_rtt().map(Duration::from_nanos);
         snapshot.capacity = (rate > 0.0).then(|| Bitrate::from_bytes_per_second(floor_bytes(rate)));
         snapshot.backlog = (rate > 0.0).then(|| Bytes::new(bytes_in(rate, latest)));
+        snapshot
     }
 
-    fn asked_packets_per_ack(&self) -> Option<u32> {
+    fn packets_per_ack(&self) -> Option<u32> {
         Some(PACKETS_PER_ACK)
     }
 
-    fn needs_every_burst(&self) -> bool {
+    fn requires_every_burst(&self) -> bool {
         false
+    }
+
+    fn clone_box(&self) -> Box<dyn CongestionController> {
+        Box::new(self.clone())
     }
 }
 

@@ -1,12 +1,13 @@
 use super::policy::AFTER_LOSS;
 use super::*;
+use crate::Phase;
+use crate::events::Acked;
 use crate::testing::Demand as Application;
 use crate::tests::trace::{
     Conditions, LINK, Link, Round as TraceRound, Trace, trace, trace_beside_filler, trace_to_browser,
     trace_under,
 };
 use crate::tests::{MS_IN_NS, MTU, at, spec};
-use crate::{CongestionController as _, Phase};
 
 /// A sender without a ceiling in any state of its player.
 const GREEDY: &str = "video(rate=off)";
@@ -32,8 +33,8 @@ fn round(video: &mut Video, began: Timestamp, rtt: Duration) -> Timestamp {
     let bytes = Bytes::new(MTU) * u64::from(packets);
     video.on_sent(&Sent::new(began, bytes));
     let now = began + rtt;
-    video.on_acked(&Acked::new(now, began, bytes, packets));
-    video.on_ack_batch(&AckBatch::new(now, Bytes::new(MTU)));
+    let acked = [Acked::new(began, bytes, packets)];
+    video.on_ack_frame(&AckFrame::new(now, &acked, Bytes::new(MTU)));
     now
 }
 
@@ -236,9 +237,9 @@ fn after_a_pause_a_part_of_the_window_is_used_for_one_round_trip() {
     video.on_sent(&Sent::new(sent, Bytes::new(MTU)));
     assert_eq!(video.window().as_u64(), floor_bytes(AFTER_PAUSE * float(window)));
     let later = sent + Duration::from_millis(1);
-    let acked = Acked::new(later + Duration::from_millis(100), later, Bytes::new(MTU), 1);
-    video.on_acked(&acked);
-    video.on_ack_batch(&AckBatch::new(acked.now, Bytes::new(MTU)));
+    let acked = [Acked::new(later, Bytes::new(MTU), 1)];
+    let now = later + Duration::from_millis(100);
+    video.on_ack_frame(&AckFrame::new(now, &acked, Bytes::new(MTU)));
     assert!(video.window().as_u64() >= window);
 }
 

@@ -9,7 +9,7 @@ use super::super::sample::Sample;
 use super::super::state::State;
 use super::super::{Bbr, volume};
 use super::run::{BDP, RATE, Run, assert_about, cruising};
-use crate::events::{AckBatch, Acked, Congestion, MtuChange, Sent, Signal};
+use crate::events::{AckFrame, Acked, Congestion, Sent, Signal};
 use crate::testing::Demand;
 use crate::tests::trace::{LINK, Link, Trace, trace, trace_beside_filler, trace_losing};
 use crate::tests::{MTU, at, spec};
@@ -159,8 +159,8 @@ fn receiving_frames_of(every: u32, path: &Path) -> Bbr {
         bbr.on_sent(&Sent::new(time, bytes));
         if frame * u64::from(every) >= 100 {
             let sent = at((frame - 100 / u64::from(every)) * u64::from(every));
-            bbr.on_acked(&Acked::new(time, sent, bytes, every));
-            bbr.on_ack_batch(&AckBatch::new(time, Bytes::new(100 * MTU)));
+            let acked = [Acked::new(sent, bytes, every)];
+            bbr.on_ack_frame(&AckFrame::new(time, &acked, Bytes::new(100 * MTU)));
         }
     }
     bbr
@@ -232,8 +232,8 @@ fn a_flight_in_one_burst_that_four_frames_acknowledge_shows_its_whole_rate() {
             left -= acked;
             let now = sent + Duration::from_millis(100 + frame);
             let count = u32::try_from(acked).expect("a few packets");
-            bbr.on_acked(&Acked::new(now, sent, Bytes::new(acked * MTU), count));
-            bbr.on_ack_batch(&AckBatch::new(now, Bytes::new(left * MTU)));
+            let acked = [Acked::new(sent, Bytes::new(acked * MTU), count)];
+            bbr.on_ack_frame(&AckFrame::new(now, &acked, Bytes::new(left * MTU)));
         }
     }
     assert!(bbr.window().as_u64() >= 1_000 * MTU, "{}", bbr.window());
@@ -250,7 +250,7 @@ fn a_larger_mtu_raises_the_smallest_window() {
             persistent: true,
         },
     ));
-    run.bbr.on_mtu_change(&MtuChange::new(Bytes::new(9_000)));
+    run.bbr.on_mtu_change(Bytes::new(9_000));
     assert_eq!(run.bbr.window().as_u64(), 36_000);
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::super::Bbr;
 use super::super::state::State;
-use crate::events::{AckBatch, Acked, Congestion, Sent, Signal};
+use crate::events::{AckFrame, Acked, Congestion, Sent, Signal};
 use crate::tests::MTU;
 use crate::{Bytes, CongestionController as _, Path, Timestamp};
 
@@ -97,11 +97,15 @@ impl Run {
         let limited = self.in_flight() + MTU > self.demand;
         let is_acked = |packet: &Packet| packet.back.is_some_and(|back| back <= now);
         let time = Timestamp::from_nanos(now);
-        for packet in self.flight.iter().filter(|packet| is_acked(packet)) {
-            let sent = Timestamp::from_nanos(packet.sent);
-            let acked = Acked::new(time, sent, Bytes::new(MTU), 1).with_app_limited(limited);
-            self.bbr.on_acked(&acked);
-        }
+        let run = |packet: &Packet| {
+            Acked::new(Timestamp::from_nanos(packet.sent), Bytes::new(MTU), 1).with_app_limited(limited)
+        };
+        let acked: Vec<Acked> = self
+            .flight
+            .iter()
+            .filter(|packet| is_acked(packet))
+            .map(run)
+            .collect();
         let newest = self
             .flight
             .iter()
@@ -109,8 +113,8 @@ impl Run {
             .expect("a packet that arrives");
         let before = newest - (arriving.len() - 1);
         self.flight.retain(|packet| !is_acked(packet));
-        let batch = AckBatch::new(time, Bytes::new(self.in_flight())).with_app_limited(limited);
-        self.bbr.on_ack_batch(&batch);
+        let frame = AckFrame::new(time, &acked, Bytes::new(self.in_flight())).with_app_limited(limited);
+        self.bbr.on_ack_frame(&frame);
         if before > 0 {
             self.lose(before);
         }
