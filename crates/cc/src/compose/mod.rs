@@ -12,9 +12,9 @@
 //! | loss policy | [`loss`](crate::loss) | the cost of a loss to an algorithm that holds on it |
 //! | ceiling | [`ceiling`](crate::ceiling) | a bound from above |
 //!
-//! [`Growth`](crate::state::Growth) decides how much a window grows that is not used in full, for all window-based
-//! algorithms alike. The core grants an *allowance*, the acknowledged bytes that may grow the window, and bounds the
-//! growth that the algorithm or the startup component derives from it.
+//! [`Rules`] decide how much a window grows that is not used in full, for all window-based algorithms alike. The core
+//! grants an *allowance*, the acknowledged bytes that may grow the window, and bounds the growth that the algorithm or
+//! the startup component derives from it.
 //!
 //! One ACK frame runs through the components in this order:
 //!

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::compose::{Components, Composed};
 use crate::entry::{Entry, Key, Make};
 use crate::parameter::Arguments;
-use crate::state::Growth;
+use crate::state::is_rate_limited;
 use crate::{CongestionController, Path, VideoKnowledge};
 
 /// A controller with its components and their arguments: a recipe that builds any number of controllers.
@@ -76,7 +76,7 @@ impl ControllerSpec {
     /// Returns true if the window may grow while it is not used in full (`growth=ratelimited`), within the bound of
     /// draft-ietf-ccwg-ratelimited-increase.
     pub fn grows_while_limited(&self) -> bool {
-        Growth::from_arguments(&self.algorithm.arguments).is_rate_limited()
+        is_rate_limited(&self.algorithm.arguments)
     }
 
     /// An algorithm without components; the caller adds them.

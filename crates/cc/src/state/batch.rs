@@ -15,7 +15,7 @@ pub(crate) struct Batch {
     /// Packets newly acknowledged, at least 1.
     pub(crate) packets: u32,
     /// Allowance: acknowledged bytes that may grow a window. They were sent after the current recovery began and while
-    /// the window limited the sender. In slow start [`MAX_SSTHRESH`](super::opening::MAX_SSTHRESH) bounds them.
+    /// the window limited the sender. In slow start [`MAX_SSTHRESH`](super::rules::MAX_SSTHRESH) bounds them.
     pub(crate) allowance: u64,
     /// Bytes in flight after the frame, lost packets still included.
     pub(crate) in_flight: u64,

@@ -1,9 +1,7 @@
 //! [`Core`]: the state that the components of one controller share.
 
 mod batch;
-mod growth;
 mod number;
-mod opening;
 mod resends;
 mod rules;
 
@@ -16,11 +14,9 @@ use crate::events::{AckFrame, Congestion, Sent, Signal};
 use crate::{Bitrate, Bytes, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
 
 pub(crate) use batch::Batch;
-pub(crate) use growth::{GROWTH, Growth};
 use number::sane_mtu;
 pub(crate) use number::{float, floor_bytes};
-use opening::Opening;
-pub(crate) use rules::{OF_ALL_ALGORITHMS, Rules};
+pub(crate) use rules::{GROWTH, OF_ALL_ALGORITHMS, Rules, is_rate_limited};
 
 /// Above this quinn stops pacing.
 const MAXIMUM_WINDOW: u64 = u32::MAX as u64;
@@ -65,6 +61,9 @@ pub(crate) struct Core {
     /// A ceiling determines the published window: the algorithm must not grow.
     pub(crate) capped: bool,
     rules: Rules,
+    /// Largest flight in bytes since the window was last reduced: `maxFS` of draft-ietf-ccwg-ratelimited-increase.
+    /// Before the first reduction, it is at least the initial window.
+    max_flight: u64,
     /// Upper bound of growth in this batch.
     growth_bound: u64,
     /// Facts of the video.
@@ -75,9 +74,10 @@ impl Core {
     pub(crate) fn new(path: &Path, minimum_packets: u64, needs: Needs, known: Arc<VideoKnowledge>) -> Self {
         let mtu = sane_mtu(path.mtu);
         let minimum = minimum_packets.saturating_mul(mtu);
-        let opening = Opening::default();
+        let rules = Rules::default();
+        let initial_window = rules.initial_window(mtu);
         Self {
-            window: opening.window(mtu).max(minimum),
+            window: initial_window.max(minimum),
             mtu,
             strict: path.strict,
             minimum_packets,
@@ -86,11 +86,8 @@ impl Core {
             rtt: Rtt::remembering(needs.rtt_window_ns),
             capacity: (needs.bursts >= Bursts::Capacity).then(Box::default),
             growth_bound: u64::MAX,
-            rules: Rules {
-                growth: Growth::default().starting_at(opening.window(mtu)),
-                opening,
-                resends: None,
-            },
+            max_flight: initial_window,
+            rules,
             known,
             ..Self::default()
         }
@@ -107,16 +104,16 @@ impl Core {
     }
 
     /// Congestion or a pause reduced the window.
-    pub(crate) fn note_reduction(&mut self) {
-        self.rules.growth.on_reduction();
+    pub(crate) const fn note_reduction(&mut self) {
+        self.max_flight = 0;
     }
 
     /// Applies these rules to the start of the connection.
     pub(crate) fn set_rules(&mut self, rules: Rules) {
         self.rules = rules;
-        self.ssthresh = self.rules.opening.ssthresh();
-        self.set_window(self.rules.opening.window(self.mtu));
-        self.rules.growth = self.rules.growth.starting_at(self.initial_window());
+        self.ssthresh = self.rules.ssthresh;
+        self.set_window(self.initial_window());
+        self.max_flight = self.initial_window();
     }
 
     /// Notes a loss; returns true if the data had been resent and the sender now waits for a timeout.
@@ -168,13 +165,13 @@ impl Core {
 
     /// A connection's first window: by default that of RFC 9002 §7.2.
     pub(crate) fn initial_window(&self) -> u64 {
-        self.bounded(self.rules.opening.window(self.mtu))
+        self.bounded(self.rules.initial_window(self.mtu))
     }
 
-    /// Divisor of acknowledged bytes for growth in slow start ([`opening::MAX_SSTHRESH`]); at least 1.
+    /// Divisor of acknowledged bytes for growth in slow start ([`rules::MAX_SSTHRESH`]); at least 1.
     #[inline]
     pub(crate) fn slow_start_divisor(&self) -> u64 {
-        self.rules.opening.divisor(self.window, self.mtu)
+        self.rules.slow_start_divisor(self.window, self.mtu)
     }
 
     /// Capacity of the path's narrowest link in bytes that count towards a window, after four samples.
@@ -264,18 +261,22 @@ impl Core {
             newest_sent = newest_sent.max(run.sent);
             if !self.in_recovery(run.sent) {
                 after_recovery = true;
-                if self.rules.growth.is_rate_limited() || !(run.app_limited || self.capped) {
+                if self.rules.rate_limited || !(run.app_limited || self.capped) {
                     granted = granted.saturating_add(bytes);
                 }
             }
         }
         let in_flight = event.in_flight.as_u64();
-        self.rules.growth.on_flight(in_flight.saturating_add(acked));
-        let room = self.rules.growth.most(self.mtu).saturating_sub(self.window);
+        self.max_flight = self.max_flight.max(in_flight.saturating_add(acked));
+        // No window grows beyond about twice the largest flight (RFC 9002 §7.8), even if the transport reports no
+        // limit: a sender limited by its own processor never reports that the application is the limit. A strict
+        // transport keeps a packet of either half.
+        let most = self.max_flight.saturating_add(self.mtu).saturating_mul(2);
+        let room = most.saturating_sub(self.window);
         let limited = event.app_limited || self.capped || room == 0;
         let last = self.last_acked.replace(event.now);
         self.in_flight = in_flight;
-        let mut allowance = if self.rules.growth.is_rate_limited() {
+        let mut allowance = if self.rules.rate_limited {
             self.rate_limited_allowance(granted, limited)
         } else {
             granted
@@ -286,7 +287,7 @@ impl Core {
         }
         if self.needs.limited_time {
             // If the window grew although it was not used in full, the time does count.
-            let unused = limited && !(self.rules.growth.is_rate_limited() && allowance > 0);
+            let unused = limited && !(self.rules.rate_limited && allowance > 0);
             let elapsed_ns = last.map(|last| event.now.nanos_since(last));
             self.limited.on_batch(elapsed_ns, unused, in_flight);
         }
@@ -312,10 +313,12 @@ impl Core {
     /// Bounds the growth of a window that may grow while it is not used in full; returns the remaining allowance.
     #[inline(never)]
     fn rate_limited_allowance(&mut self, allowance: u64, limited: bool) -> u64 {
-        self.growth_bound = if limited {
-            self.rules.growth.bound(self.phase.is_slow_start(), self.mtu)
-        } else {
+        self.growth_bound = if !limited {
             u64::MAX
+        } else if self.phase.is_slow_start() {
+            self.max_flight.saturating_mul(2)
+        } else {
+            self.max_flight.saturating_add(self.mtu)
         };
         if self.window < self.growth_bound {
             allowance
@@ -330,7 +333,7 @@ impl Core {
     /// in avoidance (`delayed_ack` of `tcp_cubic.c`, Linux 3.6).
     pub(crate) fn count_frame(&self, batch: &mut Batch) {
         let grows_by_time = self.needs.limited_time;
-        if self.rules.growth.counts_acks() && (self.phase.is_slow_start() || !grows_by_time) {
+        if self.rules.counts_acks && (self.phase.is_slow_start() || !grows_by_time) {
             batch.allowance = batch.allowance.min(self.mtu);
         }
     }
@@ -370,7 +373,7 @@ impl Core {
         self.minimum = self.minimum_packets.saturating_mul(mtu);
         let before = self.window;
         self.set_window(if untouched && shrinks {
-            self.rules.opening.window(mtu)
+            self.initial_window()
         } else {
             before
         });
