@@ -1,4 +1,4 @@
-//! Types and the macro that the six kinds of components share.
+//! Types and the macro that the four kinds of components share.
 //!
 //! All kinds have the same form: a folder with a trait (`Algorithm`, `Startup`, …), one file for each implementation
 //! with its [`Entry`](crate::registry::Entry), and an enum of all of them (`AnyAlgorithm`, …) that [`dispatch`]

@@ -3,14 +3,12 @@
 use core::fmt;
 use std::sync::Arc;
 
+use crate::adjustment::AnyAdjustment;
 use crate::algorithm::AnyAlgorithm;
-use crate::ceiling::AnyCeiling;
 use crate::component::Traits;
 use crate::compose::Components;
 use crate::idle::AnyIdlePolicy;
-use crate::loss::AnyLossPolicy;
 use crate::parameter::{Arguments, Parameter};
-use crate::shaper::AnyShaper;
 use crate::startup::AnyStartup;
 use crate::state::{GROWTH, OF_ALL_ALGORITHMS, Rules};
 use crate::{CongestionController, Path, VideoKnowledge};
@@ -63,10 +61,9 @@ pub(crate) type Build =
 pub(crate) enum Make {
     Algorithm(fn(&Arguments) -> AnyAlgorithm),
     Startup(fn(&Arguments) -> AnyStartup),
-    Shaper(fn(&Arguments) -> AnyShaper),
     Idle(fn(&Arguments) -> AnyIdlePolicy),
-    Loss(fn(&Arguments) -> AnyLossPolicy),
-    Ceiling(fn(&Arguments) -> AnyCeiling),
+    /// The shaper, loss policy or ceiling.
+    Adjustment(Key, fn(&Arguments) -> AnyAdjustment),
     Custom(Build),
 }
 
@@ -167,10 +164,8 @@ impl Entry {
         match self.make {
             Make::Algorithm(_) | Make::Custom(_) => None,
             Make::Startup(_) => Some(Key::Start),
-            Make::Shaper(_) => Some(Key::Shape),
             Make::Idle(_) => Some(Key::Idle),
-            Make::Loss(_) => Some(Key::Loss),
-            Make::Ceiling(_) => Some(Key::Ceiling),
+            Make::Adjustment(key, _) => Some(key),
         }
     }
 
@@ -217,10 +212,10 @@ impl Entry {
                 components.rules = Rules::from_arguments(arguments);
             }
             Make::Startup(make) => components.startup = make(arguments),
-            Make::Shaper(make) => components.shaper = make(arguments),
             Make::Idle(make) => components.idle = make(arguments),
-            Make::Loss(make) => components.loss = make(arguments),
-            Make::Ceiling(make) => components.ceiling = make(arguments),
+            Make::Adjustment(Key::Shape, make) => components.shaper = make(arguments),
+            Make::Adjustment(Key::Loss, make) => components.loss = make(arguments),
+            Make::Adjustment(_, make) => components.ceiling = make(arguments),
             Make::Custom(_) => {}
         }
     }

@@ -95,8 +95,8 @@ pub mod registry;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
+mod adjustment;
 mod algorithm;
-mod ceiling;
 mod component;
 mod compose;
 mod controller;
@@ -104,10 +104,8 @@ mod entry;
 mod estimator;
 mod idle;
 mod knowledge;
-mod loss;
 mod parameter;
 mod path;
-mod shaper;
 mod snapshot;
 mod standalone;
 mod startup;

@@ -153,20 +153,24 @@ impl Composed {
     #[inline(never)]
     fn publish_bounded(&mut self) {
         let core = &mut self.core;
-        let shaper = &self.components.shaper;
+        let Components {
+            shaper,
+            loss,
+            ceiling,
+            ..
+        } = &mut self.components;
         let is_due = match core.phase {
             Phase::Avoidance => true,
             Phase::Recovery => shaper.acts_in_recovery(),
             _ => false,
         };
         let wanted = if is_due {
-            core.bounded(shaper.shape(core))
+            core.bounded(shaper.adjust(core, core.window()))
         } else {
             core.window()
         };
-        let bounded = self.components.loss.limit(core, wanted);
-        let ceiling = self.components.ceiling.ceiling(core);
-        let bounded = core.bounded(ceiling.map_or(bounded, |ceiling| bounded.min(ceiling)));
+        let bounded = loss.adjust(core, wanted);
+        let bounded = core.bounded(ceiling.adjust(core, bounded));
         core.capped = bounded < wanted;
         self.published = bounded;
     }

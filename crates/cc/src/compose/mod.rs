@@ -7,10 +7,10 @@
 //! |---|---|---|
 //! | startup | [`startup`](crate::startup) | slow start: at the beginning, after persistent congestion, after idle |
 //! | algorithm | [`algorithm`](crate::algorithm) | congestion avoidance, and how much a loss costs |
-//! | shaper | [`shaper`](crate::shaper) | the window that is published, given what is known of the video |
+//! | shaper | [`adjustment`](crate::adjustment) | the window that is published, given what is known of the video |
 //! | idle policy | [`idle`](crate::idle) | the cost of a pause or of an unused window |
-//! | loss policy | [`loss`](crate::loss) | the cost of a loss to an algorithm that holds on it |
-//! | ceiling | [`ceiling`](crate::ceiling) | a bound from above |
+//! | loss policy | [`adjustment`](crate::adjustment) | the cost of a loss to an algorithm that holds on it |
+//! | ceiling | [`adjustment`](crate::adjustment) | a bound from above |
 //!
 //! [`Rules`] decide how much a window grows that is not used in full, for all window-based algorithms alike. The core
 //! grants an *allowance*, the acknowledged bytes that may grow the window, and bounds the growth that the algorithm or
@@ -52,12 +52,10 @@ mod composed;
 
 pub(crate) use composed::Composed;
 
+use crate::adjustment::AnyAdjustment;
 use crate::algorithm::AnyAlgorithm;
-use crate::ceiling::AnyCeiling;
 use crate::component::{Bursts, Needs};
 use crate::idle::AnyIdlePolicy;
-use crate::loss::AnyLossPolicy;
-use crate::shaper::AnyShaper;
 use crate::startup::AnyStartup;
 use crate::state::Rules;
 
@@ -66,10 +64,10 @@ use crate::state::Rules;
 pub(crate) struct Components {
     pub(crate) startup: AnyStartup,
     pub(crate) algorithm: AnyAlgorithm,
-    pub(crate) shaper: AnyShaper,
+    pub(crate) shaper: AnyAdjustment,
     pub(crate) idle: AnyIdlePolicy,
-    pub(crate) loss: AnyLossPolicy,
-    pub(crate) ceiling: AnyCeiling,
+    pub(crate) loss: AnyAdjustment,
+    pub(crate) ceiling: AnyAdjustment,
     /// Values of the parameters that algorithms share.
     pub(crate) rules: Rules,
 }
@@ -90,9 +88,9 @@ impl Components {
 
     /// The steps of an ACK frame that these components require.
     fn pipeline(&self) -> Pipeline {
-        let published_as_it_is = matches!(self.shaper, AnyShaper::Unshaped(_))
-            && matches!(self.loss, AnyLossPolicy::Standard(_))
-            && matches!(self.ceiling, AnyCeiling::Unbounded(_));
+        let published_as_it_is = [&self.shaper, &self.loss, &self.ceiling]
+            .into_iter()
+            .all(|adjustment| matches!(adjustment, AnyAdjustment::Unchanged(_)));
         if !published_as_it_is {
             Pipeline::Full
         } else if matches!(self.idle, AnyIdlePolicy::Keep(_)) && self.rules.grow_by_bytes() {

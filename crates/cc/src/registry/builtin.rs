@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Alias, Entry, Registry};
-use crate::{algorithm, ceiling, idle, loss, shaper, standalone, startup};
+use crate::{adjustment, algorithm, idle, standalone, startup};
 
 /// Algorithms first, then controllers without components, then the components by key; a key's first component is its
 /// default.
@@ -12,10 +12,10 @@ fn entries() -> Vec<Entry> {
         algorithm::entries(),
         standalone::entries(),
         startup::entries(),
-        shaper::entries(),
+        adjustment::shapers(),
         idle::entries(),
-        loss::entries(),
-        ceiling::entries(),
+        adjustment::loss_policies(),
+        adjustment::ceilings(),
     ]
     .concat()
 }

@@ -45,10 +45,10 @@ mod velocity;
 
 use std::sync::Arc;
 
+use crate::adjustment::{Adjustment as _, LossGuard};
 use crate::component::{Needs, Traits};
 use crate::entry::Entry;
 use crate::events::{AckFrame, Congestion, Sent, Signal};
-use crate::loss::{LossGuard, LossPolicy as _};
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Batch, Core, float, floor_bytes};
 use crate::{Bytes, CongestionController, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
@@ -197,7 +197,7 @@ impl CongestionController for Copa {
             .on_batch(&batch, self.core.rtt.smoothed_ns().unwrap_or(0));
         self.guard.on_batch(&mut self.core, &batch);
         self.follow_target(&batch);
-        let bound = self.guard.limit(&self.core, self.core.window());
+        let bound = self.guard.adjust(&self.core, self.core.window());
         self.core.set_window(bound);
     }
 
@@ -211,7 +211,7 @@ impl CongestionController for Copa {
             competition.on_loss();
         }
         self.guard.on_congestion(&self.core, event);
-        let bound = self.guard.limit(&self.core, self.core.window());
+        let bound = self.guard.adjust(&self.core, self.core.window());
         if bound < self.core.window() {
             let reason = match event.signal {
                 Signal::Loss { .. } => Reason::Loss,

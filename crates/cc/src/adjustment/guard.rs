@@ -11,7 +11,7 @@ use crate::estimator::{RisenFloor, Rtt};
 use crate::events::{Congestion, Signal};
 use crate::state::{Batch, Core, MINIMUM_RTO_NS, float, floor_bytes};
 
-use super::LossPolicy;
+use super::Adjustment;
 
 /// Least number of packets for a loss share.
 const MIN_PACKETS: u64 = 8;
@@ -223,7 +223,7 @@ impl LossGuard {
     }
 }
 
-impl LossPolicy for LossGuard {
+impl Adjustment for LossGuard {
     fn on_batch(&mut self, core: &mut Core, batch: &Batch) {
         self.silence.on_batch(core, batch);
         self.floor.on_batch(&mut core.rtt, batch);
@@ -263,7 +263,7 @@ impl LossPolicy for LossGuard {
     }
 
     /// Removes a ceiling of more than twice the window.
-    fn limit(&mut self, core: &Core, window: u64) -> u64 {
+    fn adjust(&mut self, core: &Core, window: u64) -> u64 {
         // The MTU, and with it the lower bound, may have grown.
         let least = least(core);
         if let Some(ceiling) = &mut self.ceiling {

@@ -3,12 +3,12 @@
 use playrate_units::Bitrate;
 
 use crate::component::Needs;
-use crate::entry::{Entry, Make};
+use crate::entry::{Entry, Key, Make};
 use crate::parameter::Parameter;
 use crate::state::{Core, floor_bytes};
 use crate::{Facts, Playback};
 
-use super::{AnyCeiling, Ceiling};
+use super::{Adjustment, AnyAdjustment};
 
 /// With fewer packets the peer would wait for more before it acknowledges (RFC 9000 §13.2.1), and its delay would set
 /// the rate instead of the ceiling.
@@ -55,17 +55,10 @@ impl Pace {
     fn factor(self, fill: f64) -> f64 {
         (self.full - self.start).mul_add(fill, self.start)
     }
-}
-
-impl Ceiling for Pace {
-    fn needs(&self) -> Needs {
-        let fill = Facts::BUFFER_SIZE.union(Facts::BUFFERED);
-        Needs::knowledge(Facts::AVERAGE_RATE.union(fill))
-    }
 
     /// The ceiling in bytes. `None` while the rate or the RTT is unknown, and while the player reports that it starts
     /// up or that its buffer is empty: until playback can start, the buffer is filled as fast as possible.
-    fn ceiling(&self, core: &Core) -> Option<u64> {
+    fn ceiling(self, core: &Core) -> Option<u64> {
         if core
             .known
             .playback()
@@ -80,6 +73,17 @@ impl Ceiling for Pace {
         let window = floor_bytes(factor * bytes_in(core.known.wire_rate()?, rtt));
         let window = window.saturating_add(core.headroom());
         Some(window.max(core.mtu().saturating_mul(LEAST_PACKETS)))
+    }
+}
+
+impl Adjustment for Pace {
+    fn needs(&self) -> Needs {
+        let fill = Facts::BUFFER_SIZE.union(Facts::BUFFERED);
+        Needs::knowledge(Facts::AVERAGE_RATE.union(fill))
+    }
+
+    fn adjust(&mut self, core: &Core, window: u64) -> u64 {
+        self.ceiling(core).map_or(window, |ceiling| window.min(ceiling))
     }
 }
 
@@ -106,8 +110,8 @@ const PARAMETERS: &[Parameter] = &[
 pub(crate) fn entry() -> Entry {
     Entry::new(
         "pace",
-        Make::Ceiling(|arguments| {
-            AnyCeiling::Pace(Pace {
+        Make::Adjustment(Key::Ceiling, |arguments| {
+            AnyAdjustment::Pace(Pace {
                 start: arguments.number("start"),
                 full: arguments.number("full").min(arguments.number("start")),
             })

@@ -58,7 +58,7 @@ fn congest(guard: &mut LossGuard, (sent, now): (u64, u64), rtts: Rtts, signal: S
 }
 
 fn limit(guard: &mut LossGuard, window: u64) -> u64 {
-    guard.limit(&core(FULL), window)
+    guard.adjust(&core(FULL), window)
 }
 
 /// The ceiling of a guard, bytes.
@@ -248,7 +248,7 @@ fn the_ceiling_stays_above_four_packets_of_a_larger_mtu() {
     assert_eq!(limit(&mut guard, 20_000), 4_800);
     let mut core = core(FULL);
     core.set_mtu(Bytes::new(9_000));
-    assert_eq!(guard.limit(&core, 50_000), 36_000);
+    assert_eq!(guard.adjust(&core, 50_000), 36_000);
 }
 
 /// One round trip of 100 packets with `lost` losses at these RTTs; the largest RTT in `core` is 1 s.
@@ -354,7 +354,7 @@ proptest! {
                 11..=15 => guard.on_congestion(&core, &Congestion::new(now, sent, signal)),
                 _ => guard.on_congestion(&core, &Congestion::new(now, sent, Signal::EcnCe)),
             }
-            let limited = guard.limit(&core, 100_000);
+            let limited = guard.adjust(&core, 100_000);
             prop_assert!(limited <= 100_000 && limited > 0);
             prop_assert!(guard.average <= WHOLE);
         }

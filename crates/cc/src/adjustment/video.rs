@@ -1,11 +1,11 @@
 //! `rate-floor` and `playout-buffer`: congestion avoidance that knows the video (CCPLCA and CCPLB).
 
 use crate::component::{Needs, Traits};
-use crate::entry::{Entry, Make};
+use crate::entry::{Entry, Key, Make};
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Core, floor_bytes};
 
-use super::{AnyShaper, Shaper};
+use super::{Adjustment, AnyAdjustment};
 use crate::Facts;
 
 /// RTT used as the rate's factor.
@@ -36,7 +36,7 @@ impl RateFloor {
     }
 }
 
-impl Shaper for RateFloor {
+impl Adjustment for RateFloor {
     fn needs(&self) -> Needs {
         Needs::knowledge(Facts::AVERAGE_RATE)
     }
@@ -48,14 +48,14 @@ impl Shaper for RateFloor {
     }
 
     /// max(VR·rtt, w), bytes (Cavendish et al. 2015, CCPLCA).
-    fn shape(&self, core: &Core) -> u64 {
+    fn adjust(&mut self, core: &Core, window: u64) -> u64 {
         let rtt = match self.rtt {
             FloorRtt::Latest => core.rtt.latest_ns(),
             FloorRtt::Smoothed => core.rtt.smoothed_ns(),
             FloorRtt::Min => core.rtt.min_ns(),
         };
         let floor = rtt.and_then(|rtt| core.video_window(rtt)).unwrap_or(0);
-        core.window().max(floor)
+        window.max(floor)
     }
 }
 
@@ -66,19 +66,19 @@ pub(crate) struct PlayoutBuffer {
     rate: f64,
 }
 
-impl Shaper for PlayoutBuffer {
+impl Adjustment for PlayoutBuffer {
     fn needs(&self) -> Needs {
         Needs::knowledge(Facts::PLAYOUT_BUFFER)
     }
 
     /// w + POB/r, bytes (Cavendish et al. 2015 eq. (5)). A reported buffer does not count: otherwise a player could
     /// choose its window.
-    fn shape(&self, core: &Core) -> u64 {
+    fn adjust(&mut self, core: &Core, window: u64) -> u64 {
         let extra = core
             .known
             .playout_buffer()
             .map_or(0, |size| floor_bytes(size.as_f64() / self.rate));
-        core.window().saturating_add(extra)
+        window.saturating_add(extra)
     }
 }
 
@@ -128,7 +128,9 @@ fn only_if_it_holds(algorithm: Traits) -> Result<(), &'static str> {
 pub(crate) fn rate_floor() -> Entry {
     Entry::new(
         "rate-floor",
-        Make::Shaper(|arguments| AnyShaper::RateFloor(RateFloor::from_arguments(arguments))),
+        Make::Adjustment(Key::Shape, |arguments| {
+            AnyAdjustment::RateFloor(RateFloor::from_arguments(arguments))
+        }),
     )
     .about(
         "after slow start, never less than the window that carries the video's average rate",
@@ -142,8 +144,8 @@ pub(crate) fn rate_floor() -> Entry {
 pub(crate) fn playout_buffer() -> Entry {
     Entry::new(
         "playout-buffer",
-        Make::Shaper(|arguments| {
-            AnyShaper::PlayoutBuffer(PlayoutBuffer {
+        Make::Adjustment(Key::Shape, |arguments| {
+            AnyAdjustment::PlayoutBuffer(PlayoutBuffer {
                 rate: arguments.number("pob_rate"),
             })
         }),
@@ -167,6 +169,10 @@ mod tests {
         rtt: FloorRtt::Latest,
     };
 
+    fn shaped(mut shaper: impl Adjustment, core: &Core) -> u64 {
+        shaper.adjust(core, core.window())
+    }
+
     // Cavendish et al. 2015, CCPLCA at 5.24 Mbit/s and 100 ms: 65,544 B.
     #[rstest]
     #[case(10_000, 65_544)]
@@ -175,7 +181,7 @@ mod tests {
         let core = Core::sample(algorithm, 100, 100);
         core.known
             .set_average_rate(Some(Bitrate::from_bits_per_second(5_243_590)));
-        assert_eq!(LATEST.shape(&core), published);
+        assert_eq!(shaped(LATEST, &core), published);
     }
 
     #[test]
@@ -183,8 +189,8 @@ mod tests {
         let core = Core::sample(10_000, 100, 200);
         core.known
             .set_average_rate(Some(Bitrate::from_bits_per_second(5_243_590)));
-        assert_eq!(LATEST.shape(&core), 131_089);
-        assert_eq!(RateFloor { rtt: FloorRtt::Min }.shape(&core), 65_544);
+        assert_eq!(shaped(LATEST, &core), 131_089);
+        assert_eq!(shaped(RateFloor { rtt: FloorRtt::Min }, &core), 65_544);
     }
 
     // Cavendish et al. 2015 eq. (5): POB 672,000 B on an algorithm's window of 135,000 B.
@@ -196,14 +202,14 @@ mod tests {
         let core = Core::sample(135_000, 100, 120);
         core.known.set_playout_buffer(Some(Bytes::new(672_000)));
         core.known.set_reported_buffer(Some(Bytes::new(6_000_000)));
-        assert_eq!(PlayoutBuffer { rate }.shape(&core), published);
+        assert_eq!(shaped(PlayoutBuffer { rate }, &core), published);
     }
 
     #[test]
     fn what_is_unknown_shapes_nothing() {
         let core = Core::sample(135_000, 100, 120);
-        assert_eq!(LATEST.shape(&core), 135_000);
+        assert_eq!(shaped(LATEST, &core), 135_000);
         core.known.set_reported_buffer(Some(Bytes::new(672_000)));
-        assert_eq!(PlayoutBuffer { rate: 1.0 }.shape(&core), 135_000);
+        assert_eq!(shaped(PlayoutBuffer { rate: 1.0 }, &core), 135_000);
     }
 }
