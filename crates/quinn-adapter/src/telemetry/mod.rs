@@ -70,42 +70,6 @@ impl<S: Sink + ?Sized> Sink for Arc<S> {
     }
 }
 
-/// Logs every sample as a `tracing` event of level DEBUG, target `playrate::telemetry`.
-#[derive(Clone, Debug, Default)]
-pub struct TracingSink {
-    connection: Arc<str>,
-}
-
-impl TracingSink {
-    /// A sink whose events carry `connection` as their connection's name.
-    pub fn new(connection: &str) -> Self {
-        Self {
-            connection: connection.into(),
-        }
-    }
-}
-
-impl Sink for TracingSink {
-    fn take(&self, sample: &Sample) {
-        tracing::debug!(
-            target: "playrate::telemetry",
-            connection = %self.connection,
-            at_ms = sample.at.as_secs_f64() * 1e3,
-            phase = %sample.snapshot.phase,
-            waiting_for = %sample.snapshot.waiting_for,
-            reason = %sample.snapshot.reason,
-            window = sample.snapshot.window.as_u64(),
-            ssthresh = sample.snapshot.ssthresh.map(Bytes::as_u64),
-            in_flight = sample.bytes_in_flight.as_u64(),
-            latest_rtt_ms = sample.latest_rtt.map(|rtt| rtt.as_secs_f64() * 1e3),
-            smoothed_rtt_ms = sample.smoothed_rtt.map(|rtt| rtt.as_secs_f64() * 1e3),
-            delivered = sample.delivered.as_u64(),
-            lost = sample.lost.as_u64(),
-            delivery_rate = sample.delivery_rate.map(Bitrate::as_bits_per_second),
-        );
-    }
-}
-
 /// Distributor of a connection's samples to its sinks. One per connection, shared (`Arc`) between its controller and
 /// the code that reads [`latest`](Self::latest).
 #[derive(Debug)]
