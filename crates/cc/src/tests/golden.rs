@@ -4,7 +4,7 @@
 //! (`cargo run --release --example controller_windows`, then `python docs/draw.py`), check them too, and accept it with
 //! `INSTA_UPDATE=always cargo test -p playrate-cc golden`.
 
-use super::trace::{LINK, Round, Trace, trace};
+use super::trace::{LINK, Trace, trace};
 use crate::testing::{Demand, examples};
 use crate::{ControllerSpec, Phase};
 use rstest::rstest;
@@ -12,20 +12,6 @@ use rstest::rstest;
 fn run(text: &str) -> Trace {
     let spec: ControllerSpec = text.parse().expect("a valid spec");
     trace(&spec, Demand::that_shows(&spec))
-}
-
-/// Mean over the round trips that ended between `from` and `to` (seconds).
-fn mean(trace: &Trace, from: u64, to: u64, of: impl Fn(&Round) -> u64) -> u64 {
-    let values: Vec<u64> = trace.within(from, to).map(of).collect();
-    values.iter().sum::<u64>() / values.len() as u64
-}
-
-fn mean_window(trace: &Trace, from: u64, to: u64) -> u64 {
-    mean(trace, from, to, |round| round.window.as_u64())
-}
-
-fn mean_queue(trace: &Trace, from: u64, to: u64) -> u64 {
-    mean(trace, from, to, |round| round.queued.as_u64())
 }
 
 /// Packets declared lost between `from` and `to` (seconds).
@@ -74,18 +60,14 @@ fn absolute_windows_settle_at_their_fixed_points(
     #[case] rate_kbps: u64,
 ) {
     let trace = run(spec);
-    assert_about(mean_window(&trace, 8, 18), window, 3);
+    assert_about(trace.mean_window(8, 18), window, 3);
     assert_about(trace.rate(8, 18).as_bits_per_second() / 1_000, rate_kbps, 2);
 }
 
 // "CCPD(1,4000) has the highest range of variation" (Watanabe et al. 2013).
 #[test]
 fn a_larger_weight_of_the_derivative_makes_the_window_vary_more() {
-    let range = |spec| {
-        mean(&run(spec), 8, 18, |round| {
-            (round.range.1 - round.range.0).as_u64()
-        })
-    };
+    let range = |spec| run(spec).mean(8, 18, |round| (round.range.1 - round.range.0).as_u64());
     assert!(range("ccp") < 2_400);
     assert!(range("ccpd") > 24_000);
     assert!(range("ccpd(kd=4ms)") > range("ccpd") * 5 / 4);
@@ -95,7 +77,7 @@ fn a_larger_weight_of_the_derivative_makes_the_window_vary_more() {
 fn a_single_lost_packet_costs_ccp_nothing() {
     let trace = run("ccp");
     assert_eq!(lost(&trace, 15, 30), 1);
-    assert_about(mean_window(&trace, 20, 30), mean_window(&trace, 8, 18), 1);
+    assert_about(trace.mean_window(20, 30), trace.mean_window(8, 18), 1);
 }
 
 #[test]
@@ -116,7 +98,7 @@ fn cubic_and_reno_fill_the_queue_and_back_off() {
         let windows = || trace.within(18, 20).map(|round| round.window.as_u64());
         let (most, least) = (windows().max().expect("rounds"), windows().min().expect("rounds"));
         assert_about(least, most * after_loss / 100, 1);
-        assert!(mean_queue(&trace, 8, 18) > 100_000, "{spec}");
+        assert!(trace.mean_queue(8, 18) > 100_000, "{spec}");
     }
 }
 
@@ -125,8 +107,8 @@ fn cubic_and_reno_fill_the_queue_and_back_off() {
 #[test]
 fn vegas_keeps_a_few_packets_queued() {
     let trace = run("vegas");
-    assert_about(mean_window(&trace, 8, 18), LINK.bdp().as_u64(), 4);
-    assert!((2 * 1_200..=6 * 1_200).contains(&mean_queue(&trace, 8, 18)));
+    assert_about(trace.mean_window(8, 18), LINK.bdp().as_u64(), 4);
+    assert!((2 * 1_200..=6 * 1_200).contains(&trace.mean_queue(8, 18)));
     assert_eq!(lost(&trace, 2, 18), 0);
 }
 
@@ -137,7 +119,7 @@ fn stream_starts_at_the_videos_rate_and_takes_what_is_free_slowly() {
     let trace = run("stream");
     let start = trace.rounds.iter().find(|round| round.phase == Phase::Avoidance);
     assert_about(start.expect("a round").window.as_u64(), 56 * 1_200, 4);
-    let growth = mean_window(&trace, 9, 10) - mean_window(&trace, 4, 5);
+    let growth = trace.mean_window(9, 10) - trace.mean_window(4, 5);
     assert_about(growth, 50 * 1_200, 5);
     assert_eq!(lost(&trace, 0, 18), 0);
 }

@@ -8,20 +8,6 @@ use crate::tests::trace::{LINK, Link, Round, Trace, trace, trace_beside_filler, 
 use crate::tests::{MTU, at, spec};
 use core::time::Duration;
 
-/// Mean over the round trips that ended between `from` and `to` (seconds).
-fn mean(trace: &Trace, from: u64, to: u64, of: impl Fn(&Round) -> u64) -> u64 {
-    let values: Vec<u64> = trace.within(from, to).map(of).collect();
-    values.iter().sum::<u64>() / values.len() as u64
-}
-
-fn mean_queue(trace: &Trace, from: u64, to: u64) -> u64 {
-    mean(trace, from, to, |round| round.queued.as_u64())
-}
-
-fn percent_of_link(trace: &Trace, from: u64, to: u64) -> u64 {
-    trace.rate(from, to).as_bits_per_second() * 100 / LINK.rate.as_bits_per_second()
-}
-
 /// A controller that has not received any event.
 fn copa() -> Copa {
     Copa::new(&Path::default(), &Arguments::defaults(PARAMETERS), Arc::default())
@@ -68,8 +54,8 @@ fn beside_a_filler() -> (Copa, Timestamp) {
 #[case(0.1)]
 fn settles_at_the_links_rate_with_the_queue_that_delta_asks_for(#[case] delta: f64) {
     let trace = trace(&spec(&format!("copa({delta})")), Demand::Endless);
-    assert!(percent_of_link(&trace, 20, 30) >= 99);
-    let packets = mean_queue(&trace, 20, 30) as f64 / MTU as f64;
+    assert!(trace.percent_of_link(20, 30) >= 99);
+    let packets = trace.mean_queue(20, 30) as f64 / MTU as f64;
     assert!((1.0..=2.5).contains(&(packets * delta)), "{packets} packets");
 }
 
@@ -90,9 +76,9 @@ fn mode_switching_does_not_keep_a_lone_flow_from_settling(
     };
     let trace = trace_losing(link, &spec("copa"), Demand::Endless, None);
     assert!(
-        mean_queue(&trace, 20, 30) <= 8 * MTU,
+        trace.mean_queue(20, 30) <= 8 * MTU,
         "{}",
-        mean_queue(&trace, 20, 30)
+        trace.mean_queue(20, 30)
     );
     let rate = trace.rate(20, 30).as_bits_per_second() * 100;
     assert!(rate >= link.rate.as_bits_per_second() * 99, "{rate}");
@@ -115,7 +101,7 @@ fn slow_start_fills_the_link_and_ends_when_the_queue_shows() {
 fn a_loss_costs_nothing_in_default_mode() {
     let lossless = trace_losing(LINK, &spec("copa"), Demand::Endless, None);
     let one_lost = trace(&spec("copa"), Demand::Endless);
-    let window = |trace| mean(trace, 20, 30, |round: &Round| round.window.as_u64());
+    let window = |trace: &Trace| trace.mean_window(20, 30);
     assert!(window(&one_lost).abs_diff(window(&lossless)) * 50 < window(&lossless));
 }
 
@@ -124,18 +110,18 @@ fn a_loss_costs_nothing_in_default_mode() {
 fn competitive_mode_keeps_a_share_beside_a_buffer_filler_and_ends_when_it_leaves() {
     let beside = |text| trace_beside_filler(LINK, &spec(text), (12, 22));
     let (switching, yielding) = (beside("copa"), beside("copa(mode=default)"));
-    let window = |trace: &Trace| mean(trace, 19, 22, |round| round.window.as_u64());
+    let window = |trace: &Trace| trace.mean_window(19, 22);
     assert!(
         window(&switching) > 3 * window(&yielding),
         "{} beside {}",
         window(&switching),
         window(&yielding)
     );
-    assert!(percent_of_link(&switching, 26, 30) >= 95);
+    assert!(switching.percent_of_link(26, 30) >= 95);
     assert!(
-        mean_queue(&switching, 26, 30) < 20 * MTU,
+        switching.mean_queue(26, 30) < 20 * MTU,
         "{}",
-        mean_queue(&switching, 26, 30)
+        switching.mean_queue(26, 30)
     );
 }
 
@@ -184,9 +170,9 @@ fn a_queue_that_is_too_short_to_see_costs_few_packets() {
     let lost = end.lost - first.lost;
     assert!(lost * 100 <= 3 * delivered, "{lost} of {delivered}");
     assert!(
-        percent_of_link(&trace, 3, 30) >= 85,
+        trace.percent_of_link(3, 30) >= 85,
         "{}",
-        percent_of_link(&trace, 3, 30)
+        trace.percent_of_link(3, 30)
     );
 }
 

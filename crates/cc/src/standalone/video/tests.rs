@@ -4,23 +4,12 @@ use crate::Phase;
 use crate::events::Acked;
 use crate::testing::Demand as Application;
 use crate::tests::trace::{
-    Conditions, LINK, Link, Round as TraceRound, Trace, trace, trace_beside_filler, trace_to_browser,
-    trace_under,
+    Conditions, LINK, Link, trace, trace_beside_filler, trace_to_browser, trace_under,
 };
 use crate::tests::{MS_IN_NS, MTU, at, spec};
 
 /// A sender without a ceiling in any state of its player.
 const GREEDY: &str = "video(rate=off)";
-
-/// Mean over the round trips that ended between `from` and `to` (seconds).
-fn mean(trace: &Trace, from: u64, to: u64, of: impl Fn(&TraceRound) -> u64) -> u64 {
-    let values: Vec<u64> = trace.within(from, to).map(of).collect();
-    values.iter().sum::<u64>() / values.len() as u64
-}
-
-fn percent_of_link(trace: &Trace, from: u64, to: u64) -> u64 {
-    trace.rate(from, to).as_bits_per_second() * 100 / LINK.rate.as_bits_per_second()
-}
 
 /// A controller whose player's rate is unknown.
 fn video() -> Video {
@@ -62,12 +51,12 @@ fn alone() -> (Video, Timestamp) {
 fn alone_it_fills_the_link_with_a_short_queue_and_a_random_loss_costs_nothing() {
     let trace = trace(&spec(GREEDY), Application::Endless);
     assert!(
-        percent_of_link(&trace, 5, 30) >= 98,
+        trace.percent_of_link(5, 30) >= 98,
         "{}",
-        percent_of_link(&trace, 5, 30)
+        trace.percent_of_link(5, 30)
     );
     // 4 ms of 20 Mbit/s are 10 kB, and the pacer sends ten packets at once, usually before the first have left.
-    let queue = mean(&trace, 5, 30, |round| round.queued.as_u64());
+    let queue = trace.mean_queue(5, 30);
     assert!(queue <= 30_000, "{queue}");
     let lost_by = |second| trace.within(second - 1, second).last().unwrap().lost;
     assert_eq!(
@@ -119,11 +108,11 @@ fn jitter_does_not_end_slow_start_far_below_what_the_path_carries() {
 fn a_peer_that_holds_its_acknowledgements_back_is_no_queue() {
     let trace = trace_to_browser(&spec(GREEDY), Application::Endless);
     assert!(
-        percent_of_link(&trace, 5, 30) >= 98,
+        trace.percent_of_link(5, 30) >= 98,
         "{}",
-        percent_of_link(&trace, 5, 30)
+        trace.percent_of_link(5, 30)
     );
-    let queue = mean(&trace, 5, 30, |round| round.queued.as_u64());
+    let queue = trace.mean_queue(5, 30);
     assert!(queue <= 40_000, "{queue}");
     // The segments need 5.24 Mbit/s.
     let trace = trace_to_browser(&spec("video"), Application::Segments);
@@ -135,10 +124,10 @@ fn a_peer_that_holds_its_acknowledgements_back_is_no_queue() {
 #[test]
 fn it_keeps_a_share_beside_a_buffer_filler_and_a_short_queue_when_that_has_gone() {
     let trace = trace_beside_filler(LINK, &spec(GREEDY), (12, 17));
-    let window = mean(&trace, 14, 17, |round| round.window.as_u64());
+    let window = trace.mean_window(14, 17);
     assert!(window > 125_000, "{window}");
-    assert!(percent_of_link(&trace, 26, 30) >= 95);
-    let queue = mean(&trace, 27, 30, |round| round.queued.as_u64());
+    assert!(trace.percent_of_link(26, 30) >= 95);
+    let queue = trace.mean_queue(27, 30);
     assert!(queue <= 30_000, "{queue}");
 }
 

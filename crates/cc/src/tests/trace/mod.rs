@@ -229,6 +229,25 @@ impl Trace {
         Bitrate::from_bits_per_second(bytes * 8 * 1_000_000 / (time / 1_000).max(1))
     }
 
+    /// [`rate`](Self::rate) as a share of [`LINK`]'s, percent.
+    pub(crate) fn percent_of_link(&self, from: u64, to: u64) -> u64 {
+        self.rate(from, to).as_bits_per_second() * 100 / LINK.rate.as_bits_per_second()
+    }
+
+    /// Mean over the round trips that ended between `from` and `to` (seconds).
+    pub(crate) fn mean(&self, from: u64, to: u64, of: impl Fn(&Round) -> u64) -> u64 {
+        let values: Vec<u64> = self.within(from, to).map(of).collect();
+        values.iter().sum::<u64>() / values.len() as u64
+    }
+
+    pub(crate) fn mean_window(&self, from: u64, to: u64) -> u64 {
+        self.mean(from, to, |round| round.window.as_u64())
+    }
+
+    pub(crate) fn mean_queue(&self, from: u64, to: u64) -> u64 {
+        self.mean(from, to, |round| round.queued.as_u64())
+    }
+
     /// The round trips that ended between `from` and `to` (seconds).
     pub(crate) fn within(&self, from: u64, to: u64) -> impl Iterator<Item = &Round> {
         let range = Timestamp::from_millis(from * 1_000)..Timestamp::from_millis(to * 1_000);
