@@ -12,7 +12,7 @@ use quinn_proto::congestion::{
     BbrConfig, Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig,
 };
 
-use crate::telemetry::{LastAckFrame, Recorder};
+use crate::telemetry::Recorder;
 
 /// One of quinn's own controllers, unmodified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -92,7 +92,6 @@ pub(crate) struct ObservedBaseline {
     min_rtt: Option<Duration>,
     rtt_measured: bool,
     batch_acked: bool,
-    frame: LastAckFrame,
     reason: Reason,
     /// Largest pacing rate, bit/s, of a controller that reports one and has not reduced it yet.
     rising_rate: Option<u64>,
@@ -116,7 +115,6 @@ impl ObservedBaseline {
             min_rtt: None,
             rtt_measured: false,
             batch_acked: false,
-            frame: LastAckFrame::default(),
             reason: Reason::Began,
             rising_rate: None,
             rate_fell: false,
@@ -152,7 +150,7 @@ impl ObservedBaseline {
         };
         snapshot.window = Bytes::new(metrics.congestion_window);
         snapshot.ssthresh = ssthresh.map(Bytes::new);
-        snapshot.smoothed_rtt = self.frame.smoothed_rtt;
+        snapshot.smoothed_rtt = self.recorder.frame.smoothed_rtt;
         snapshot.min_rtt = self.min_rtt;
         snapshot.reason = self.reason;
         snapshot
@@ -162,8 +160,8 @@ impl ObservedBaseline {
 impl Drop for ObservedBaseline {
     /// Makes the path's last sample include everything counted.
     fn drop(&mut self) {
-        if let Some(at) = self.recorder.unsampled(&self.frame) {
-            self.recorder.sample(at, &self.frame, self.snapshot());
+        if let Some(at) = self.recorder.unsampled() {
+            self.recorder.sample(at, self.snapshot());
         }
     }
 }
@@ -176,10 +174,10 @@ impl Controller for ObservedBaseline {
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
         self.recorder.acked(bytes, 1);
-        self.frame.newest = Some((sent, now));
+        self.recorder.frame.newest = Some((sent, now));
         self.batch_acked = true;
         if self.rtt_measured {
-            self.frame.smoothed_rtt = Some(rtt.get());
+            self.recorder.frame.smoothed_rtt = Some(rtt.get());
             self.min_rtt = Some(rtt.min());
         }
         self.inner.on_ack(now, sent, bytes, app_limited, rtt);
@@ -197,15 +195,9 @@ impl Controller for ObservedBaseline {
         self.rtt_measured |= self.batch_acked;
         self.batch_acked = false;
         self.watch_pacing_rate();
-        self.frame = LastAckFrame {
-            ended: Some(now),
-            in_flight,
-            app_limited,
-            ..self.frame
-        };
-        self.recorder.frame_ended(in_flight, app_limited);
+        self.recorder.frame_ended(now, in_flight, app_limited);
         if self.recorder.is_due(now) {
-            self.recorder.sample(now, &self.frame, self.snapshot());
+            self.recorder.sample(now, self.snapshot());
         }
     }
 
@@ -225,7 +217,7 @@ impl Controller for ObservedBaseline {
         };
         let snapshot = self.snapshot();
         self.recorder.congestion(lost_bytes);
-        self.recorder.sample(now, &self.frame, snapshot);
+        self.recorder.sample(now, snapshot);
     }
 
     fn on_mtu_update(&mut self, new_mtu: u16) {
@@ -246,7 +238,6 @@ impl Controller for ObservedBaseline {
             min_rtt: self.min_rtt,
             rtt_measured: self.rtt_measured,
             batch_acked: self.batch_acked,
-            frame: self.frame,
             reason: self.reason,
             rising_rate: self.rising_rate,
             rate_fell: self.rate_fell,

@@ -17,7 +17,7 @@ use playrate_units::Bytes;
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Controller, ControllerMetrics};
 
-use crate::telemetry::{LastAckFrame, Recorder};
+use crate::telemetry::Recorder;
 
 /// State of quinn's RTT estimator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,9 +43,6 @@ pub struct QuinnController {
     runs: Vec<Acked>,
     /// Arrival of the frame with the last run.
     arrived: Timestamp,
-    /// The last ACK frame. Its [`newest`](LastAckFrame::newest) times belong to the last run and distinguish runs,
-    /// because comparing `Instant`s is cheap and converting them is not.
-    frame: LastAckFrame,
     /// Bytes lost since the last ACK frame.
     lost: u64,
     /// The last burst since the last ACK frame, if the controller has not received it.
@@ -56,6 +53,8 @@ pub struct QuinnController {
     window: u64,
     mtu: u64,
     rtt_estimate: RttEstimate,
+    /// Telemetry. The times of its newest packet distinguish runs, because comparing `Instant`s is cheap and converting
+    /// them is not.
     recorder: Recorder,
 }
 
@@ -72,7 +71,6 @@ impl QuinnController {
             built: now,
             runs: Vec::new(),
             arrived: Timestamp::ZERO,
-            frame: LastAckFrame::default(),
             lost: 0,
             unreported: None,
             window: 0,
@@ -98,7 +96,7 @@ impl QuinnController {
     /// [`timestamp`](Self::timestamp) of the arrival of an ACK frame: all events of a frame carry the same time.
     #[inline]
     fn frame_time(&self, now: Instant) -> Timestamp {
-        match self.frame.newest {
+        match self.recorder.frame.newest {
             Some((_, at)) if at == now => self.arrived,
             _ => self.timestamp(now),
         }
@@ -124,14 +122,14 @@ impl QuinnController {
 
     #[cold]
     fn sample(&mut self, now: Instant) {
-        self.recorder.sample(now, &self.frame, self.inner.snapshot());
+        self.recorder.sample(now, self.inner.snapshot());
     }
 }
 
 impl Drop for QuinnController {
     /// Makes the path's last sample include everything counted.
     fn drop(&mut self) {
-        if let Some(at) = self.recorder.unsampled(&self.frame) {
+        if let Some(at) = self.recorder.unsampled() {
             self.sample(at);
         }
     }
@@ -145,7 +143,7 @@ impl Controller for QuinnController {
             self.rtt_estimate = RttEstimate::Initial;
         }
         self.recorder.sent(bytes);
-        if self.frame.in_flight > self.lost && !self.every_burst {
+        if self.recorder.frame.in_flight > self.lost && !self.every_burst {
             self.unreported = Some((now, bytes));
         } else {
             self.report_burst(now, bytes);
@@ -155,7 +153,7 @@ impl Controller for QuinnController {
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
         let times = Some((sent, now));
         if let Some(run) = self.runs.last_mut()
-            && self.frame.newest == times
+            && self.recorder.frame.newest == times
             && run.app_limited == app_limited
         {
             run.bytes += Bytes::new(bytes);
@@ -163,14 +161,14 @@ impl Controller for QuinnController {
             return;
         }
         if self.rtt_estimate == RttEstimate::Measured {
-            self.frame.smoothed_rtt = Some(rtt.get());
+            self.recorder.frame.smoothed_rtt = Some(rtt.get());
         } else {
             self.rtt_estimate = RttEstimate::SampleDue;
         }
         self.arrived = self.frame_time(now);
         let run = Acked::new(self.timestamp(sent), Bytes::new(bytes), 1);
         self.runs.push(run.with_app_limited(app_limited));
-        self.frame.newest = times;
+        self.recorder.frame.newest = times;
     }
 
     fn on_end_acks(
@@ -185,16 +183,13 @@ impl Controller for QuinnController {
         }
         let event = AckFrame::new(self.frame_time(now), &self.runs, Bytes::new(in_flight))
             .with_app_limited(app_limited)
-            .with_smoothed_rtt(self.frame.smoothed_rtt);
+            .with_smoothed_rtt(self.recorder.frame.smoothed_rtt);
         let window = self.inner.window_after(&event);
         self.runs.clear();
         self.window = self.for_quinn(window);
-        self.frame.ended = Some(now);
-        self.frame.app_limited = app_limited;
-        self.frame.in_flight = in_flight;
         self.lost = 0;
         self.unreported = None;
-        self.recorder.frame_ended(in_flight, app_limited);
+        self.recorder.frame_ended(now, in_flight, app_limited);
         if self.rtt_estimate == RttEstimate::SampleDue {
             self.rtt_estimate = RttEstimate::Measured;
         }

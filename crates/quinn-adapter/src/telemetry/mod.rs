@@ -15,7 +15,7 @@ mod recorder;
 mod series;
 mod waits;
 
-pub(crate) use recorder::{LastAckFrame, Recorder};
+pub(crate) use recorder::Recorder;
 pub use series::TimeSeries;
 use waits::WaitLog;
 

@@ -26,6 +26,8 @@ pub(crate) struct Recorder {
     /// Totals so far, as fields of the next sample.
     totals: Sample,
     last: Option<Sample>,
+    /// The last ACK frame, as the next sample shows it.
+    pub(crate) frame: LastAckFrame,
 }
 
 /// The last ACK frame, as shown in samples.
@@ -54,6 +56,7 @@ impl Recorder {
             sampled: now,
             totals: last.unwrap_or_default(),
             last,
+            frame: LastAckFrame::default(),
             monitor,
             unsent,
         }
@@ -93,9 +96,12 @@ impl Recorder {
         self.totals.delivered_packets += u64::from(packets);
     }
 
-    /// Reports the end of an ACK frame to the estimate of unsent bytes.
+    /// Takes the end of an ACK frame, and reports it to the estimate of unsent bytes.
     #[inline]
-    pub(crate) fn frame_ended(&self, in_flight: u64, app_limited: bool) {
+    pub(crate) fn frame_ended(&mut self, now: Instant, in_flight: u64, app_limited: bool) {
+        self.frame.ended = Some(now);
+        self.frame.in_flight = in_flight;
+        self.frame.app_limited = app_limited;
         let Sample {
             delivered,
             delivered_packets,
@@ -119,16 +125,17 @@ impl Recorder {
 
     /// Time of the last ACK frame, if no sample shows it yet. Comparing times alone is not enough, because datagrams
     /// received by one system call have the same time.
-    pub(crate) fn unsampled(&self, frame: &LastAckFrame) -> Option<Instant> {
+    pub(crate) fn unsampled(&self) -> Option<Instant> {
         let sampled = self.last.map(|last| last.delivered);
-        frame
+        self.frame
             .ended
             .filter(|&ended| ended > self.sampled || sampled != Some(self.totals.delivered))
     }
 
     /// Hands a sample to the monitor.
     #[cold]
-    pub(crate) fn sample(&mut self, now: Instant, frame: &LastAckFrame, snapshot: Snapshot) {
+    pub(crate) fn sample(&mut self, now: Instant, snapshot: Snapshot) {
+        let frame = self.frame;
         if frame.ended.is_some() {
             self.totals.bytes_in_flight = Bytes::new(frame.in_flight);
             self.totals.app_limited = frame.app_limited;
@@ -179,13 +186,13 @@ mod tests {
             recorder.acked(1_200, 1);
             if recorder.is_due(now) {
                 due += 1;
-                recorder.sample(now, &LastAckFrame::default(), Snapshot::default());
+                recorder.sample(now, Snapshot::default());
             }
         }
         assert_eq!(due, 5);
         let end = start + Duration::from_millis(100);
         recorder.congestion(1_200);
-        recorder.sample(end, &LastAckFrame::default(), Snapshot::default());
+        recorder.sample(end, Snapshot::default());
         let latest = monitor.latest().unwrap();
         assert_eq!((latest.congestion_events, latest.lost), (1, Bytes::new(1_200)));
         assert_eq!(latest.delivered, Bytes::new(120_000));
@@ -200,14 +207,9 @@ mod tests {
             let now = start + Duration::from_millis(millis);
             recorder.acked(125_000, 100);
             assert!(recorder.is_due(now));
-            let frame = LastAckFrame {
-                ended: Some(now),
-                newest: Some((start, now)),
-                in_flight: 7,
-                app_limited: true,
-                smoothed_rtt: Some(Duration::from_millis(30)),
-            };
-            recorder.sample(now, &frame, Snapshot::default());
+            recorder.frame.newest = Some((start, now));
+            recorder.frame_ended(now, 7, true);
+            recorder.sample(now, Snapshot::default());
         }
         let latest = monitor.latest().unwrap();
         assert_eq!(latest.delivery_rate, Some(Bitrate::from_mbps(20)));
@@ -224,16 +226,13 @@ mod tests {
         let start = origin();
         let mut recorder = Recorder::new(Arc::new(Monitor::default()), Arc::default(), start);
         let arrived = start + Duration::from_millis(50);
-        let frame = LastAckFrame {
-            ended: Some(arrived),
-            ..LastAckFrame::default()
-        };
+        recorder.frame_ended(arrived, 0, false);
         recorder.acked(1_200, 1);
-        recorder.sample(arrived, &frame, Snapshot::default());
-        assert_eq!(recorder.unsampled(&frame), None);
+        recorder.sample(arrived, Snapshot::default());
+        assert_eq!(recorder.unsampled(), None);
         recorder.acked(1_200, 1);
         assert!(!recorder.is_due(arrived));
-        assert_eq!(recorder.unsampled(&frame), Some(arrived));
+        assert_eq!(recorder.unsampled(), Some(arrived));
     }
 
     #[test]
@@ -243,11 +242,11 @@ mod tests {
         let mut first = Recorder::new(Arc::clone(&monitor), Arc::default(), start);
         first.sent(5_000);
         first.acked(1_200, 1);
-        first.sample(start, &LastAckFrame::default(), Snapshot::default());
+        first.sample(start, Snapshot::default());
         let later = start + Duration::from_secs(9);
         let mut second = Recorder::new(Arc::clone(&monitor), Arc::default(), later);
         second.acked(1_200, 1);
-        second.sample(later, &LastAckFrame::default(), Snapshot::default());
+        second.sample(later, Snapshot::default());
         let latest = monitor.latest().unwrap();
         assert_eq!(latest.at, Duration::from_secs(9));
         assert_eq!(
