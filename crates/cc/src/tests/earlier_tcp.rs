@@ -2,19 +2,15 @@
 //! without our additions. mtu 1200.
 
 use super::trace::{Conditions, LINK, trace_losing, trace_under};
-use super::{MS, WINDOW_BASED, busy, connection, flight, fly, limited_flight, ssthresh, state, with_mtu};
+use super::{
+    MS, WINDOW_BASED, ack_at_20_mbps, ack_in_twos, busy, connection, flight, fly, limited_flight, ssthresh,
+    state, with_mtu,
+};
 use crate::registry::Registry;
 use crate::testing::{Connection, Demand};
 use crate::{Bytes, Phase, Reason};
 use core::time::Duration;
 use rstest::rstest;
-
-/// Acknowledges everything in flight, two packets per frame.
-fn delayed_acks(c: &mut Connection) {
-    while c.packets_in_flight() > 0 {
-        c.ack(2);
-    }
-}
 
 // RFC 5681 §3.1 eq. (2): cwnd += min(N, SMSS) per ACK; five frames for ten packets add five packets.
 #[test]
@@ -24,7 +20,7 @@ fn slow_start_by_frames_grows_by_half_when_each_acknowledges_two_packets() {
         let name = algorithm.name();
         let mut c = connection(&format!("{name}(counting=acks)"));
         fly(&mut c, 10);
-        delayed_acks(&mut c);
+        ack_in_twos(&mut c);
         assert_eq!(c.window(), 12_000 + 5 * 1_200, "{name}");
         let mut c = connection(&format!("{name}(counting=acks)"));
         fly(&mut c, 10);
@@ -90,7 +86,7 @@ fn compounds_loss_window_grows_by_frames_too(#[case] text: &str, #[case] bytes: 
 fn cubics_curve_is_the_same_however_frames_are_counted() {
     let windows = ["bytes", "acks"].map(|counting| {
         let mut c = in_avoidance(&format!("cubic(counting={counting})"));
-        delayed_acks(&mut c);
+        ack_in_twos(&mut c);
         busy(&mut c, 40);
         assert_eq!(c.snapshot().phase, Phase::Avoidance);
         c.window()
@@ -105,7 +101,7 @@ fn frames_of_a_sender_that_is_not_limited_by_its_window_count_for_nothing() {
         c.send(8);
         c.set_app_limited(true);
         c.pass(MS * 100);
-        delayed_acks(&mut c);
+        ack_in_twos(&mut c);
         assert_eq!(c.window(), 12_000, "{algorithm}");
     }
 }
@@ -296,7 +292,7 @@ fn ccp_without_a_least_storage_has_that_of_the_path() {
         for _ in 0..400 {
             c.offer(4_000);
             c.pass(MS);
-            delayed_acks_at_20_mbps(&mut c);
+            ack_at_20_mbps(&mut c);
         }
         assert_eq!(c.snapshot().phase, Phase::Avoidance, "{text}");
         c.window()
@@ -305,13 +301,6 @@ fn ccp_without_a_least_storage_has_that_of_the_path() {
     let ours = settled("ccp(floor=1,ssthresh=12kB)");
     let more = settled("ccp(floor=1,least_storage=100,ssthresh=12kB)");
     assert!(none < ours && ours < more, "{none}, {ours}, {more}");
-}
-
-fn delayed_acks_at_20_mbps(c: &mut Connection) {
-    while c.packets_in_flight() > 0 {
-        c.pass(Duration::from_micros(960));
-        c.ack(2);
-    }
 }
 
 #[test]
@@ -336,8 +325,7 @@ fn the_largest_rtt_of_a_window_of_time_is_forgotten_after_it() {
 fn a_random_loss_in_slow_start_leaves_the_storage_too_small_unless_slow_start_goes_on() {
     let mean_window = |text: &str| {
         let trace = trace_losing(LINK, &super::spec(text), Demand::Endless, Some(330_000_000));
-        let windows: Vec<u64> = trace.within(8, 18).map(|round| round.window.as_u64()).collect();
-        windows.iter().sum::<u64>() / windows.len() as u64
+        trace.mean_window(8, 18)
     };
     let small = mean_window("ccp(floor=1)+loss=ignore");
     assert!(small < 100_000, "{small}");
