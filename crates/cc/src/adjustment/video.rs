@@ -47,7 +47,8 @@ impl Adjustment for RateFloor {
         true
     }
 
-    /// max(VR·rtt, w), bytes (Cavendish et al. 2015, CCPLCA).
+    /// max(VR·rtt, w), bytes. Cavendish et al. 2015, CCPLCA: "The rational is to not allow the regulated throughput to
+    /// ever go below the video rendering rate."
     fn adjust(&mut self, core: &Core, window: u64) -> u64 {
         let rtt = match self.rtt {
             FloorRtt::Latest => core.rtt.latest_ns(),
@@ -71,8 +72,10 @@ impl Adjustment for PlayoutBuffer {
         Needs::knowledge(Facts::PLAYOUT_BUFFER)
     }
 
-    /// w + POB/r, bytes (Cavendish et al. 2015 eq. (5)). A reported buffer does not count: otherwise a player could
-    /// choose its window.
+    /// w + POB/r, bytes. Cavendish et al. 2015 eq. (5): "The rational is to use the extra space of the playout buffer
+    /// to increase throughput, reducing buffer underflow events".
+    ///
+    /// A reported buffer does not count: otherwise a player could choose its window.
     fn adjust(&mut self, core: &Core, window: u64) -> u64 {
         let extra = core
             .known

@@ -43,8 +43,9 @@ pub(crate) enum Storage {
 /// `x = C·(rtt − rtt_min)` is the backlog and `f` the bytes in flight before the ACK. The window does not depend on its
 /// previous value. Until the capacity `C` is known, this is Reno.
 ///
-/// NOTE: the papers name B and x but do not define them. With `B = C·rtt_max`, the windows fall within the ranges of
-/// the 2014 paper's figures.
+/// NOTE: the papers name B ("an estimated storage capacity of the TCP session path, or virtual buffer size") and x
+/// ("estimated packet backlog") but do not say how to compute them. With `B = C·rtt_max`, the windows fall within the
+/// ranges of the 2014 paper's figures.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ccp {
     kp: f64,

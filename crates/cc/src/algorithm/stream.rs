@@ -12,8 +12,9 @@ use super::round_rtt::{RoundEnd, queued_segments};
 use super::segments::TwoWindows;
 use super::{Algorithm, AnyAlgorithm};
 
-/// The delay window grows below `N + 2` queued segments and shrinks above `N + 4` (Oda et al. 2012, section 4: α
-/// = 2 + N, β = 4 + N).
+/// The delay window grows below `N + 2` queued segments and shrinks above `N + 4`. Oda et al. 2012, eq. (4): "The
+/// control parameters α and β are determined as follows, based on the configuration value of the control parameter of
+/// TCP Vegas": α = 2 + N, β = 4 + N.
 const ALPHA: f64 = 2.0;
 /// The upper bound for [`ALPHA`].
 const BETA: f64 = 4.0;

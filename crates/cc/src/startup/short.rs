@@ -7,7 +7,8 @@ use crate::state::{Batch, Core};
 
 use super::{AnyStartup, Startup, standard};
 
-/// CCPSSS: slow start until the first sample gives a capacity estimate, or a loss, or ssthresh.
+/// CCPSSS: slow start until the first sample gives a capacity estimate, or a loss, or ssthresh. Watanabe et al. 2014:
+/// "the scheme waits until a first capacity estimate is available to transition out of slow start."
 ///
 /// After persistent congestion or a pause, slow start ends immediately if the capacity is known by then.
 #[derive(Clone, Copy, Debug, Default)]

@@ -7,7 +7,8 @@ use crate::state::{Batch, Core};
 
 use super::{AnyStartup, Startup, standard};
 
-/// CCPVS: the window immediately carries the video's rate.
+/// CCPVS: the window immediately carries the video's rate. Watanabe et al. 2014: it "attempts to set its cwnd to a size
+/// such that its resulting throughput (cwnd/rtt) be close to the video average playout rate."
 ///
 /// It follows the smoothed RTT down as well as up and stays until a loss. Once ssthresh is finite (after persistent
 /// congestion, after a pause), slow start continues from there to ssthresh.
@@ -43,7 +44,8 @@ impl Startup for VideoRate {
     }
 }
 
-/// CCPLSS: slow start as usual, but only up to the window that carries the video's rate.
+/// CCPLSS: slow start as usual, but only up to the window that carries the video's rate. Watanabe et al. 2014: ssthresh
+/// "is adjusted to correspond to the average video playout rate."
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct VideoSsthresh;
 
