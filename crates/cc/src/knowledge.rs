@@ -250,11 +250,7 @@ impl VideoKnowledge {
 
     /// Sets or forgets the [state of the player](Self::playback).
     pub fn set_playback(&self, playback: Option<Playback>) {
-        self.playback.set(playback.map(|state| match state {
-            Playback::Playing => 0,
-            Playback::Starting => 1,
-            Playback::Starved => 2,
-        }));
+        self.playback.set(playback.map(|playback| playback as u64));
     }
 
     /// The unknown ones of `facts`.

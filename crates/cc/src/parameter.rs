@@ -199,10 +199,9 @@ impl Arguments {
         )
     }
 
-    pub(crate) fn set(&mut self, name: &str, value: Value) {
-        if let Some(slot) = self.0.iter_mut().find(|slot| slot.0 == name) {
-            slot.1 = value;
-        }
+    /// Places of the values, in the documented order.
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut Value> {
+        self.0.iter_mut().map(|(_, value)| value)
     }
 
     /// The value of the parameter `name`; `None` if the entry does not declare it.

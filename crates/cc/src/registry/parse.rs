@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::spec::{Chosen, ControllerSpec};
 use super::suggest::nearest;
 use super::{Entry, Key, Registry, SpecError};
-use crate::parameter::Parameter;
+use crate::parameter::{Parameter, Value};
 
 /// Splits a list of specs at its commas; commas in parentheses belong to their spec.
 pub fn split_list(text: &str) -> impl Iterator<Item = &str> {
@@ -89,7 +89,7 @@ impl ControllerSpec {
     pub fn with_argument(&self, name: &str, value: &str) -> Result<Self, SpecError> {
         let mut spec = self.clone();
         let takers = core::iter::once(&mut spec.algorithm).chain(spec.components.values_mut());
-        assign(self.algorithm().name(), &[(Some(name), value)], takers.collect())?;
+        assign(self.algorithm().name(), &[(Some(name), value)], takers)?;
         Ok(spec)
     }
 
@@ -139,7 +139,7 @@ fn read(registry: &Registry, text: &str) -> Result<ControllerSpec, SpecError> {
         };
     // An alias's arguments go to its components first.
     let takers = spec.components.values_mut().chain([&mut spec.algorithm]);
-    assign(head.name, &head.arguments, takers.collect())?;
+    assign(head.name, &head.arguments, takers)?;
     let by_alias: Vec<Key> = spec.components.keys().copied().collect();
     for piece in pieces {
         if piece.is_empty() {
@@ -211,11 +211,8 @@ fn read_component(
         .find(|known| known.name() == key.trim())
         .ok_or_else(|| SpecError::unknown("key", "", key.trim(), &names))?;
     let mut chosen = Chosen::by_default(find_component(registry, key, term.name)?);
-    assign(
-        &format!("{key}={}", term.name),
-        &term.arguments,
-        vec![&mut chosen],
-    )?;
+    let of = format!("{key}={}", term.name);
+    assign(&of, &term.arguments, core::iter::once(&mut chosen))?;
     Ok((key, chosen))
 }
 
@@ -227,63 +224,59 @@ fn find_component<'a>(registry: &'a Registry, key: Key, name: &str) -> Result<&'
 }
 
 /// Assigns arguments to the parameters of `takers`, in order. If several declare a name, the first one gets it.
-fn assign(
+fn assign<'a>(
     of: &str,
     arguments: &[(Option<&str>, &str)],
-    mut takers: Vec<&mut Chosen>,
+    takers: impl Iterator<Item = &'a mut Chosen>,
 ) -> Result<(), SpecError> {
-    let parameters_of = |(index, taker): (usize, &&mut Chosen)| -> Vec<(usize, Parameter)> {
-        let parameters = taker.entry.parameters().iter();
-        parameters.map(|&parameter| (index, parameter)).collect()
+    // A place is `None` once it has been given a value.
+    let places_of = |taker: &'a mut Chosen| {
+        let parameters = taker.entry.parameters().iter().copied();
+        parameters.zip(taker.arguments.values_mut().map(Some))
     };
-    let slots: Vec<_> = takers.iter().enumerate().flat_map(parameters_of).collect();
-    let names: Vec<&'static str> = slots.iter().map(|(_, parameter)| parameter.name).collect();
+    let mut places: Vec<(Parameter, Option<&mut Value>)> = takers.flat_map(places_of).collect();
+    let names: Vec<&'static str> = places.iter().map(|(parameter, _)| parameter.name).collect();
     let allowed = || match names.join(", ") {
         names if names.is_empty() => "it takes none".to_owned(),
         names => format!("it takes {names}"),
     };
-    let of = of.to_owned();
-    let mut given: Vec<usize> = Vec::new();
+    let bad = |problem| SpecError::BadArgument {
+        of: of.to_owned(),
+        problem,
+    };
     let mut by_name = false;
     for (position, &(name, value)) in arguments.iter().enumerate() {
-        let bad = |problem| SpecError::BadArgument {
-            of: of.clone(),
-            problem,
-        };
-        let slot = if let Some(name) = name {
-            by_name = true;
-            let known = names.iter().position(|known| *known == name);
-            known.ok_or_else(|| SpecError::UnknownParameter {
-                of: of.clone(),
-                name: name.to_owned(),
-                suggestion: nearest(name, &names),
-                allowed: allowed(),
-            })?
-        } else if by_name {
-            let problem = format!("`{value}` follows a named argument: write its name, too");
-            return Err(bad(problem));
-        } else {
-            position
-        };
-        let Some(&(taker, parameter)) = slots.get(slot) else {
+        by_name |= name.is_some();
+        let index =
+            match name {
+                Some(name) => names.iter().position(|known| *known == name).ok_or_else(|| {
+                    SpecError::UnknownParameter {
+                        of: of.to_owned(),
+                        name: name.to_owned(),
+                        suggestion: nearest(name, &names),
+                        allowed: allowed(),
+                    }
+                })?,
+                None if by_name => {
+                    let problem = format!("`{value}` follows a named argument: write its name, too");
+                    return Err(bad(problem));
+                }
+                None => position,
+            };
+        let Some((parameter, place)) = places.get_mut(index) else {
             return Err(SpecError::TooManyArguments {
-                of,
+                of: of.to_owned(),
                 value: value.to_owned(),
                 allowed: allowed(),
             });
         };
         let name = parameter.name;
-        if given.contains(&slot) {
-            return Err(bad(format!("`{name}` is given twice")));
-        }
-        given.push(slot);
-        let read = parameter.read(value).ok_or_else(|| {
+        let place = place.take();
+        let place = place.ok_or_else(|| bad(format!("`{name}` is given twice")))?;
+        *place = parameter.read(value).ok_or_else(|| {
             let expected = parameter.expected();
             bad(format!("invalid value `{name}={value}`: write {expected}"))
         })?;
-        if let Some(taker) = takers.get_mut(taker) {
-            taker.arguments.set(name, read);
-        }
     }
     Ok(())
 }

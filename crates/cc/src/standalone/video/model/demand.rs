@@ -100,8 +100,10 @@ mod tests {
     /// A player of a title of 1 MB/s that received `bytes` in the 10 s between its last two pauses, without this fact.
     fn after(bytes: u64, fact: &str) -> (Demand, Core) {
         let mut arguments = Arguments::defaults(PARAMETERS);
-        if !fact.is_empty() {
-            arguments.set(fact, Value::Word("off"));
+        for (parameter, value) in PARAMETERS.iter().zip(arguments.values_mut()) {
+            if parameter.name == fact {
+                *value = Value::Word("off");
+            }
         }
         let core = Core::sample(100_000, 100, 100);
         core.known.set_average_rate(Some(Bitrate::from_mbps(8)));
