@@ -8,7 +8,7 @@ use std::error::Error;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use playrate::adapter::{ConnectionController, ControllerChoice};
+use playrate::quinn::{ConnectionController, ControllerChoice};
 use playrate::cc::events::{AckFrame, Acked, Sent};
 use playrate::cc::registry::{Entry, Parameter, Registry};
 use playrate::cc::{Bytes, CongestionController, ControllerSpec, Path, Timestamp, VideoKnowledge};

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use playrate::adapter::{ConnectionController, ControllerChoice};
+use playrate::quinn::{ConnectionController, ControllerChoice};
 use playrate::cc::Bitrate;
 use quinn::rustls::{RootCertStore, pki_types::PrivatePkcs8KeyDer};
 use quinn::{ClientConfig, Endpoint, Incoming, ServerConfig, TransportConfig};

@@ -1,8 +1,8 @@
 //! Congestion control that knows it is carrying video, for quinn.
 //!
-//! This crate re-exports the controllers ([`cc`]), the adapter that puts them into any quinn program ([`adapter`]), and
-//! HTTP/3 endpoints that use it (`transport`, with the feature `http3`, which is on by default). With
-//! `default-features = false` it depends on quinn and four small crates.
+//! This crate re-exports the controllers ([`cc`]), the adapter that puts them into any quinn program
+//! ([`mod@quinn`]), and HTTP/3 endpoints that use it (`transport`, with the feature `http3`, which is on by default).
+//! With `default-features = false` it depends on quinn and four small crates.
 //!
 //! # Use it in your quinn program
 //!
@@ -10,7 +10,7 @@
 //!
 //! ```
 //! use playrate::cc::{Bitrate, Bytes};
-//! use playrate::adapter::{ConnectionController, ControllerChoice};
+//! use playrate::quinn::{ConnectionController, ControllerChoice};
 //! use std::sync::Arc;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -34,7 +34,7 @@
 //! `video-server` and `video-client` crates.
 
 pub use playrate_cc as cc;
-pub use playrate_quinn as adapter;
+pub use playrate_quinn as quinn;
 #[cfg(feature = "http3")]
 pub use playrate_transport as transport;
 

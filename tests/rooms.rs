@@ -21,7 +21,7 @@ const CRATES: &[(&str, &[&str], &[&str])] = &[
     ),
     ("netsim", &["playrate-units"], &["h3", "tokio"]),
     (
-        "quinn-adapter",
+        "quinn",
         &["playrate-units", "playrate-cc"],
         &["h3", "http", "rustls"],
     ),
