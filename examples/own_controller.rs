@@ -8,10 +8,10 @@ use std::error::Error;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use playrate::quinn::{ConnectionController, ControllerChoice};
 use playrate::cc::events::{AckFrame, Acked, Sent};
 use playrate::cc::registry::{Entry, Parameter, Registry};
 use playrate::cc::{Bytes, CongestionController, ControllerSpec, Path, Timestamp, VideoKnowledge};
+use playrate::quinn::{ConnectionController, ControllerChoice};
 
 /// Keeps the given number of bytes in flight, whatever happens.
 #[derive(Clone, Debug)]

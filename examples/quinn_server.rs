@@ -6,8 +6,8 @@ use std::error::Error;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use playrate::quinn::{ConnectionController, ControllerChoice};
 use playrate::cc::Bitrate;
+use playrate::quinn::{ConnectionController, ControllerChoice};
 use quinn::rustls::{RootCertStore, pki_types::PrivatePkcs8KeyDer};
 use quinn::{ClientConfig, Endpoint, Incoming, ServerConfig, TransportConfig};
 

@@ -21,8 +21,13 @@ const CRATES: &[(&str, &[&str], &[&str])] = &[
     ),
     ("netsim", &["playrate-units"], &["h3", "tokio"]),
     (
-        "quinn",
+        "adapter",
         &["playrate-units", "playrate-cc"],
+        &["quinn", "quinn-proto", "h3", "http", "rustls"],
+    ),
+    (
+        "quinn",
+        &["playrate-units", "playrate-cc", "playrate-adapter"],
         &["h3", "http", "rustls"],
     ),
     ("origin", &["playrate-units"], &["quinn", "h3"]),
@@ -137,6 +142,7 @@ fn controllers_alone_bring_a_quinn_program_one_crate_of_others() {
         more,
         [
             "playrate",
+            "playrate-adapter",
             "playrate-cc",
             "playrate-quinn",
             "playrate-units",

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use playrate::cc::registry::{Entry, Key};
 use playrate::cc::{Bitrate, Bytes, Registry, VideoKnowledge};
-use playrate::transport::{ConnectionController, ControllerChoice};
+use playrate::transport::{ConnectionController, ControllerChoice, QuinnController};
 use quinn::congestion::{BbrConfig, Controller, ControllerFactory, CubicConfig, NewRenoConfig};
 
 use super::clock::PACKET;
@@ -63,7 +63,7 @@ pub fn knowledge() -> Arc<VideoKnowledge> {
 /// `choice` behind quinn's trait.
 pub fn adapted(choice: &ControllerChoice, now: Instant) -> Box<dyn Controller> {
     let control = ConnectionController::new(choice.clone()).with_knowledge(knowledge());
-    Arc::new(control).build(now, PACKET)
+    Box::new(QuinnController::new(Arc::new(control), now, PACKET))
 }
 
 /// quinn's own controllers without telemetry around them.

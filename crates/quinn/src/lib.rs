@@ -26,32 +26,58 @@
 //! ```
 //!
 //! - [`ControllerChoice`] names a controller: one of playrate's specs, or a [`Baseline`] (quinn's own, unmodified).
-//! - [`ConnectionController`] is one connection's congestion control; [`QuinnController`] drives a controller from
-//!   quinn's callbacks.
+//! - [`ConnectionController`] is one connection's congestion control; [`QuinnController`] is that of one of its paths.
 //! - [`telemetry`] shows the controller's behaviour, as [`Sample`](telemetry::Sample)s.
 //! - [`WireOverhead`] and [`UnsentBytes`] take reports of the application's writes. Both are optional. Without the
 //!   first, windows that follow the video's rate ignore the bytes that packets add. Without the second, a writer cannot
 //!   wait for the send queue to drain.
 //!
+//! What is not specific to quinn is in `playrate-adapter`, which this crate re-exports as far as it is needed.
 //! `playrate-transport` builds HTTP/3 on top of this crate.
 
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
 mod baseline;
-mod connection;
 mod controller;
-mod controllers;
-mod overhead;
-mod switchable;
-pub mod telemetry;
-mod unsent;
+mod stack;
+mod totals;
 
 pub use baseline::Baseline;
-pub use connection::{AckRequest, ConnectionController};
 pub use controller::QuinnController;
-pub use controllers::ControllerChoice;
-pub use overhead::WireOverhead;
-pub use unsent::UnsentBytes;
+pub use playrate_adapter::{AckRequest, UnsentBytes, WireOverhead};
+pub use stack::Quinn;
+
+/// One connection's congestion control, ready for quinn.
+///
+/// ```
+/// use playrate_quinn::{ConnectionController, ControllerChoice};
+///
+/// let control = ConnectionController::new("cubic+start=hystartpp".parse::<ControllerChoice>()?);
+/// let mut transport = quinn::TransportConfig::default();
+/// control.install(&mut transport);
+/// # Ok::<(), playrate_cc::SpecError>(())
+/// ```
+pub type ConnectionController = playrate_adapter::ConnectionController<Quinn>;
+
+/// The controller of a connection. Its text form is a [`ControllerSpec`](playrate_cc::ControllerSpec) or the name of a
+/// [`Baseline`].
+///
+/// ```
+/// use playrate_quinn::ControllerChoice;
+///
+/// for name in ["cubic+start=hystartpp", "quinn-cubic"] {
+///     let choice: ControllerChoice = name.parse()?;
+///     assert_eq!(choice.to_string(), name);
+/// }
+/// # Ok::<(), playrate_cc::SpecError>(())
+/// ```
+pub type ControllerChoice = playrate_adapter::ControllerChoice<Quinn>;
+
+/// Telemetry: a connection's congestion control as a stream of [`Sample`](telemetry::Sample)s.
+pub mod telemetry {
+    pub use crate::totals::Totals;
+    pub use playrate_adapter::telemetry::{Monitor, Sample, Sink, TimeSeries};
+}
 
 #[cfg(test)]
 mod tests;

@@ -1,36 +1,29 @@
 //! Switching to another controller.
 
 use super::*;
-use crate::telemetry::Monitor;
-
-/// A connection that begins with `first` and may switch to a scripted controller.
-fn switchable(first: &str) -> (ConnectionController, ControllerChoice, Log) {
-    let (second, log, _) = scripted(40_000);
-    let choice = second.choice().clone();
-    let control = ConnectionController::new(first.parse().unwrap())
-        .with_monitor(Arc::new(Monitor::new(Duration::ZERO)))
-        .switchable(std::slice::from_ref(&choice));
-    // A controller was made to determine if it requires every acknowledgement.
-    drain(&log);
-    (control, choice, log)
-}
 
 #[test]
 fn the_new_controller_starts_with_the_next_packet_and_knows_mtu_rtt_and_bytes_in_flight() {
-    let (control, second, log) = switchable("cubic");
+    let (second, script) = scripted(40_000);
+    let second = second.choice().clone();
+    let control = ConnectionController::new("cubic".parse().unwrap())
+        .with_monitor(Arc::new(Monitor::new(Duration::ZERO)))
+        .switchable(std::slice::from_ref(&second));
+    // A controller was made to determine if it requires every acknowledgement.
+    script.drain();
     let mut wire = Wire::new(&control, Duration::from_millis(25));
     wire.server_sends(3_000);
     wire.run_for(Duration::from_secs(2));
-    assert_eq!(drain(&log), [], "no switch was requested");
+    assert_eq!(script.drain(), [], "no switch was requested");
     let mtu = wire.server_mtu();
     assert!(mtu > 1_200);
     assert!(control.switch(second.clone()) && !control.switch("reno".parse().unwrap()));
     assert_eq!(control.choice(), &second);
-    assert_eq!(drain(&log), [], "nothing has left since");
+    assert_eq!(script.drain(), [], "nothing has left since");
     let before = control.monitor().latest().unwrap();
     wire.server_sends(100_000);
     wire.run_for(Duration::from_millis(45));
-    let events = drain(&log);
+    let events = script.drain();
     assert_eq!(events[0], Event::Built(mtu.into()));
     let [
         Event::Sent(sent),
@@ -41,20 +34,17 @@ fn the_new_controller_starts_with_the_next_packet_and_knows_mtu_rtt_and_bytes_in
     else {
         panic!("{events:?}");
     };
-    let acked = runs[0];
-    let rtt = now.as_nanos() - acked.sent.as_nanos();
-    assert_eq!((sent.now, sent.bytes), (acked.sent, acked.bytes));
+    let rtt = now.as_nanos() - sent.now.as_nanos();
     // There and back again; a probe that requested it immediately has no acknowledgement delay.
     assert!((50_000_000..=76_000_000).contains(&rtt), "{rtt} ns");
-    assert!(acked.app_limited && *in_flight == Bytes::ZERO);
+    let acked = Acked::new(sent.now, sent.bytes, 1).with_app_limited(true);
+    assert_eq!((runs.as_slice(), *in_flight), ([acked].as_slice(), Bytes::ZERO));
     assert_eq!(wire.server_window(), 40_000);
-    let new: u64 = events[3..]
-        .iter()
-        .map(|events| match events {
-            Event::Sent(sent) => sent.bytes.as_u64(),
-            other => panic!("{other:?}"),
-        })
-        .sum();
+    let new = events[3..].iter().map(|event| match event {
+        Event::Sent(sent) => sent.bytes.as_u64(),
+        other => panic!("{other:?}"),
+    });
+    let new: u64 = new.sum();
     assert!((35_000..=40_000).contains(&new), "{new} bytes: its own window");
     wire.run_for(Duration::from_secs(2));
     assert_eq!(wire.received(), 103_000);
@@ -72,56 +62,20 @@ fn the_new_controller_starts_with_the_next_packet_and_knows_mtu_rtt_and_bytes_in
 }
 
 #[test]
-fn bytes_in_flight_and_losses_before_the_switch_are_reported_once_and_counted_once() {
-    let (control, second, log) = switchable("quinn-cubic");
+fn a_switch_to_a_controller_of_quinn_reports_the_history_to_it() {
+    let control = ConnectionController::new("cubic".parse().unwrap())
+        .with_monitor(Arc::new(Monitor::new(Duration::ZERO)))
+        .switchable(&[]);
     let built = origin();
-    let mut controller = Arc::new(control.clone()).build(built, 1_200);
+    let mut controller = QuinnController::new(Arc::new(control.clone()), built, 1_200);
     let at = |ms| built + Duration::from_millis(ms);
-    for ms in 0..5 {
-        controller.on_sent(at(ms), 1_200, ms);
-    }
-    controller.on_mtu_update(1_400);
+    controller.on_sent(at(0), 12_000, 9);
     controller.on_congestion_event(at(60), at(2), false, 2_400);
-    controller.on_sent(at(61), 1_400, 5);
-    assert!(control.switch(second));
-    controller.on_sent(at(62), 1_000, 6);
-    let events = drain(&log);
-    let [
-        Event::Built(1_400),
-        Event::Congestion(congestion),
-        Event::Sent(old),
-        Event::Sent(new),
-    ] = events[..]
-    else {
-        panic!("{events:?}");
-    };
-    assert_eq!(congestion.now, Timestamp::from_millis(60));
-    assert_eq!(
-        (old.now, old.bytes),
-        (Timestamp::from_millis(61), Bytes::new(3 * 1_200 + 1_400))
-    );
-    assert_eq!(
-        (new.now, new.bytes),
-        (Timestamp::from_millis(62), Bytes::new(1_000))
-    );
-    controller.on_end_acks(at(90), 6_000, false, None);
+    assert!(control.switch(Baseline::NewReno.into()));
+    controller.on_sent(at(62), 1_000, 10);
+    assert_eq!(controller.window(), 6_000, "half of quinn's initial window");
     let sample = control.monitor().latest().unwrap();
-    assert_eq!(sample.sent, Bytes::new(5 * 1_200 + 1_400 + 1_000));
     assert_eq!((sample.lost, sample.congestion_events), (Bytes::new(2_400), 1));
-}
-
-#[test]
-fn a_controller_that_is_not_switchable_stays() {
-    let control = ConnectionController::new("cubic".parse().unwrap());
-    assert!(!control.switch("reno".parse().unwrap()));
-    assert_eq!(control.to_string(), "cubic");
-}
-
-#[test]
-fn a_new_path_begins_with_the_controller_after_the_switch() {
-    let (control, second, log) = switchable("cubic");
-    assert!(control.switch(second));
-    let controller = Arc::new(control).build(origin(), 1_300);
-    assert_eq!(drain(&log), [Event::Built(1_300)]);
-    assert_eq!(controller.window(), 40_000);
+    let own = Box::new(controller).into_any();
+    assert!(own.is::<quinn_proto::congestion::NewReno>());
 }

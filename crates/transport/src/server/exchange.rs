@@ -236,7 +236,7 @@ impl BodyWriter {
             return Ok(());
         }
         let Self { body, context, .. } = self;
-        let room = context.control.unsent().wait_for_room(&context.quinn);
+        let room = context.control.wait_for_room(&context.quinn);
         let waited = async {
             tokio::select! {
                 biased;

@@ -80,10 +80,10 @@ impl Sink for TimeSeries {
 
 impl KeptSamples {
     fn thin_out(&mut self) {
-        let span = match (self.kept.first(), self.kept.last()) {
-            (Some(first), Some(last)) => last.at.saturating_sub(first.at),
-            _ => return,
+        let [first, .., last] = self.kept.as_slice() else {
+            return;
         };
+        let span = last.at.saturating_sub(first.at);
         let gaps = u32::try_from(self.kept.len().saturating_sub(1))
             .unwrap_or(u32::MAX)
             .max(1);

@@ -43,24 +43,14 @@ impl WireOverhead {
     /// Measures the share once all of a body was delivered, from the connection's totals of bytes `sent` and `lost`.
     /// Does nothing during another body, because the difference then includes its bytes.
     pub fn measure(&self, sent: Bytes, lost: Bytes, knowledge: &VideoKnowledge) {
+        const BILLION: u128 = 1_000_000_000;
         let payload = self.payload.load(Relaxed);
-        if self.open.load(Relaxed) == 1
-            && payload >= LEAST_PAYLOAD
-            && let Some(share) = share((sent - lost).as_u64(), payload)
-        {
-            knowledge.set_wire_overhead(Some(share));
+        if self.open.load(Relaxed) == 1 && payload >= LEAST_PAYLOAD {
+            let extra = u128::from((sent - lost).as_u64().saturating_sub(payload));
+            let parts = u32::try_from(extra * BILLION / u128::from(payload)).unwrap_or(u32::MAX);
+            knowledge.set_wire_overhead(Some(Probability::from_parts_per_billion(parts)));
         }
     }
-}
-
-/// The excess of `wire` over `payload`, as a share of `payload`.
-fn share(wire: u64, payload: u64) -> Option<Probability> {
-    const BILLION: u128 = 1_000_000_000;
-    let extra = u128::from(wire.saturating_sub(payload));
-    let parts = (extra * BILLION).checked_div(u128::from(payload))?;
-    Some(Probability::from_parts_per_billion(
-        u32::try_from(parts).unwrap_or(u32::MAX),
-    ))
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
-//! [`UnsentBytes`]: an estimate of the bytes written to quinn and not sent yet, so that a body is read and written when
-//! it is needed and not long before.
+//! [`UnsentBytes`]: an estimate of the bytes written to a stack and not sent yet, so that a body is read and written
+//! when it is needed and not long before.
 //!
 //! quinn 0.11 does not report how many bytes of a connection wait to be sent. The estimate relies on three facts of
 //! quinn-proto 0.11: the controller is called under the connection's lock (so atomic operations here are only loads and
 //! stores), `on_sent` reports every departing byte, and the `app_limited` of `on_end_acks` means that nothing is left
-//! to send. A test of this crate compares the estimate with quinn's actual transmissions.
+//! to send. A test of `playrate-quinn` compares the estimate with quinn's actual transmissions. Another stack has to
+//! offer the same.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,11 +23,11 @@ const NONE_AWAITED: u64 = u64::MAX;
 /// Estimate of one connection's unsent bytes: bytes written, less those acknowledged or in flight.
 ///
 /// It is too low by the bytes that packets carry in addition to bodies, about a hundredth of the bytes written since
-/// everything was last acknowledged; then it is exact again. For a body without end, quinn's send window bounds the
-/// error.
+/// everything was last acknowledged; then it is exact again. For a body without end, the stack's send window bounds
+/// the error.
 #[derive(Debug)]
 pub struct UnsentBytes {
-    /// Bytes that have been sent and not lost. Only written while quinn holds the connection's lock.
+    /// Bytes that have been sent and not lost. Only written while the stack holds the connection's lock.
     sent: AtomicU64,
     /// The value of `sent` at which waiting writers are woken.
     awaited: AtomicU64,
@@ -89,7 +90,7 @@ impl UnsentBytes {
         self.room.notify_waiters();
     }
 
-    /// Counts `bytes` of a body handed to quinn.
+    /// Counts `bytes` of a body handed to the stack.
     pub fn wrote(&self, bytes: u64) {
         let mut written = self.written();
         *written = (*written).max(self.sent.load(Relaxed)).saturating_add(bytes);
@@ -111,18 +112,9 @@ impl UnsentBytes {
         self.closing.load(Relaxed)
     }
 
-    /// Waits until few enough bytes are unsent on `connection` to write one more chunk. Every waiting writer may then
-    /// write one chunk, whatever the others have written meanwhile, so that all bodies make progress.
-    pub async fn wait_for_room(&self, connection: &quinn::Connection) {
-        self.room(|| {
-            // Takes and releases the connection's lock.
-            connection.rtt();
-        })
-        .await;
-    }
-
-    /// [`wait_for_room`](Self::wait_for_room), where `synchronize` takes and releases the connection's lock.
-    async fn room(&self, synchronize: impl Fn()) {
+    /// [`ConnectionController::wait_for_room`](crate::ConnectionController::wait_for_room), where `synchronize` takes
+    /// and releases the connection's lock.
+    pub(crate) async fn room(&self, synchronize: impl Fn()) {
         let room = self.room.notified();
         tokio::pin!(room);
         room.as_mut().enable();
@@ -138,8 +130,8 @@ impl UnsentBytes {
         }
     }
 
-    #[cfg(test)]
-    pub(crate) fn estimate(&self) -> u64 {
+    /// The estimate, in bytes.
+    pub fn estimate(&self) -> u64 {
         self.written().saturating_sub(self.sent.load(Relaxed))
     }
 

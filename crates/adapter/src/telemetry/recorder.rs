@@ -9,22 +9,18 @@ use playrate_units::Bytes;
 use super::{Monitor, Sample};
 use crate::unsent::UnsentBytes;
 
-/// Window of a connection that is being closed: more than can be in flight, and above `u32::MAX`, so that quinn does
-/// not pace.
-const CLOSING_WINDOW: u64 = 1 << 32;
-
 /// Counters inside a controller: plain integers that reach the shared [`Monitor`] only when a sample is due.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorder {
     monitor: Arc<Monitor>,
-    unsent: Arc<UnsentBytes>,
+    pub(crate) unsent: Arc<UnsentBytes>,
     began: Instant,
     /// Time from which the next sample is due.
     next: Instant,
     /// Time of the last sample.
     sampled: Instant,
     /// Totals so far, as fields of the next sample.
-    totals: Sample,
+    pub(crate) totals: Sample,
     last: Option<Sample>,
     /// The last ACK frame, as the next sample shows it.
     pub(crate) frame: LastAckFrame,
@@ -36,14 +32,16 @@ pub(crate) struct LastAckFrame {
     /// Time when it was read to its end; `None` before the first.
     pub(crate) ended: Option<Instant>,
     /// Departure and acknowledgement of the newest packet that it acknowledged; of an earlier frame if it acknowledged
-    /// none. quinn reports a frame's packets in the order of their departure.
+    /// none. Stacks report a frame's packets in the order of their departure.
     pub(crate) newest: Option<(Instant, Instant)>,
     /// Bytes in flight after it.
-    pub(crate) in_flight: u64,
+    pub(crate) in_flight: Bytes,
     /// True if the application or flow control limited the sender.
     pub(crate) app_limited: bool,
     /// The transport's smoothed RTT, if it was measured.
     pub(crate) smoothed_rtt: Option<Duration>,
+    /// The transport's smallest RTT, if it was measured.
+    pub(crate) min_rtt: Option<Duration>,
 }
 
 impl Recorder {
@@ -62,53 +60,29 @@ impl Recorder {
         }
     }
 
-    /// Totals so far, for the controller that replaces this one.
-    pub(crate) fn totals(&self) -> Sample {
-        self.totals
-    }
-
-    /// The same recorder, continuing from the totals of the replaced controller.
-    pub(crate) fn continuing_from(mut self, totals: Sample) -> Self {
-        self.totals = totals;
-        self
-    }
-
     #[inline]
-    pub(crate) fn sent(&mut self, bytes: u64) {
-        self.totals.sent += Bytes::new(bytes);
-        self.unsent.sent(bytes);
-    }
-
-    /// Window for quinn if the controller's is `window`: the [`CLOSING_WINDOW`] while the connection is being closed.
-    #[inline]
-    pub(crate) fn window_for_quinn(&self, window: u64) -> u64 {
-        if self.unsent.is_closing() {
-            CLOSING_WINDOW
-        } else {
-            window
-        }
+    pub(crate) fn sent(&mut self, bytes: Bytes) {
+        self.totals.sent += bytes;
+        self.unsent.sent(bytes.as_u64());
     }
 
     /// Counts packets that an ACK frame acknowledged.
     #[inline]
-    pub(crate) fn acked(&mut self, bytes: u64, packets: u32) {
-        self.totals.delivered += Bytes::new(bytes);
+    pub(crate) fn acked(&mut self, bytes: Bytes, packets: u32) {
+        self.totals.delivered += bytes;
         self.totals.delivered_packets += u64::from(packets);
     }
 
     /// Takes the end of an ACK frame, and reports it to the estimate of unsent bytes.
     #[inline]
-    pub(crate) fn frame_ended(&mut self, now: Instant, in_flight: u64, app_limited: bool) {
+    pub(crate) fn frame_ended(&mut self, now: Instant, in_flight: Bytes, app_limited: bool) {
         self.frame.ended = Some(now);
         self.frame.in_flight = in_flight;
         self.frame.app_limited = app_limited;
-        let Sample {
-            delivered,
-            delivered_packets,
-            ..
-        } = self.totals;
-        let content = UnsentBytes::content(delivered.as_u64(), delivered_packets);
-        self.unsent.acked(content.saturating_add(in_flight), app_limited);
+        let totals = &self.totals;
+        let content = UnsentBytes::content(totals.delivered.as_u64(), totals.delivered_packets);
+        self.unsent
+            .acked(content.saturating_add(in_flight.as_u64()), app_limited);
     }
 
     /// Returns true if a [`sample`](Self::sample) is due.
@@ -118,8 +92,8 @@ impl Recorder {
     }
 
     /// Counts a congestion signal. The caller always takes a sample afterwards.
-    pub(crate) fn congestion(&mut self, lost_bytes: u64) {
-        self.totals.lost += Bytes::new(lost_bytes);
+    pub(crate) fn congestion(&mut self, lost: Bytes) {
+        self.totals.lost += lost;
         self.totals.congestion_events += 1;
     }
 
@@ -137,7 +111,7 @@ impl Recorder {
     pub(crate) fn sample(&mut self, now: Instant, snapshot: Snapshot) {
         let frame = self.frame;
         if frame.ended.is_some() {
-            self.totals.bytes_in_flight = Bytes::new(frame.in_flight);
+            self.totals.bytes_in_flight = frame.in_flight;
             self.totals.app_limited = frame.app_limited;
             self.totals.smoothed_rtt = frame.smoothed_rtt;
             if let Some((sent, acked)) = frame.newest {
@@ -164,26 +138,23 @@ impl Recorder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::origin;
     use playrate_units::Bitrate;
 
-    /// An arbitrary origin for instants.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "only differences between instants matter here"
-    )]
-    fn origin() -> Instant {
-        Instant::now()
+    /// A recorder that begins at the returned time and samples every `interval` milliseconds.
+    fn recorder(interval: u64) -> (Recorder, Arc<Monitor>, Instant) {
+        let (start, monitor) = (origin(), Arc::new(Monitor::new(Duration::from_millis(interval))));
+        let recorder = Recorder::new(Arc::clone(&monitor), Arc::default(), start);
+        (recorder, monitor, start)
     }
 
     #[test]
     fn samples_are_at_least_an_interval_apart_unless_the_path_is_congested() {
-        let start = origin();
-        let monitor = Arc::new(Monitor::new(Duration::from_millis(20)));
-        let mut recorder = Recorder::new(Arc::clone(&monitor), Arc::default(), start);
+        let (mut recorder, monitor, start) = recorder(20);
         let mut due = 0;
         for millis in 0..100 {
             let now = start + Duration::from_millis(millis);
-            recorder.acked(1_200, 1);
+            recorder.acked(Bytes::new(1_200), 1);
             if recorder.is_due(now) {
                 due += 1;
                 recorder.sample(now, Snapshot::default());
@@ -191,7 +162,7 @@ mod tests {
         }
         assert_eq!(due, 5);
         let end = start + Duration::from_millis(100);
-        recorder.congestion(1_200);
+        recorder.congestion(Bytes::new(1_200));
         recorder.sample(end, Snapshot::default());
         let latest = monitor.latest().unwrap();
         assert_eq!((latest.congestion_events, latest.lost), (1, Bytes::new(1_200)));
@@ -200,58 +171,54 @@ mod tests {
 
     #[test]
     fn the_delivery_rate_is_acknowledged_bytes_over_the_time_between_samples() {
-        let start = origin();
-        let monitor = Arc::new(Monitor::new(Duration::from_millis(20)));
-        let mut recorder = Recorder::new(Arc::clone(&monitor), Arc::default(), start);
+        let (mut recorder, monitor, start) = recorder(20);
         for millis in [0, 50, 100] {
             let now = start + Duration::from_millis(millis);
-            recorder.acked(125_000, 100);
+            recorder.acked(Bytes::new(125_000), 100);
             assert!(recorder.is_due(now));
             recorder.frame.newest = Some((start, now));
-            recorder.frame_ended(now, 7, true);
+            recorder.frame_ended(now, Bytes::new(7), true);
             recorder.sample(now, Snapshot::default());
         }
-        let latest = monitor.latest().unwrap();
-        assert_eq!(latest.delivery_rate, Some(Bitrate::from_mbps(20)));
-        assert_eq!(latest.latest_rtt, Some(Duration::from_millis(100)));
-        assert_eq!(latest.delivered_packets, 300);
-        assert_eq!(
-            (latest.bytes_in_flight, latest.app_limited),
-            (Bytes::new(7), true)
-        );
+        let expected = Sample {
+            at: Duration::from_millis(100),
+            bytes_in_flight: Bytes::new(7),
+            app_limited: true,
+            latest_rtt: Some(Duration::from_millis(100)),
+            delivered: Bytes::new(375_000),
+            delivered_packets: 300,
+            delivery_rate: Some(Bitrate::from_mbps(20)),
+            ..Sample::default()
+        };
+        assert_eq!(monitor.latest(), Some(expected));
     }
 
     #[test]
     fn a_frame_that_arrived_together_with_a_sampled_one_is_still_unsampled() {
-        let start = origin();
-        let mut recorder = Recorder::new(Arc::new(Monitor::default()), Arc::default(), start);
+        let (mut recorder, _, start) = recorder(20);
         let arrived = start + Duration::from_millis(50);
-        recorder.frame_ended(arrived, 0, false);
-        recorder.acked(1_200, 1);
+        recorder.frame_ended(arrived, Bytes::ZERO, false);
+        recorder.acked(Bytes::new(1_200), 1);
         recorder.sample(arrived, Snapshot::default());
         assert_eq!(recorder.unsampled(), None);
-        recorder.acked(1_200, 1);
+        recorder.acked(Bytes::new(1_200), 1);
         assert!(!recorder.is_due(arrived));
         assert_eq!(recorder.unsampled(), Some(arrived));
     }
 
     #[test]
-    fn totals_survive_a_controller_that_is_built_anew() {
-        let start = origin();
-        let monitor = Arc::new(Monitor::new(Duration::ZERO));
-        let mut first = Recorder::new(Arc::clone(&monitor), Arc::default(), start);
-        first.sent(5_000);
-        first.acked(1_200, 1);
+    fn totals_survive_a_controller_that_is_built_again() {
+        let (mut first, monitor, start) = recorder(0);
+        first.sent(Bytes::new(5_000));
+        first.acked(Bytes::new(1_200), 1);
         first.sample(start, Snapshot::default());
         let later = start + Duration::from_secs(9);
         let mut second = Recorder::new(Arc::clone(&monitor), Arc::default(), later);
-        second.acked(1_200, 1);
+        second.acked(Bytes::new(1_200), 1);
         second.sample(later, Snapshot::default());
         let latest = monitor.latest().unwrap();
-        assert_eq!(latest.at, Duration::from_secs(9));
-        assert_eq!(
-            (latest.sent, latest.delivered),
-            (Bytes::new(5_000), Bytes::new(2_400))
-        );
+        let totals = (latest.at, latest.sent, latest.delivered);
+        let expected = (Duration::from_secs(9), Bytes::new(5_000), Bytes::new(2_400));
+        assert_eq!(totals, expected);
     }
 }

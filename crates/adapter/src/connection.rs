@@ -1,4 +1,4 @@
-//! [`ConnectionController`]: one connection's congestion control, in the form that quinn takes.
+//! [`ConnectionController`]: one connection's congestion control.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -6,39 +6,26 @@ use std::time::{Duration, Instant};
 
 use playrate_cc::{Path, VideoKnowledge};
 use playrate_units::Bytes;
-use quinn_proto::congestion::{Controller, ControllerFactory};
 
-use crate::baseline::ObservedBaseline;
-use crate::controller::QuinnController;
-use crate::controllers::ControllerChoice;
-use crate::overhead::WireOverhead;
-use crate::switchable::SwitchableController;
 use crate::telemetry::{Monitor, Recorder};
-use crate::unsent::UnsentBytes;
+use crate::{ControllerChoice, QuicStack, UnsentBytes, WireOverhead};
 
-/// One connection's congestion control, ready for quinn: the controller's name, the knowledge of the video, and the
-/// monitor of its samples. Create a new one for every connection; all paths of that connection share it.
-///
-/// ```
-/// use playrate_quinn::{ConnectionController, ControllerChoice};
-///
-/// let control = ConnectionController::new("cubic+start=hystartpp".parse::<ControllerChoice>()?);
-/// let mut transport = quinn::TransportConfig::default();
-/// control.install(&mut transport);
-/// # Ok::<(), playrate_cc::SpecError>(())
-/// ```
+/// One connection's congestion control, ready for the stack `S`: the controller's name, the knowledge of the video, and
+/// the monitor of its samples. Create a new one for every connection; all paths of that connection share it.
 #[derive(Clone, Debug)]
-pub struct ConnectionController {
-    choice: ControllerChoice,
+pub struct ConnectionController<S: QuicStack> {
+    choice: ControllerChoice<S>,
     knowledge: Arc<VideoKnowledge>,
     monitor: Arc<Monitor>,
     fits_rates: bool,
     overhead: Arc<WireOverhead>,
     unsent: Arc<UnsentBytes>,
+    /// Packets that the most demanding controller of this connection wants acknowledged at once.
+    packets_per_ack: Option<u32>,
     /// Acknowledgements requested from the peer, in place of the controller's choice.
     ack_request: Option<AckRequest>,
-    /// `None` if the connection keeps its first controller for life.
-    alternatives: Option<Arc<Alternatives>>,
+    /// The controller after the switch; `None` if the connection keeps its first controller for life.
+    switched_to: Option<Arc<OnceLock<ControllerChoice<S>>>>,
 }
 
 /// The acknowledgements requested from a peer.
@@ -71,17 +58,11 @@ impl AckRequest {
     }
 }
 
-/// Controllers that may replace the first one.
-#[derive(Debug, Default)]
-struct Alternatives {
-    fewest_packets_per_ack: Option<u32>,
-    switched_to: OnceLock<ControllerChoice>,
-}
-
-impl ConnectionController {
+impl<S: QuicStack> ConnectionController<S> {
     /// Controller `choice` for one connection, with nothing known of its video.
-    pub fn new(choice: ControllerChoice) -> Self {
+    pub fn new(choice: ControllerChoice<S>) -> Self {
         Self {
+            packets_per_ack: choice.packets_per_ack(),
             choice,
             knowledge: Arc::default(),
             monitor: Arc::default(),
@@ -89,7 +70,7 @@ impl ConnectionController {
             overhead: Arc::default(),
             unsent: Arc::default(),
             ack_request: None,
-            alternatives: None,
+            switched_to: None,
         }
     }
 
@@ -97,11 +78,10 @@ impl ConnectionController {
     /// acknowledgements as the most demanding of them requires: the request is only possible when the connection
     /// begins, and controllers that are compared should receive the same acknowledgements.
     #[must_use]
-    pub fn switchable(mut self, others: &[ControllerChoice]) -> Self {
-        self.alternatives = Some(Arc::new(Alternatives {
-            fewest_packets_per_ack: others.iter().filter_map(ControllerChoice::packets_per_ack).min(),
-            switched_to: OnceLock::new(),
-        }));
+    pub fn switchable(mut self, others: &[ControllerChoice<S>]) -> Self {
+        let of_others = others.iter().filter_map(ControllerChoice::packets_per_ack);
+        self.packets_per_ack = of_others.chain(self.packets_per_ack).min();
+        self.switched_to = Some(Arc::default());
         self
     }
 
@@ -109,18 +89,20 @@ impl ConnectionController {
     /// controller starts with its own initial window and the path's present MTU, and receives the fastest round trip,
     /// the last congestion event and the bytes in flight. Returns false if the controller was replaced before or the
     /// connection is not [`switchable`](Self::switchable).
-    pub fn switch(&self, choice: ControllerChoice) -> bool {
-        let alternatives = self.alternatives.as_ref();
-        alternatives.is_some_and(|alternatives| alternatives.switched_to.set(choice).is_ok())
+    pub fn switch(&self, choice: ControllerChoice<S>) -> bool {
+        let switched_to = self.switched_to.as_ref();
+        switched_to.is_some_and(|switched_to| switched_to.set(choice).is_ok())
     }
 
-    pub(crate) fn switched_to(&self) -> Option<&ControllerChoice> {
-        self.alternatives.as_ref()?.switched_to.get()
+    /// Returns true if the next [`switch`](Self::switch) will succeed.
+    pub(crate) fn may_switch(&self) -> bool {
+        let switched_to = self.switched_to.as_ref();
+        switched_to.is_some_and(|switched_to| switched_to.get().is_none())
     }
 
-    /// Adapts windows derived from the video's rate to QUIC (on by default): one MTU is added, because quinn sends only
-    /// while `in_flight + mtu < window`, and the rate is scaled by [`WireOverhead`]. This diverges from the papers,
-    /// whose windows are TCP's; without it such a window carries less than the video's rate.
+    /// Adapts windows derived from the video's rate to QUIC (on by default): one MTU is added if the stack is
+    /// [strict](QuicStack::IS_STRICT), and the rate is scaled by [`WireOverhead`]. This diverges from the papers, whose
+    /// windows are TCP's; without it such a window carries less than the video's rate.
     #[must_use]
     pub fn fitting_rates(mut self, on: bool) -> Self {
         self.fits_rates = on;
@@ -141,9 +123,15 @@ impl ConnectionController {
         self.fits_rates.then_some(&*self.overhead)
     }
 
-    /// Estimate of the bytes written to quinn and not sent yet.
+    /// Estimate of the bytes written to the stack and not sent yet.
     pub fn unsent(&self) -> &UnsentBytes {
         &self.unsent
+    }
+
+    /// Waits until few enough bytes are unsent on `connection` to write one more chunk. Every waiting writer may then
+    /// write one chunk, whatever the others have written meanwhile, so that all bodies make progress.
+    pub async fn wait_for_room(&self, connection: &S::Connection) {
+        self.unsent.room(|| S::synchronize(connection)).await;
     }
 
     /// Lifts the congestion window, so that the close is sent. Call it directly before closing the connection, because
@@ -169,8 +157,11 @@ impl ConnectionController {
     }
 
     /// Name of the present controller: after a [switch](Self::switch), the new one.
-    pub fn choice(&self) -> &ControllerChoice {
-        self.switched_to().unwrap_or(&self.choice)
+    pub fn choice(&self) -> &ControllerChoice<S> {
+        let switched_to = self.switched_to.as_ref();
+        switched_to
+            .and_then(|choice| choice.get())
+            .unwrap_or(&self.choice)
     }
 
     /// Knowledge of the video for the controller. It may be written at any time, from any thread.
@@ -185,54 +176,27 @@ impl ConnectionController {
 
     /// Makes connections that use `transport` use this controller, and requests as many acknowledgements from their
     /// peer as the controller requires. Each connection needs its own `transport`.
-    pub fn install(&self, transport: &mut quinn::TransportConfig) {
-        let alternatives = self.alternatives.as_ref();
-        let of_others = alternatives.and_then(|alternatives| alternatives.fewest_packets_per_ack);
-        let packets = self.choice.packets_per_ack().into_iter().chain(of_others).min();
-        transport.congestion_controller_factory(Arc::new(self.clone()));
-        let request = self.ack_request.or(packets.map(AckRequest::new));
-        transport.ack_frequency_config(request.map(|request| {
-            let mut frequency = quinn::AckFrequencyConfig::default();
-            // The threshold is the number of packets that may go unacknowledged (draft-ietf-quic-ack-frequency §4).
-            let threshold = quinn::VarInt::from_u32(request.packets.saturating_sub(1));
-            frequency.ack_eliciting_threshold(threshold);
-            frequency.max_ack_delay(request.longest);
-            frequency
-        }));
+    pub fn install(&self, transport: &mut S::TransportConfig) {
+        let request = self.ack_request.or(self.packets_per_ack.map(AckRequest::new));
+        S::install(self.clone(), request, transport);
     }
 
     pub(crate) fn recorder(&self, now: Instant) -> Recorder {
         Recorder::new(Arc::clone(&self.monitor), Arc::clone(&self.unsent), now)
     }
 
-    /// Makes the [present](Self::choice) controller.
-    pub(crate) fn build_present(&self, now: Instant, mtu: u16, recorder: Recorder) -> Box<dyn Controller> {
-        match self.choice() {
-            ControllerChoice::Spec(spec) => {
-                let path = Path::new(Bytes::new(u64::from(mtu)));
-                let path = if self.fits_rates { path.strict() } else { path };
-                let controller = spec.build(&path, Arc::clone(&self.knowledge));
-                Box::new(QuinnController::new(controller, now, mtu, recorder))
-            }
-            ControllerChoice::Baseline(baseline) => {
-                let controller = baseline.factory(mtu).build(now, mtu);
-                Box::new(ObservedBaseline::new(controller, recorder))
-            }
+    /// A path with an MTU of `mtu` bytes.
+    pub(crate) fn path(&self, mtu: u16) -> Path {
+        let path = Path::new(Bytes::new(mtu.into()));
+        if self.fits_rates && S::IS_STRICT {
+            path.strict()
+        } else {
+            path
         }
     }
 }
 
-impl ControllerFactory for ConnectionController {
-    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
-        if self.alternatives.is_some() && self.switched_to().is_none() {
-            return Box::new(SwitchableController::new(self, now, current_mtu));
-        }
-        let recorder = self.recorder(now);
-        self.build_present(now, current_mtu, recorder)
-    }
-}
-
-impl fmt::Display for ConnectionController {
+impl<S: QuicStack> fmt::Display for ConnectionController<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.choice().fmt(f)
     }

@@ -1,0 +1,34 @@
+//! The part that playrate's adapters to QUIC stacks share. It knows no QUIC stack.
+//!
+//! An adapter implements [`QuicStack`], and gives each path of a connection a [`PathController`], to which it passes
+//! the stack's calls. Everything else is here:
+//!
+//! - [`ControllerChoice`] names a controller: one of playrate's specs, or one of the stack's own.
+//! - [`ConnectionController`] is one connection's congestion control, with the knowledge of its video.
+//! - [`telemetry`] shows the controller's behaviour, as [`Sample`](telemetry::Sample)s.
+//! - [`WireOverhead`] and [`UnsentBytes`] take reports of the application's writes.
+//!
+//! `playrate-quinn` is the adapter to quinn.
+
+#![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
+
+mod choice;
+mod connection;
+mod driver;
+mod overhead;
+mod path;
+mod stack;
+mod switching;
+pub mod telemetry;
+mod unsent;
+
+pub use choice::ControllerChoice;
+pub use connection::{AckRequest, ConnectionController};
+pub use overhead::WireOverhead;
+pub use path::{AckedPacket, CongestionReport, PathController};
+pub use stack::{BaselineMetrics, QuicStack};
+pub use switching::ReplayHistory;
+pub use unsent::UnsentBytes;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! [`QuicStack`]: the part of a QUIC stack that this crate uses.
+
+use std::fmt::Debug;
+use std::time::{Duration, Instant};
+
+use playrate_units::{Bitrate, Bytes};
+
+use crate::{AckRequest, ConnectionController};
+
+/// A QUIC stack, as its adapter presents it to this crate. Besides implementing it, an adapter makes the stack's paths
+/// call a [`PathController`](crate::PathController).
+pub trait QuicStack: Copy + Debug + PartialEq + Send + Sync + 'static {
+    /// Configuration of a connection.
+    type TransportConfig;
+    /// Handle of a connection.
+    type Connection;
+    /// The stack's estimator of a path's RTT.
+    type Rtt: Copy + Send + Sync;
+    /// Name of one of the stack's own controllers.
+    type Baseline: Copy + Debug + PartialEq + Send + Sync;
+    /// One of the stack's own controllers.
+    type BaselineController: Clone + Send + Sync;
+
+    /// The stack's own controllers, in the order of lists.
+    const BASELINES: &'static [Self::Baseline];
+    /// True if the stack sends a packet only while `in_flight + mtu` is less than the window, false if both may be
+    /// equal.
+    const IS_STRICT: bool;
+
+    /// Name of `baseline` in a [`ControllerChoice`](crate::ControllerChoice).
+    fn name(baseline: Self::Baseline) -> &'static str;
+
+    /// Builds `baseline` for a path that begins at `now` with an MTU of `mtu` bytes.
+    fn build(baseline: Self::Baseline, now: Instant, mtu: u16) -> Self::BaselineController;
+
+    /// The window of `controller`.
+    fn window(controller: &Self::BaselineController) -> Bytes;
+
+    /// The window that a connection starts with under `controller`.
+    fn initial_window(controller: &Self::BaselineController) -> Bytes;
+
+    /// Further state of `controller`, as far as it reports any.
+    fn metrics(controller: &Self::BaselineController) -> BaselineMetrics;
+
+    /// Smoothed RTT and smallest RTT.
+    fn smoothed_and_min(rtt: &Self::Rtt) -> (Duration, Duration);
+
+    /// Makes connections that use `transport` use `control`. If there is a `request`, they send it to their peer.
+    fn install(
+        control: ConnectionController<Self>,
+        request: Option<AckRequest>,
+        transport: &mut Self::TransportConfig,
+    );
+
+    /// Takes and releases the lock under which `connection` calls its controllers.
+    fn synchronize(connection: &Self::Connection);
+}
+
+/// State of one of a stack's own controllers. Fields that it does not report are `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BaselineMetrics {
+    /// Slow start threshold; `None` while it is infinite, too.
+    pub ssthresh: Option<Bytes>,
+    /// Pacing rate of a controller that sets one.
+    pub pacing_rate: Option<Bitrate>,
+}
