@@ -117,6 +117,14 @@ impl<S: QuicStack> ConnectionController<S> {
         self
     }
 
+    /// Requests no acknowledgements, whatever the controller requires, so that [`install`](Self::install) leaves the
+    /// configuration of the transport as it is. Call it after [`switchable`](Self::switchable).
+    #[must_use]
+    pub fn without_ack_request(mut self) -> Self {
+        (self.packets_per_ack, self.ack_request) = (None, None);
+        self
+    }
+
     /// Counter of response bodies; the application reports its writes to it. `None` if windows are not
     /// [fitted](Self::fitting_rates).
     pub fn overhead(&self) -> Option<&WireOverhead> {
@@ -175,7 +183,8 @@ impl<S: QuicStack> ConnectionController<S> {
     }
 
     /// Makes connections that use `transport` use this controller, and requests as many acknowledgements from their
-    /// peer as the controller requires. Each connection needs its own `transport`.
+    /// peer as the controller requires. The request replaces one that `transport` has, unless the controller requires
+    /// none or there shall be [none](Self::without_ack_request). Each connection needs its own `transport`.
     pub fn install(&self, transport: &mut S::TransportConfig) {
         let request = self.ack_request.or(self.packets_per_ack.map(AckRequest::new));
         S::install(self.clone(), request, transport);

@@ -45,7 +45,8 @@ pub trait QuicStack: Copy + Debug + PartialEq + Send + Sync + 'static {
     /// Smoothed RTT and smallest RTT.
     fn smoothed_and_min(rtt: &Self::Rtt) -> (Duration, Duration);
 
-    /// Makes connections that use `transport` use `control`. If there is a `request`, they send it to their peer.
+    /// Makes connections that use `transport` use `control` and send `request` to their peer. Without a `request`, that
+    /// of `transport` stays.
     fn install(
         control: ConnectionController<Self>,
         request: Option<AckRequest>,

@@ -71,14 +71,14 @@ impl QuicStack for Quinn {
         transport: &mut quinn::TransportConfig,
     ) {
         transport.congestion_controller_factory(Arc::new(Factory(Arc::new(control))));
-        transport.ack_frequency_config(request.map(|request| {
+        if let Some(request) = request {
             let mut frequency = quinn::AckFrequencyConfig::default();
             // The threshold is the number of packets that may go unacknowledged (draft-ietf-quic-ack-frequency §4).
             let threshold = quinn::VarInt::from_u32(request.packets.saturating_sub(1));
             frequency.ack_eliciting_threshold(threshold);
             frequency.max_ack_delay(request.longest);
-            frequency
-        }));
+            transport.ack_frequency_config(Some(frequency));
+        }
     }
 
     fn synchronize(connection: &quinn::Connection) {
