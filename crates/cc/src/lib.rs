@@ -117,7 +117,7 @@ mod timestamp;
 pub use controller::CongestionController;
 pub use knowledge::{Facts, Playback, VideoKnowledge};
 pub use path::Path;
-pub use playrate_units::{Bitrate, Bytes};
+pub use playrate_units::{Bitrate, Bytes, Probability};
 pub use registry::{ControllerSpec, Registry, SpecError};
 pub use snapshot::{Phase, Reason, Snapshot};
 pub use timestamp::Timestamp;
