@@ -1,7 +1,7 @@
 //! Vectors of TCP Stream.
 
 use super::*;
-use crate::tests::{MS_IN_NS as MS, MTU, at, loss};
+use crate::tests::{MS_IN_NS as MS, MTU, assert_in, at, loss};
 use rstest::rstest;
 
 fn close(a: f64, b: f64) {
@@ -102,13 +102,7 @@ fn slow_start_stops_at_the_videos_rate() {
     core.known.set_average_rate(Some(Bitrate::from_kbps(5_240)));
     let mut algorithm = Stream::default();
     let step = algorithm.watch_startup(&mut core, &Batch::sample(2_000, 100, true));
-    assert_eq!(
-        step,
-        Step::Leave {
-            reason: Reason::VideoRateReached,
-            unused: 0
-        }
-    );
+    assert_eq!(step, Step::leave(Reason::VideoRateReached));
     assert_eq!(core.window(), 55 * MTU);
 }
 
@@ -130,5 +124,5 @@ fn an_unknown_rate_leaves_reno() {
         algorithm.on_batch(&mut core, &Batch::sample(2_000, 100, false));
     }
     close(algorithm.windows.delay, 0.0);
-    assert!(core.window().abs_diff(21 * MTU) < 30, "{}", core.window());
+    assert_in(core.window().abs_diff(21 * MTU), ..30);
 }

@@ -1,7 +1,7 @@
 //! Vectors of Vegas, in segments of 1200 B.
 
 use super::*;
-use crate::tests::{MS_IN_NS as MS, MTU};
+use crate::tests::{MS_IN_NS as MS, MTU, close};
 use rstest::rstest;
 
 fn vegas(arithmetic: Arithmetic) -> Vegas {
@@ -35,10 +35,8 @@ fn the_window_moves_by_a_segment_to_keep_two_to_four_queued(
     #[case] segments: u64,
 ) {
     let mut core = Core::sample(20 * MTU, 100, rtt_ms);
-    assert_eq!(
-        after_a_round(&mut vegas(arithmetic), &mut core, rtt_ms),
-        segments * MTU
-    );
+    let window = after_a_round(&mut vegas(arithmetic), &mut core, rtt_ms);
+    assert_eq!(window, segments * MTU);
 }
 
 // Linux tcp_vegas.c: diff = 40·5/100 = 2 > γ = 1, cwnd = min(40, 40·100/105 + 1) = 39.
@@ -47,19 +45,11 @@ fn slow_start_ends_at_what_the_path_holds_plus_one_segment() {
     let mut core = Core::sample(40 * MTU, 100, 105);
     let mut algorithm = vegas(Arithmetic::Linux);
     for now in [2_000, 2_010, 2_020] {
-        assert_eq!(
-            algorithm.watch_startup(&mut core, &Batch::sample(now, 105, false)),
-            Step::Stay
-        );
+        let step = algorithm.watch_startup(&mut core, &Batch::sample(now, 105, false));
+        assert_eq!(step, Step::Stay);
     }
     let step = algorithm.watch_startup(&mut core, &Batch::sample(2_105, 105, true));
-    assert_eq!(
-        step,
-        Step::Leave {
-            reason: Reason::RttRose,
-            unused: 0
-        }
-    );
+    assert_eq!(step, Step::leave(Reason::RttRose));
     assert_eq!((core.window(), core.ssthresh), (39 * MTU, Some(39 * MTU)));
 }
 
@@ -83,19 +73,18 @@ fn a_queue_that_builds_up_within_a_round_stops_growth_at_once_and_ends_slow_star
     let mut core = Core::sample(40 * MTU, 100, 100);
     let mut algorithm = vegas(Arithmetic::Linux);
     let rising = [[100; 10], [120; 10]].concat();
+    let mut round = |now, rtts: &[u64]| {
+        let step = startup_round(&mut algorithm, &mut core, now, rtts);
+        (step == Step::Stay, core.window() / MTU)
+    };
     assert_eq!(
-        startup_round(&mut algorithm, &mut core, 2_000, &rising),
-        Step::Stay
+        round(2_000, &rising),
+        (true, 58),
+        "held from the eighth sample on"
     );
-    assert_eq!(core.window(), 58 * MTU, "held from the eighth sample on");
     let standing = [145; 20];
-    assert_eq!(
-        startup_round(&mut algorithm, &mut core, 2_100, &standing),
-        Step::Stay
-    );
-    assert_eq!(core.window(), 58 * MTU);
-    let step = startup_round(&mut algorithm, &mut core, 2_250, &standing);
-    assert!(matches!(step, Step::Leave { .. }));
+    assert_eq!(round(2_100, &standing), (true, 58));
+    assert!(!round(2_250, &standing).0);
     assert_eq!(core.window(), 41 * MTU, "58·100/145 + 1");
 }
 
@@ -105,10 +94,8 @@ fn a_burst_is_no_standing_queue() {
     let mut core = Core::sample(40 * MTU, 100, 100);
     let mut algorithm = vegas(Arithmetic::Linux);
     let bursts = [100, 104, 108, 112, 116].repeat(4);
-    assert_eq!(
-        startup_round(&mut algorithm, &mut core, 2_000, &bursts),
-        Step::Stay
-    );
+    let step = startup_round(&mut algorithm, &mut core, 2_000, &bursts);
+    assert_eq!(step, Step::Stay);
     assert_eq!(core.window(), 60 * MTU);
 }
 
@@ -116,13 +103,10 @@ fn a_burst_is_no_standing_queue() {
 fn slow_start_goes_on_while_no_more_than_gamma_is_queued() {
     let mut core = Core::sample(40 * MTU, 100, 102);
     let mut algorithm = vegas(Arithmetic::Linux);
-    for now in [2_000, 2_010, 2_020] {
-        let _ = algorithm.watch_startup(&mut core, &Batch::sample(now, 102, false));
+    for (now, new_round) in [(2_000, false), (2_010, false), (2_020, false), (2_102, true)] {
+        let step = algorithm.watch_startup(&mut core, &Batch::sample(now, 102, new_round));
+        assert_eq!(step, Step::Stay);
     }
-    assert_eq!(
-        algorithm.watch_startup(&mut core, &Batch::sample(2_102, 102, true)),
-        Step::Stay
-    );
 }
 
 #[test]
@@ -173,6 +157,6 @@ fn the_round_that_recovery_ended_in_does_not_count() {
 fn queued_segments_are_whole_in_linux_only() {
     let core = Core::sample(20 * MTU, 100, 115);
     let queued = |arithmetic| vegas(arithmetic).queued(&core, 100 * MS, 115 * MS);
-    assert!((queued(Arithmetic::Linux) - 3.0).abs() < 1e-12);
-    assert!((queued(Arithmetic::Original) - 2.609).abs() < 1e-3);
+    close(queued(Arithmetic::Linux), 3.0, 1e-12);
+    close(queued(Arithmetic::Original), 2.609, 1e-3);
 }

@@ -2,9 +2,8 @@ use rstest::rstest;
 
 use super::*;
 use crate::component::Needs;
-use crate::testing::Demand;
-use crate::tests::trace::{LINK, Link, Trace, trace_losing};
-use crate::tests::{MS_IN_NS as MS, at, spec};
+use crate::tests::trace::{LINK, Link, Trace, lossless};
+use crate::tests::{MS_IN_NS as MS, assert_in, at, spec};
 use crate::{Bytes, Path};
 
 const RTT: u64 = 100 * MS;
@@ -32,23 +31,13 @@ fn bins(last: u64, most: u32) -> Bins {
 
 fn search(text: &str) -> Search {
     let spec = spec(&format!("cubic+start={text}"));
-    let (_, arguments) = spec
-        .component(crate::registry::Key::Start)
-        .expect("a startup component");
-    Search::from_arguments(arguments)
+    let component = spec.component(crate::registry::Key::Start);
+    Search::from_arguments(component.expect("a startup component").1)
 }
 
 fn over(queue_kb: u64, text: &str) -> Trace {
-    let link = Link {
-        queue: Bytes::from_kb(queue_kb),
-        ..LINK
-    };
-    trace_losing(link, &spec(text), Demand::Endless, None)
-}
-
-/// Packets lost in the first five seconds.
-fn lost(trace: &Trace) -> u64 {
-    trace.within(0, 5).last().expect("there are rounds").lost
+    let queue = Bytes::from_kb(queue_kb);
+    lossless(Link { queue, ..LINK }, text)
 }
 
 #[test]
@@ -61,16 +50,16 @@ fn a_bin_lasts_a_tenth_of_three_and_a_half_first_rtts() {
 #[test]
 fn nothing_is_missing_while_the_path_has_room() {
     let missing = bins(20, u32::MAX).missing(RTT).expect("enough bins");
-    assert!(missing.abs() < 0.05, "{missing}");
+    assert_in(missing, -0.05..0.05);
 }
 
 // From bin 15 on the path is at its capacity; SEARCH sees it two RTTs, six bins, later.
 #[test]
 fn a_path_at_its_capacity_delivers_less_than_was_sent() {
     let missing = |last| bins(last, 16_000).missing(RTT).expect("enough bins");
-    assert!(missing(15) < 0.1, "{}", missing(15));
-    assert!((0.1..0.26).contains(&missing(19)), "{}", missing(19));
-    assert!(missing(22) > 0.26, "{}", missing(22));
+    assert_in(missing(15), ..0.1);
+    assert_in(missing(19), 0.1..0.26);
+    assert!(missing(22) > 0.26);
 }
 
 #[rstest]
@@ -138,16 +127,8 @@ fn at_the_chokepoint(text: &str) -> (Search, Core, Batch) {
 fn the_end_resets_or_keeps_the_window(#[case] text: &str, #[case] window: u64) {
     let (mut search, mut core, batch) = at_the_chokepoint(text);
     let step = search.on_batch(&mut core, &batch);
-    assert!(
-        matches!(
-            step,
-            Step::Leave {
-                reason: Reason::RateFlattened,
-                ..
-            }
-        ),
-        "{step:?}"
-    );
+    let leaves = matches!(step, Step::Leave { reason, .. } if reason == Reason::RateFlattened);
+    assert!(leaves, "{step:?}");
     // Three bins: 16,000 B each, and 1200 B in the last.
     assert_eq!((core.window(), core.ssthresh), (window, Some(window)));
 }
@@ -164,10 +145,7 @@ fn the_window_follows_the_flight_down_to_what_an_empty_rtt_delivers() {
         assert_eq!(matches!(step, Step::Leave { .. }), core.ssthresh.is_some());
     }
     // One packet may leave for every sixteen acknowledged.
-    let flights = (1..).map(|acked| 150_000 - acked * 1_200);
-    let expected = flights
-        .zip(1..)
-        .map(|(flight, acked)| flight + u64::from(acked % 16 == 0) * 1_200);
+    let expected = (1..).map(|acked| 150_000 - acked * 1_200 + u64::from(acked % 16 == 0) * 1_200);
     let expected: Vec<u64> = expected.take_while(|window| *window > 33_200).collect();
     assert_eq!(windows[..expected.len()], expected);
     assert_eq!(core.window(), 33_200);
@@ -190,14 +168,9 @@ fn a_sender_that_pauses_while_it_drains_does_not_gain_window() {
 #[test]
 fn on_a_long_queue_it_leaves_before_most_of_the_loss_and_drains_the_queue() {
     let (search, standard) = (over(1_000, "cubic+start=search"), over(1_000, "cubic"));
-    assert!(
-        lost(&search) * 8 < lost(&standard),
-        "{} of {}",
-        lost(&search),
-        lost(&standard)
-    );
+    assert_in(search.lost(0, 5) * 8, ..standard.lost(0, 5));
     let queued = search.within(2, 3).map(|round| round.queued.as_u64()).max();
-    assert!(queued.expect("there are rounds") < 50_000, "{queued:?}");
+    assert_in(queued.expect("there are rounds"), ..50_000);
 }
 
 // It needs about two round trips beyond the chokepoint to see it; a queue of one bandwidth-delay product overflows

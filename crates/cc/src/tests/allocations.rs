@@ -15,22 +15,18 @@ fn run(controller: &mut dyn CongestionController) {
         now = now + Duration::from_millis(100);
         for pair in 0..5_u64 {
             now = now + Duration::from_micros(960);
-            let acked = [Acked::new(sent, Bytes::new(2_400), 2).with_app_limited(round % 7 == 0)];
-            controller.on_ack_frame(
-                &AckFrame::new(now, &acked, Bytes::new(2_400) * (4 - pair))
-                    .with_app_limited(round % 7 == 0)
-                    .with_smoothed_rtt(Some(Duration::from_millis(100))),
-            );
+            let limited = round % 7 == 0;
+            let acked = [Acked::new(sent, Bytes::new(2_400), 2).with_app_limited(limited)];
+            let frame = AckFrame::new(now, &acked, Bytes::new(2_400) * (4 - pair));
+            let frame = frame.with_smoothed_rtt(Some(Duration::from_millis(100)));
+            controller.on_ack_frame(&frame.with_app_limited(limited));
         }
         if round % 10 == 9 {
-            controller.on_congestion(&Congestion::new(
-                now,
-                sent,
-                Signal::Loss {
-                    bytes: Bytes::new(1_200),
-                    persistent: round % 50 == 49,
-                },
-            ));
+            let signal = Signal::Loss {
+                bytes: Bytes::new(1_200),
+                persistent: round % 50 == 49,
+            };
+            controller.on_congestion(&Congestion::new(now, sent, signal));
             now = now + Duration::from_secs(1);
             controller.on_mtu_change(Bytes::new(1_200 + round));
         }

@@ -108,12 +108,9 @@ fn the_combinations_that_are_refused_are_those_that_the_table_lists() {
         let names = quoted(row.split('|').nth(1).expect("a cell"));
         let (components, algorithms): (Vec<&str>, Vec<&str>) =
             names.iter().partition(|name| name.contains('='));
-        for component in &components {
-            listed.extend(
-                algorithms
-                    .iter()
-                    .map(|algorithm| ((*algorithm).to_owned(), (*component).to_owned())),
-            );
+        for component in components {
+            let pair = |algorithm: &&str| ((*algorithm).to_owned(), component.to_owned());
+            listed.extend(algorithms.iter().map(pair));
         }
     }
     assert_eq!(listed, refused);

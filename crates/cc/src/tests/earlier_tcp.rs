@@ -1,14 +1,16 @@
 //! Senders of 2010 to 2015: counting of ACK frames, the first window, a remembered threshold, Linux's HyStart, and CCP
 //! without our additions. mtu 1200.
 
-use super::trace::{Conditions, LINK, trace_losing, trace_under};
+use super::actions::{Action, play};
+use super::trace::{Conditions, LINK, lossless, trace_losing, trace_under};
 use super::{
-    MS, WINDOW_BASED, ack_at_20_mbps, ack_in_twos, busy, connection, flight, fly, limited_flight, ssthresh,
-    state, with_mtu,
+    MS, WINDOW_BASED, ack_at_20_mbps, ack_in_twos, ack_one_by_one, assert_in, at, busy, connection, flight,
+    fly, limited_flight, spec, ssthresh, state, with_mtu,
 };
 use crate::registry::Registry;
 use crate::testing::{Connection, Demand};
 use crate::{Bytes, Phase, Reason};
+use Action::{Ack, Fly, Lose, Pass, Send, Window};
 use core::time::Duration;
 use rstest::rstest;
 
@@ -24,9 +26,7 @@ fn slow_start_by_frames_grows_by_half_when_each_acknowledges_two_packets() {
         assert_eq!(c.window(), 12_000 + 5 * 1_200, "{name}");
         let mut c = connection(&format!("{name}(counting=acks)"));
         fly(&mut c, 10);
-        for _ in 0..10 {
-            c.ack(1);
-        }
+        ack_one_by_one(&mut c);
         assert_eq!(c.window(), 24_000, "{name}: every packet has a frame of its own");
     }
 }
@@ -40,16 +40,8 @@ fn a_frame_that_acknowledges_a_whole_flight_counts_for_one_packet() {
 
 /// In avoidance with 12,000 B, a flight of 100 packets on its way.
 fn in_avoidance(text: &str) -> Connection {
-    let mut c = connection(text);
-    for _ in 0..10 {
-        flight(&mut c, 1);
-    }
-    assert_eq!(c.window(), 24_000, "{text}");
-    fly(&mut c, 1);
-    c.lose(1);
-    c.pass(MS);
-    fly(&mut c, 100);
-    c
+    let steps = [Window(24_000), Fly(1), Lose(1), Pass(1), Fly(100)];
+    play(text, &[[Fly(1), Ack(1)].repeat(10), steps.to_vec()].concat())
 }
 
 // RFC 5681 §3.1 eq. (3): cwnd += SMSS·SMSS/cwnd per ACK: ten frames for ten packets, whether of one or two.
@@ -64,11 +56,7 @@ fn avoidance_by_frames_takes_a_window_of_frames_for_one_packet(#[case] text: &st
     }
     assert_eq!(c.window(), 12_000, "{text}");
     c.ack(2);
-    assert_eq!(
-        (c.window(), c.snapshot().phase),
-        (13_200, Phase::Avoidance),
-        "{text}"
-    );
+    assert_eq!((c.window(), c.snapshot().phase), (13_200, Phase::Avoidance));
 }
 
 // 1200²/12,000 = 120 B per frame; by bytes, twice that for two packets.
@@ -146,11 +134,8 @@ fn a_remembered_threshold_ends_slow_start_without_a_loss() {
         for _ in 0..9 {
             c.ack(1);
         }
-        assert_eq!(
-            (c.window(), c.snapshot().phase),
-            (22_800, Phase::Startup),
-            "{algorithm}"
-        );
+        assert_eq!(c.window(), 22_800, "{algorithm}");
+        assert_eq!(c.snapshot().phase, Phase::Startup, "{algorithm}");
         c.ack(1);
         let left = (Phase::Avoidance, Reason::ReachedSsthresh);
         assert_eq!((c.window(), state(&c)), (24_000, left), "{algorithm}");
@@ -161,10 +146,8 @@ fn a_remembered_threshold_ends_slow_start_without_a_loss() {
 fn nothing_remembered_leaves_the_threshold_infinite() {
     let c = connection("reno(ssthresh=0)");
     assert_eq!(c.snapshot().ssthresh, None);
-    assert_eq!(
-        super::spec("reno(ssthresh=0,initial_window=0,counting=bytes)").to_string(),
-        "reno"
-    );
+    let defaults = spec("reno(ssthresh=0,initial_window=0,counting=bytes)");
+    assert_eq!(defaults.to_string(), "reno");
 }
 
 /// Two round trips of 100 ms with HyStart and a window large enough for it; `packets` more are in flight, and a round
@@ -173,11 +156,8 @@ fn hystart(text: &str, packets: usize, rtt: Duration) -> Connection {
     let mut c = connection(text);
     limited_flight(&mut c, 30);
     for _ in 0..2 {
-        c.send(10);
-        c.pass(MS * 100);
-        for _ in 0..10 {
-            c.ack(1);
-        }
+        fly(&mut c, 10);
+        ack_one_by_one(&mut c);
     }
     assert_eq!((c.window(), c.snapshot().phase), (36_000, Phase::Startup));
     c.send(packets);
@@ -214,11 +194,8 @@ fn a_train_of_half_the_smallest_rtt_ends_slow_start_at_that_very_ack(
     assert_eq!(left_after(&mut c, every), acked);
     if let Some(acked) = acked {
         assert_eq!(state(&c), (Phase::Avoidance, Reason::AckTrain));
-        assert_eq!(
-            ssthresh(&c),
-            36_000 + (acked as u64 - 1) * 1_200,
-            "the window before it"
-        );
+        // The window before it.
+        assert_eq!(ssthresh(&c), 36_000 + (acked as u64 - 1) * 1_200);
     }
 }
 
@@ -270,17 +247,10 @@ fn hystart_leaves_windows_below_16_packets_alone() {
 
 #[test]
 fn hystart_leaves_before_the_queue_overflows_or_loses_less() {
-    let lost = |text: &str| {
-        let trace = trace_losing(LINK, &super::spec(text), Demand::Endless, None);
-        trace.within(0, 3).map(|round| round.lost).max().unwrap_or(0)
-    };
-    let standard = lost("cubic");
+    let lost = |text: &str| lossless(LINK, text).lost(0, 3);
     assert_eq!(lost("cubic+start=hystart"), 0);
     assert_eq!(lost("cubic+start=hystart(spacing=6ms)"), 0);
-    assert!(
-        lost("cubic+start=hystart(detect=delay)") * 2 < standard,
-        "of {standard}"
-    );
+    assert_in(lost("cubic+start=hystart(detect=delay)") * 2, ..lost("cubic"));
 }
 
 // C·max(rtt_max, 1·rtt_min) with C about 2.5 MB/s and 1 ms: 2500 B, or the least storage.
@@ -324,25 +294,19 @@ fn the_largest_rtt_of_a_window_of_time_is_forgotten_after_it() {
 #[test]
 fn a_random_loss_in_slow_start_leaves_the_storage_too_small_unless_slow_start_goes_on() {
     let mean_window = |text: &str| {
-        let trace = trace_losing(LINK, &super::spec(text), Demand::Endless, Some(330_000_000));
+        let trace = trace_losing(LINK, &spec(text), Demand::Endless, Some(330_000_000));
         trace.mean_window(8, 18)
     };
-    let small = mean_window("ccp(floor=1)+loss=ignore");
-    assert!(small < 100_000, "{small}");
+    assert_in(mean_window("ccp(floor=1)+loss=ignore"), ..100_000);
+    // A third of 500 kB.
     let spared = mean_window("ccp(floor=1,slow_start_loss=queued)+loss=ignore");
-    assert!(
-        (160_000..=172_000).contains(&spared),
-        "{spared}: a third of 500 kB"
-    );
+    assert_in(spared, 160_000..=172_000);
 }
 
 #[test]
 fn a_loss_that_may_have_found_a_queue_ends_slow_start_all_the_same() {
-    let trace = |text: &str| trace_losing(LINK, &super::spec(text), Demand::Endless, None);
-    let (any, queued) = (
-        trace("ccp+loss=ignore"),
-        trace("ccp(slow_start_loss=queued)+loss=ignore"),
-    );
+    let any = lossless(LINK, "ccp+loss=ignore");
+    let queued = lossless(LINK, "ccp(slow_start_loss=queued)+loss=ignore");
     assert_eq!(any, queued, "the queue overflows first");
 }
 
@@ -371,9 +335,9 @@ fn a_loss_ends_a_slow_start_that_does_not_double(#[case] kbps: Option<u64>, #[ca
 fn a_loss_ends_a_slow_start_whose_window_is_bounded(#[case] text: &str) {
     let conditions = Conditions {
         lose_one_in: Some(200),
-        ..Conditions::default()
+        ..Conditions::NONE
     };
-    let trace = trace_under(LINK, conditions, &super::spec(text), 5);
+    let trace = trace_under(LINK, conditions, &spec(text), 5);
     let last = trace.rounds.last().map(|round| round.phase);
     assert_eq!(last, Some(Phase::Avoidance), "{text}");
 }
@@ -381,27 +345,20 @@ fn a_loss_ends_a_slow_start_whose_window_is_bounded(#[case] text: &str) {
 // Watanabe et al. 2014: SSS "rapidly ramps up". The pipe is 250 kB, and the fixed point a third of 500 kB.
 #[test]
 fn ccp_governs_from_the_estimate_that_ended_a_short_slow_start() {
-    let trace = trace_losing(LINK, &super::spec("ccp-sss"), Demand::Endless, None);
-    let first = trace
+    let trace = lossless(LINK, "ccp-sss");
+    let mut avoidance = trace
         .rounds
         .iter()
-        .find(|round| round.phase == Phase::Avoidance)
-        .expect("an estimate");
-    assert!(first.at < crate::tests::at(300), "{:?}", first.at);
-    assert!(first.window >= Bytes::from_kb(150), "{}", first.window);
+        .filter(|round| round.phase == Phase::Avoidance);
+    let first = avoidance.next().expect("an estimate");
+    assert_in(first.at, ..at(300));
+    assert_in(first.window, Bytes::from_kb(150)..);
 }
 
 /// Ten packets are sent; the oldest is lost and the others arrive. The next packet resends its data, and the one after
 /// that carries new data. Both are in flight.
 fn resent(text: &str) -> Connection {
-    let mut c = connection(text);
-    fly(&mut c, 10);
-    c.lose(1);
-    c.ack(9);
-    c.send(1);
-    c.pass(MS);
-    fly(&mut c, 1);
-    c
+    play(text, &[Fly(10), Lose(1), Ack(9), Send(1), Pass(1), Fly(1)])
 }
 
 // RFC 6675 §5.1: there is no second fast retransmission; RFC 5681 §3.1: after a timeout the smallest window.

@@ -5,28 +5,14 @@
 //! `INSTA_UPDATE=always cargo test -p playrate-cc golden`.
 
 use super::trace::{LINK, Trace, trace};
+use super::{assert_about, assert_in, spec};
+use crate::Phase;
 use crate::testing::{Demand, examples};
-use crate::{ControllerSpec, Phase};
 use rstest::rstest;
 
 fn run(text: &str) -> Trace {
-    let spec: ControllerSpec = text.parse().expect("a valid spec");
+    let spec = spec(text);
     trace(&spec, Demand::that_shows(&spec))
-}
-
-/// Packets declared lost between `from` and `to` (seconds).
-fn lost(trace: &Trace, from: u64, to: u64) -> u64 {
-    let all: Vec<u64> = trace.within(from, to).map(|round| round.lost).collect();
-    all.last().expect("there are rounds") - all.first().expect("there are rounds")
-}
-
-#[track_caller]
-fn assert_about(value: u64, expected: u64, percent: u64) {
-    let off = value.abs_diff(expected) * 100;
-    assert!(
-        off <= expected * percent,
-        "{value} is not {expected} within {percent} %"
-    );
 }
 
 #[test]
@@ -76,18 +62,15 @@ fn a_larger_weight_of_the_derivative_makes_the_window_vary_more() {
 #[test]
 fn a_single_lost_packet_costs_ccp_nothing() {
     let trace = run("ccp");
-    assert_eq!(lost(&trace, 15, 30), 1);
+    assert_eq!(trace.lost(15, 30), 1);
     assert_about(trace.mean_window(20, 30), trace.mean_window(8, 18), 1);
 }
 
 #[test]
 fn a_full_playout_buffer_on_top_overflows_a_short_queue_unless_guarded() {
     let (guarded, pure) = (run("ccp-lb"), run("ccp-lb+loss=ignore"));
-    assert!(lost(&guarded, 8, 30) * 5 < lost(&pure, 8, 30));
-    assert!(
-        lost(&guarded, 8, 30) > 10,
-        "the guard finds the edge again and again"
-    );
+    // The guard finds the edge again and again.
+    assert_in(guarded.lost(8, 30), 11..pure.lost(8, 30) / 5);
     assert_about(guarded.rate(8, 18).as_bits_per_second() / 1_000, 20_000, 1);
 }
 
@@ -108,8 +91,8 @@ fn cubic_and_reno_fill_the_queue_and_back_off() {
 fn vegas_keeps_a_few_packets_queued() {
     let trace = run("vegas");
     assert_about(trace.mean_window(8, 18), LINK.bdp().as_u64(), 4);
-    assert!((2 * 1_200..=6 * 1_200).contains(&trace.mean_queue(8, 18)));
-    assert_eq!(lost(&trace, 2, 18), 0);
+    assert_in(trace.mean_queue(8, 18), 2 * 1_200..=6 * 1_200);
+    assert_eq!(trace.lost(2, 18), 0);
 }
 
 // N = ⌈5.24 Mbit/s · 100 ms⌉ = 55 segments, one more for a transport that blocks early; then one segment per
@@ -121,7 +104,7 @@ fn stream_starts_at_the_videos_rate_and_takes_what_is_free_slowly() {
     assert_about(start.expect("a round").window.as_u64(), 56 * 1_200, 4);
     let growth = trace.mean_window(9, 10) - trace.mean_window(4, 5);
     assert_about(growth, 50 * 1_200, 5);
-    assert_eq!(lost(&trace, 0, 18), 0);
+    assert_eq!(trace.lost(0, 18), 0);
 }
 
 #[test]

@@ -1,18 +1,16 @@
 //! `start=hystartpp` against RFC 9406.
 
-use super::trace::{Link, Trace, trace_over};
-use super::{MS, connection, limited_flight};
-use crate::testing::{Connection, Demand};
-use crate::{Bitrate, Bytes, ControllerSpec, Phase, Reason};
+use super::trace::{LINK, Link, Trace, lossless};
+use super::{MS, ack_one_by_one, assert_in, connection, limited_flight, state};
+use crate::testing::Connection;
+use crate::{Bitrate, Bytes, Phase, Reason};
 use core::time::Duration;
 
 /// One round of `packets` packets, each acknowledged on its own, with an RTT of `rtt`.
 fn round(c: &mut Connection, packets: usize, rtt: Duration) {
     c.send(packets);
     c.pass(rtt);
-    for _ in 0..packets {
-        c.ack(1);
-    }
+    ack_one_by_one(c);
 }
 
 /// One round at 100 ms, then rounds at 113 ms until conservative slow start has begun.
@@ -47,8 +45,7 @@ fn avoidance_begins_after_five_rounds_of_conservative_slow_start() {
     }
     let window = c.window();
     round(&mut c, 10, MS * 113);
-    assert_eq!(c.snapshot().phase, Phase::Avoidance);
-    assert_eq!(c.snapshot().reason, Reason::RttRose);
+    assert_eq!(state(&c), (Phase::Avoidance, Reason::RttRose));
     assert_eq!(c.snapshot().ssthresh, Some(Bytes::new(window)));
 }
 
@@ -105,19 +102,14 @@ fn slow_start_after_persistent_congestion_is_the_standard_one() {
     }
 }
 
-/// The first two seconds over 5 Mbit/s and 100 ms with a queue of this many bytes.
+/// A transfer over 5 Mbit/s and 100 ms with a queue of this many bytes.
 fn start_over(queue: u64, text: &str) -> Trace {
     let link = Link {
         rate: Bitrate::from_mbps(5),
-        rtt: MS * 100,
         queue: Bytes::new(queue),
+        ..LINK
     };
-    let spec: ControllerSpec = text.parse().expect("a valid spec");
-    trace_over(link, &spec, Demand::Endless)
-}
-
-fn lost_at_start(trace: &Trace) -> u64 {
-    trace.within(0, 2).map(|round| round.lost).max().unwrap_or(0)
+    lossless(link, text)
 }
 
 // The first packets of a round find the queue empty and the last ones find it full. The smallest RTT of the round that
@@ -125,7 +117,7 @@ fn lost_at_start(trace: &Trace) -> u64 {
 #[test]
 fn a_queue_that_one_round_overflows_gives_no_warning() {
     let standard = start_over(24_000, "cubic");
-    assert!(lost_at_start(&standard) > 0);
+    assert!(standard.lost(0, 2) > 0);
     let windows = |trace: &Trace| trace.within(0, 2).map(|round| round.window).collect::<Vec<_>>();
     let hystartpp = start_over(24_000, "cubic+start=hystartpp");
     assert_eq!(windows(&hystartpp), windows(&standard));
@@ -133,7 +125,6 @@ fn a_queue_that_one_round_overflows_gives_no_warning() {
 
 #[test]
 fn a_queue_of_two_pipes_is_left_in_time_for_half_of_the_losses() {
-    let standard = lost_at_start(&start_over(125_000, "cubic"));
-    let hystartpp = lost_at_start(&start_over(125_000, "cubic+start=hystartpp"));
-    assert!(hystartpp * 2 < standard, "{hystartpp} of {standard}");
+    let lost = |text| start_over(125_000, text).lost(0, 2);
+    assert_in(lost("cubic+start=hystartpp") * 2, ..lost("cubic"));
 }

@@ -67,64 +67,50 @@ fn reduction(bytes: u64) -> Reduction {
     }
 }
 
+/// Window and threshold, bytes.
+type Windows = (u64, Option<u64>);
+
+/// The threshold that no window reaches (Linux `TCP_INFINITE_SSTHRESH`).
+const NO_THRESHOLD: Windows = (12_000, Some(i32::MAX as u64));
+const USUAL: Windows = (120_000, Some(60_000));
+
+#[rstest]
 // RFC 5681 §4.1: after more than an RTO cwnd = min(IW, cwnd).
-#[rstest]
-#[case(120_000, 250, 120_000)]
-#[case(120_000, 251, 12_000)]
-#[case(120_000, 60_000, 12_000)]
-#[case(7_000, 60_000, 7_000)]
-fn rfc5681_restarts_from_the_initial_window_after_an_rto(
-    #[case] window: u64,
-    #[case] quiet_ms: u64,
-    #[case] left: u64,
-) {
-    let (mut policy, mut core) = (policy("rfc5681"), core(window, Some(60_000)));
-    assert_eq!(send(&mut policy, &mut core, 2_000 + quiet_ms), left != window);
-    assert_eq!((core.window(), core.ssthresh), (left, Some(60_000)));
-}
-
+#[case::rfc5681_waits_an_rto("rfc5681", 250, USUAL, USUAL)]
+#[case::rfc5681_restarts_after_it("rfc5681", 251, USUAL, (12_000, Some(60_000)))]
+#[case::rfc5681_restarts_after_a_minute("rfc5681", 60_000, USUAL, (12_000, Some(60_000)))]
+#[case::rfc5681_raises_no_window("rfc5681", 60_000, (7_000, Some(60_000)), (7_000, Some(60_000)))]
 // RFC 6298 §2.4 requires 1 s; Linux uses 200 ms.
-#[test]
-fn the_smallest_rto_is_a_parameter() {
-    let (mut policy, mut core) = (policy("rfc5681(min_rto=1s)"), core(120_000, None));
-    assert!(!send(&mut policy, &mut core, 3_000));
-    assert!(send(&mut policy, &mut core, 4_001));
-}
-
-// RFC 2861 as in Linux `tcp_cwnd_restart`: cwnd 120,000, ssthresh 60,000, IW 12,000: after 3.5 RTO 15,000 and
-// 90,000.
-#[rstest]
-#[case(250, 120_000, 60_000)] // exactly one RTO is no pause
-#[case(251, 60_000, 90_000)]
-#[case(500, 60_000, 90_000)]
-#[case(875, 15_000, 90_000)]
-#[case(1_250, 12_000, 90_000)]
-#[case(3_600_000, 12_000, 90_000)]
-fn cwv_halves_the_window_for_each_rto_and_remembers_three_quarters(
-    #[case] quiet_ms: u64,
-    #[case] window: u64,
-    #[case] ssthresh: u64,
-) {
-    let (mut policy, mut core) = (policy("cwv"), core(120_000, Some(60_000)));
-    assert_eq!(send(&mut policy, &mut core, 2_000 + quiet_ms), ssthresh == 90_000);
-    assert_eq!((core.window(), core.ssthresh), (window, Some(ssthresh)));
-}
-
+#[case::the_smallest_rto_is_a_parameter("rfc5681(min_rto=1s)", 1_000, (120_000, None), (120_000, None))]
+#[case::and_is_waited_for("rfc5681(min_rto=1s)", 1_001, (120_000, None), (12_000, None))]
+// RFC 2861 as in Linux `tcp_cwnd_restart`: half for each RTO, and ssthresh at least ¾ of the window before.
+#[case::cwv_waits_an_rto("cwv", 250, USUAL, USUAL)]
+#[case::cwv_halves_for_an_rto("cwv", 251, USUAL, (60_000, Some(90_000)))]
+#[case::cwv_halves_once_in_two("cwv", 500, USUAL, (60_000, Some(90_000)))]
+#[case::cwv_halves_three_times_in_three_and_a_half("cwv", 875, USUAL, (15_000, Some(90_000)))]
+#[case::cwv_stops_at_the_initial_window("cwv", 1_250, USUAL, (12_000, Some(90_000)))]
+#[case::cwv_survives_an_hour("cwv", 3_600_000, USUAL, (12_000, Some(90_000)))]
 // Linux `tcp_current_ssthresh`: max(ssthresh, ¾ cwnd) of an infinite ssthresh is infinite.
-#[test]
-fn cwv_leaves_an_infinite_ssthresh_alone() {
-    let (mut policy, mut core) = (policy("cwv"), core(120_000, None));
-    assert!(send(&mut policy, &mut core, 60_000));
-    assert_eq!((core.window(), core.ssthresh), (12_000, None));
-}
-
+#[case::cwv_leaves_an_infinite_ssthresh_alone("cwv", 58_000, (120_000, None), (12_000, None))]
 // The retraction of Yanev et al. 2022: their control lost its ssthresh over a pause.
-#[test]
-fn cwv_can_forget_ssthresh_as_the_faulty_control_did() {
-    let (mut policy, mut core) = (policy("cwv(forget_ssthresh=on)"), core(120_000, Some(60_000)));
-    assert!(send(&mut policy, &mut core, 60_000));
-    assert_eq!(core.window(), 12_000);
-    assert!(core.ssthresh.is_some_and(|ssthresh| ssthresh > 1 << 30));
+#[case::cwv_can_forget_it("cwv(forget_ssthresh=on)", 58_000, USUAL, NO_THRESHOLD)]
+// Yanev et al. 2022 §2: cwnd 120,000 → 12,000, ssthresh 120,000.
+#[case::new_cwv_restart_waits_an_rto("new-cwv-restart", 250, USUAL, USUAL)]
+#[case::new_cwv_restart_remembers_the_window("new-cwv-restart", 251, USUAL, (12_000, Some(120_000)))]
+#[case::new_cwv_restart_does_not_end_the_first_slow_start("new-cwv-restart", 58_000, (12_000, None), (12_000, None))]
+#[case::a_short_burst_lowers_ssthresh("new-cwv-restart", 58_000, (24_000, Some(120_000)), (12_000, Some(24_000)))]
+#[case::unless_the_higher_one_is_kept(
+    "new-cwv-restart(keep_higher=on)", 58_000, (24_000, Some(120_000)), (12_000, Some(120_000))
+)]
+fn a_silence_costs_what_the_policy_says(
+    #[case] text: &str,
+    #[case] quiet_ms: u64,
+    #[case] before: Windows,
+    #[case] after: Windows,
+) {
+    let (mut policy, mut core) = (policy(text), core(before.0, before.1));
+    assert_eq!(send(&mut policy, &mut core, 2_000 + quiet_ms), after != before);
+    assert_eq!((core.window(), core.ssthresh), after);
 }
 
 // RFC 2861 §3.1, Linux `tcp_cwnd_application_limited`: (cwnd + W_used)/2 after a whole RTO, W_used at least
@@ -136,11 +122,9 @@ fn cwv_can_forget_ssthresh_as_the_faulty_control_did() {
 #[case(120_000, 120_000)]
 fn cwv_moves_an_unused_window_halfway_to_what_was_used(#[case] used: u64, #[case] window: u64) {
     let (mut policy, mut core) = (policy("cwv"), core(120_000, Some(60_000)));
+    // No RTO yet.
     for ms in [2_000, 2_100, 2_200] {
-        assert!(
-            !policy.on_batch(&mut core, &mut batch(ms, used, true)),
-            "no RTO yet"
-        );
+        assert!(!policy.on_batch(&mut core, &mut batch(ms, used, true)));
     }
     assert_eq!(core.window(), 120_000);
     let mut last = batch(2_250, 2_400, true);
@@ -172,34 +156,6 @@ fn in_slow_start_cwv_takes_half_a_window_for_all_of_it(#[case] used: u64, #[case
     policy.on_batch(&mut core, &mut batch(2_000, used, true));
     policy.on_batch(&mut core, &mut batch(2_300, used, true));
     assert_eq!(core.window(), window);
-}
-
-// Yanev et al. 2022 §2: cwnd 120,000 → 12,000, ssthresh 120,000.
-#[test]
-fn new_cwv_restart_starts_small_and_remembers_the_window() {
-    let (mut policy, mut core) = (policy("new-cwv-restart"), core(120_000, Some(60_000)));
-    assert!(!send(&mut policy, &mut core, 2_250));
-    assert!(send(&mut policy, &mut core, 2_501));
-    assert_eq!((core.window(), core.ssthresh), (12_000, Some(120_000)));
-}
-
-#[test]
-fn new_cwv_restart_does_not_end_the_first_slow_start_at_the_initial_window() {
-    let (mut policy, mut core) = (policy("new-cwv-restart"), core(12_000, None));
-    assert!(!send(&mut policy, &mut core, 60_000));
-    assert_eq!((core.window(), core.ssthresh), (12_000, None));
-}
-
-#[rstest]
-#[case("new-cwv-restart", 24_000)]
-#[case("new-cwv-restart(keep_higher=on)", 120_000)]
-fn a_short_burst_wears_ssthresh_down_unless_the_higher_one_is_kept(
-    #[case] text: &str,
-    #[case] ssthresh: u64,
-) {
-    let (mut policy, mut core) = (policy(text), core(24_000, Some(120_000)));
-    assert!(send(&mut policy, &mut core, 60_000));
-    assert_eq!((core.window(), core.ssthresh), (12_000, Some(ssthresh)));
 }
 
 /// `new-cwv` with a complete sample of `pipe_ack` bytes at 2.1 s.
@@ -303,10 +259,8 @@ fn a_loss_in_the_validated_phase_is_the_algorithms() {
     let mut policy = sampled("new-cwv", &mut core, 100_000);
     let algorithm = reduction(60_000);
     let in_use = policy.window_in_use(&core, at(2_100));
-    assert_eq!(
-        policy.on_congestion(&lose(2_100, 1_200), in_use, algorithm),
-        algorithm
-    );
+    let reduction = policy.on_congestion(&lose(2_100, 1_200), in_use, algorithm);
+    assert_eq!(reduction, algorithm);
     core.set_window(60_000);
     policy.on_recovery_end(&mut core);
     assert_eq!(core.window(), 60_000);
@@ -340,10 +294,8 @@ fn every_non_validated_period_gives_up_half_of_the_window(
 ) {
     let mut core = core(120_000, Some(60_000));
     let mut policy = sampled(text, &mut core, 60_000);
-    assert_eq!(
-        send(&mut policy, &mut core, 2_100 + idle_s * 1_000),
-        window != 120_000
-    );
+    let restarts = send(&mut policy, &mut core, 2_100 + idle_s * 1_000);
+    assert_eq!(restarts, window != 120_000);
     assert_eq!((core.window(), core.ssthresh), (window, Some(ssthresh)));
 }
 

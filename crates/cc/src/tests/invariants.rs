@@ -33,10 +33,7 @@ pub(super) fn all() -> Vec<ControllerSpec> {
         texts.extend(variants(entry));
         let algorithm = entry.name();
         texts.push(format!("{algorithm}(counting=acks,ssthresh=24kB)"));
-        let growing = entry
-            .parameters()
-            .iter()
-            .any(|parameter| parameter.name == "growth");
+        let growing = entry.parameters().iter().any(|own| own.name == "growth");
         for key in Key::ALL {
             for component in registry.components(key).flat_map(variants) {
                 if growing {
@@ -47,11 +44,8 @@ pub(super) fn all() -> Vec<ControllerSpec> {
         }
         for idle in registry.components(Key::Idle) {
             for ceiling in registry.components(Key::Ceiling) {
-                texts.push(format!(
-                    "{algorithm}+idle={}+ceiling={}",
-                    idle.name(),
-                    ceiling.name()
-                ));
+                let (idle, ceiling) = (idle.name(), ceiling.name());
+                texts.push(format!("{algorithm}+idle={idle}+ceiling={ceiling}"));
             }
         }
     }
@@ -109,12 +103,11 @@ fn loss_based(spec: &ControllerSpec) -> bool {
 fn every_algorithm_and_every_component_is_among_what_is_tested() {
     let (registry, all) = (Registry::builtin(), all());
     for entry in registry.entries() {
-        let tested = all.iter().any(|spec| match entry.key() {
-            None => spec.algorithm().name() == entry.name(),
-            Some(key) => spec
-                .component(key)
-                .is_some_and(|(component, _)| component.name() == entry.name()),
-        });
+        let entry_of = |spec: &ControllerSpec| match entry.key() {
+            None => Some(spec.algorithm().name()),
+            Some(key) => spec.component(key).map(|(component, _)| component.name()),
+        };
+        let tested = all.iter().any(|spec| entry_of(spec) == Some(entry.name()));
         assert!(tested, "{} fits nothing", entry.name());
     }
 }
@@ -239,11 +232,10 @@ fn no_window_exceeds_u32_max_however_long_nothing_is_lost() {
             assert!(u32::try_from(window).is_ok(), "{spec}: {window}");
         }
         // SEARCH ends slow start where the window no longer doubles.
+        let start = spec.component(Key::Start).map(|(start, _)| start.name());
         let doubles = spec.algorithm().name() == "reno"
             && spec.algorithm_arguments().word("counting") == "bytes"
-            && spec
-                .component(Key::Start)
-                .is_none_or(|(start, _)| start.name() != "search");
+            && start != Some("search");
         let grown = !doubles || controller.window() == Bytes::new(u32::MAX.into());
         assert!(grown, "{spec} does not reach the bound");
     }

@@ -1,5 +1,6 @@
 //! Tests of whole controllers, through the public API.
 
+mod actions;
 mod allocations;
 mod ceiling;
 mod conditions;
@@ -19,14 +20,16 @@ mod slow_start;
 mod spec;
 pub(crate) mod trace;
 
+use core::fmt::Debug;
+use core::ops::RangeBounds;
 use core::time::Duration;
 use std::sync::Arc;
 
-use crate::component::Needs;
+use crate::component::{Needs, Step};
 use crate::events::{AckFrame, Acked, Congestion, Signal};
 use crate::state::{Batch, Core};
 use crate::testing::Connection;
-use crate::{Bytes, ControllerSpec, Path, Phase, Reason, Timestamp};
+use crate::{Bytes, ControllerSpec, Path, Phase, Reason, SpecError, Timestamp};
 
 pub(crate) const MS: Duration = Duration::from_millis(1);
 pub(crate) const MS_IN_NS: u64 = 1_000_000;
@@ -67,8 +70,35 @@ pub(crate) fn close(a: f64, b: f64, tolerance: f64) {
     assert!((a - b).abs() < tolerance, "{a} is not {b}");
 }
 
+/// Fails with the value if it is not in `range`.
+#[track_caller]
+pub(crate) fn assert_in<T: Copy + PartialOrd + Debug>(value: T, range: impl RangeBounds<T> + Debug) {
+    assert!(range.contains(&value), "{value:?} is not in {range:?}");
+}
+
+/// Fails unless `value` is `expected` within this many percent.
+#[track_caller]
+pub(crate) fn assert_about(value: u64, expected: u64, percent: u64) {
+    let off = value.abs_diff(expected) * 100;
+    assert!(
+        off <= expected * percent,
+        "{value} is not {expected} within {percent} %"
+    );
+}
+
 pub(crate) fn spec(text: &str) -> ControllerSpec {
     text.parse().expect("a valid spec")
+}
+
+/// The message of an error.
+#[track_caller]
+pub(crate) fn error_of(spec: Result<ControllerSpec, SpecError>) -> String {
+    spec.expect_err("must be refused").to_string()
+}
+
+#[track_caller]
+pub(crate) fn has(text: &str, part: &str) {
+    assert!(text.contains(part), "{text:?} lacks {part:?}");
 }
 
 /// A connection with 1200-byte packets, 1 ms after its start.
@@ -149,6 +179,13 @@ pub(crate) fn ack_in_twos(c: &mut Connection) {
     }
 }
 
+/// Acknowledges everything in flight, one packet per frame.
+pub(crate) fn ack_one_by_one(c: &mut Connection) {
+    while c.packets_in_flight() > 0 {
+        c.ack(1);
+    }
+}
+
 /// Phase of the controller and cause of its last change.
 pub(crate) fn state(c: &Connection) -> (Phase, Reason) {
     let snapshot = c.snapshot();
@@ -184,6 +221,13 @@ impl Batch {
             limited: true,
             ..Self::sample(now_ms, rtt_ms, new_round)
         }
+    }
+}
+
+impl Step {
+    /// The end of slow start at a frame whose bytes it has used.
+    pub(crate) const fn leave(reason: Reason) -> Self {
+        Self::Leave { reason, unused: 0 }
     }
 }
 

@@ -39,29 +39,21 @@ fn event() -> impl Strategy<Value = Event> {
         Acked::new(sent, bytes, packets).with_app_limited(app_limited)
     });
     let smoothed = prop::option::of(any::<u64>().prop_map(Duration::from_nanos));
+    let runs = prop::collection::vec(run, 0..4);
+    let frame = (time(), runs, bytes(), any::<bool>(), smoothed);
+    let frame = frame.prop_map(|(now, acked, in_flight, app_limited, smoothed_rtt)| OwnedFrame {
+        now,
+        acked,
+        in_flight,
+        app_limited,
+        smoothed_rtt,
+    });
+    let congestion = (time(), time(), signal);
+    let congestion = congestion.prop_map(|(now, sent, signal)| Congestion::new(now, sent, signal));
     prop_oneof![
         (time(), bytes()).prop_map(|(now, bytes)| Event::Sent(Sent::new(now, bytes))),
-        (
-            time(),
-            prop::collection::vec(run, 0..4),
-            bytes(),
-            any::<bool>(),
-            smoothed
-        )
-            .prop_map(|(now, acked, in_flight, app_limited, smoothed_rtt)| {
-                Event::Frame(OwnedFrame {
-                    now,
-                    acked,
-                    in_flight,
-                    app_limited,
-                    smoothed_rtt,
-                })
-            }),
-        (time(), time(), signal).prop_map(|(now, newest_sent, signal)| Event::Congestion(Congestion::new(
-            now,
-            newest_sent,
-            signal
-        ))),
+        frame.prop_map(Event::Frame),
+        congestion.prop_map(Event::Congestion),
         (0..70_000_u64).prop_map(|mtu| Event::Mtu(Bytes::new(mtu))),
     ]
 }

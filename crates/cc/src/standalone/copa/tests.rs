@@ -4,9 +4,13 @@ use super::*;
 use crate::events::Acked;
 use crate::parameter::Arguments;
 use crate::testing::Demand;
-use crate::tests::trace::{LINK, Link, Round, Trace, trace, trace_beside_filler, trace_losing};
-use crate::tests::{MTU, at, spec};
+use crate::tests::trace::{LINK, Link, Trace, lossless, trace, trace_beside_filler};
+use crate::tests::{MS, MTU, assert_about, assert_in, at, close, spec};
 use core::time::Duration;
+
+fn state(copa: &Copa) -> (Phase, Reason) {
+    (copa.core.phase, copa.core.reason)
+}
 
 /// A controller that has not received any event.
 fn copa() -> Copa {
@@ -14,17 +18,17 @@ fn copa() -> Copa {
 }
 
 /// A round trip of `rtt_ms` with this many packets; if limited, the application has no more. Returns its end.
-fn round(copa: &mut Copa, began: Timestamp, rtt_ms: u64, (packets, limited): (u32, bool)) -> Timestamp {
+fn round(copa: &mut Copa, began: Timestamp, rtt_ms: u32, (packets, limited): (u32, bool)) -> Timestamp {
     let bytes = Bytes::new(MTU) * u64::from(packets);
     copa.on_sent(&Sent::new(began, bytes));
-    let now = began + Duration::from_millis(rtt_ms);
+    let now = began + MS * rtt_ms;
     let acked = [Acked::new(began, bytes, packets).with_app_limited(limited)];
     copa.on_ack_frame(&AckFrame::new(now, &acked, Bytes::ZERO).with_app_limited(limited));
     now
 }
 
 /// Round trips with these RTTs that use the whole window.
-fn rounds(copa: &mut Copa, mut now: Timestamp, rtts_ms: &[u64]) -> Timestamp {
+fn rounds(copa: &mut Copa, mut now: Timestamp, rtts_ms: &[u32]) -> Timestamp {
     for &rtt_ms in rtts_ms {
         let packets = u32::try_from(copa.window().as_u64() / MTU).expect("a small window");
         now = round(copa, now, rtt_ms, (packets, false));
@@ -54,9 +58,8 @@ fn beside_a_filler() -> (Copa, Timestamp) {
 #[case(0.1)]
 fn settles_at_the_links_rate_with_the_queue_that_delta_asks_for(#[case] delta: f64) {
     let trace = trace(&spec(&format!("copa({delta})")), Demand::Endless);
-    assert!(trace.percent_of_link(20, 30) >= 99);
-    let packets = trace.mean_queue(20, 30) as f64 / MTU as f64;
-    assert!((1.0..=2.5).contains(&(packets * delta)), "{packets} packets");
+    assert_in(trace.percent_of_link(20, 30), 99..);
+    assert_in(trace.mean_queue(20, 30) as f64 / MTU as f64 * delta, 1.0..=2.5);
 }
 
 // With five round trips of patience, an overshoot that takes longer to drain is mistaken for a competitor.
@@ -74,14 +77,9 @@ fn mode_switching_does_not_keep_a_lone_flow_from_settling(
         rtt: Duration::from_millis(rtt_ms),
         queue: Bytes::from_kb(queue_kb),
     };
-    let trace = trace_losing(link, &spec("copa"), Demand::Endless, None);
-    assert!(
-        trace.mean_queue(20, 30) <= 8 * MTU,
-        "{}",
-        trace.mean_queue(20, 30)
-    );
-    let rate = trace.rate(20, 30).as_bits_per_second() * 100;
-    assert!(rate >= link.rate.as_bits_per_second() * 99, "{rate}");
+    let trace = lossless(link, "copa");
+    assert_in(trace.mean_queue(20, 30), ..=8 * MTU);
+    assert_in(trace.percent_of(link, 20, 30), 99..);
 }
 
 #[test]
@@ -90,19 +88,15 @@ fn slow_start_fills_the_link_and_ends_when_the_queue_shows() {
     let now = rounds(&mut copa, at(0), &[100, 100, 100]);
     assert_eq!(copa.window().as_u64(), 8 * 12_000);
     rounds(&mut copa, now, &[120]);
-    assert_eq!(
-        (copa.core.phase, copa.core.reason),
-        (Phase::Avoidance, Reason::RttRose)
-    );
+    assert_eq!(state(&copa), (Phase::Avoidance, Reason::RttRose));
     assert!(copa.window().as_u64() < 8 * 12_000);
 }
 
 #[test]
 fn a_loss_costs_nothing_in_default_mode() {
-    let lossless = trace_losing(LINK, &spec("copa"), Demand::Endless, None);
-    let one_lost = trace(&spec("copa"), Demand::Endless);
-    let window = |trace: &Trace| trace.mean_window(20, 30);
-    assert!(window(&one_lost).abs_diff(window(&lossless)) * 50 < window(&lossless));
+    let window = |trace: Trace| trace.mean_window(20, 30);
+    let (none_lost, one_lost) = (lossless(LINK, "copa"), trace(&spec("copa"), Demand::Endless));
+    assert_about(window(one_lost), window(none_lost), 2);
 }
 
 // The filler keeps half of the queue, 125 kB or 50 ms, occupied from 12 to 22 s.
@@ -111,18 +105,9 @@ fn competitive_mode_keeps_a_share_beside_a_buffer_filler_and_ends_when_it_leaves
     let beside = |text| trace_beside_filler(LINK, &spec(text), (12, 22));
     let (switching, yielding) = (beside("copa"), beside("copa(mode=default)"));
     let window = |trace: &Trace| trace.mean_window(19, 22);
-    assert!(
-        window(&switching) > 3 * window(&yielding),
-        "{} beside {}",
-        window(&switching),
-        window(&yielding)
-    );
-    assert!(switching.percent_of_link(26, 30) >= 95);
-    assert!(
-        switching.mean_queue(26, 30) < 20 * MTU,
-        "{}",
-        switching.mean_queue(26, 30)
-    );
+    assert_in(window(&switching), 3 * window(&yielding) + 1..);
+    assert_in(switching.percent_of_link(26, 30), 95..);
+    assert_in(switching.mean_queue(26, 30), ..20 * MTU);
 }
 
 #[test]
@@ -130,19 +115,13 @@ fn a_loss_in_competitive_mode_halves_the_inverse_of_delta_once_per_round_trip() 
     let (mut copa, now) = beside_a_filler();
     let now = rounds(&mut copa, now, &[200; 8]);
     let before = 1.0 / copa.current_delta();
-    assert!(before >= 8.0, "{before}");
-    let sent = now + Duration::from_millis(10);
-    lose(&mut copa, now + Duration::from_millis(210), sent, false);
-    crate::tests::close(1.0 / copa.current_delta(), before / 2.0, 1e-9);
-    lose(&mut copa, now + Duration::from_millis(211), sent, false);
-    crate::tests::close(1.0 / copa.current_delta(), before / 2.0, 1e-9);
+    assert_in(before, 8.0..);
+    for later in [210, 211] {
+        lose(&mut copa, now + MS * later, now + MS * 10, false);
+        close(1.0 / copa.current_delta(), before / 2.0, 1e-9);
+    }
     let window = copa.window();
-    lose(
-        &mut copa,
-        now + Duration::from_millis(500),
-        now + Duration::from_millis(300),
-        false,
-    );
+    lose(&mut copa, now + MS * 500, now + MS * 300, false);
     assert!(1.0 / copa.current_delta() < before / 2.0);
     assert_eq!(copa.window(), window, "the window follows by way of the target");
 }
@@ -163,17 +142,9 @@ fn a_queue_that_is_too_short_to_see_costs_few_packets() {
         queue: Bytes::new(10 * MTU),
         ..LINK
     };
-    let trace = trace_losing(link, &spec("copa"), Demand::Endless, None);
-    let rounds: Vec<&Round> = trace.within(3, 30).collect();
-    let (first, end) = (rounds[0], rounds[rounds.len() - 1]);
-    let delivered = (end.delivered.as_u64() - first.delivered.as_u64()) / MTU;
-    let lost = end.lost - first.lost;
-    assert!(lost * 100 <= 3 * delivered, "{lost} of {delivered}");
-    assert!(
-        trace.percent_of_link(3, 30) >= 85,
-        "{}",
-        trace.percent_of_link(3, 30)
-    );
+    let trace = lossless(link, "copa");
+    assert_in(trace.lost_percent(3, 30), ..=2.9);
+    assert_in(trace.percent_of_link(3, 30), 85..);
 }
 
 #[test]
@@ -196,17 +167,14 @@ fn marks_of_one_round_trip_cut_the_window_once_to_seven_tenths() {
     let sent = rounds(&mut copa, at(0), &[100, 100, 100]);
     let flight = copa.window();
     copa.on_sent(&Sent::new(sent, flight));
-    let now = sent + Duration::from_millis(100);
+    let now = sent + MS * 100;
     let acked = [Acked::new(sent, Bytes::new(2 * MTU), 2)];
     copa.on_ack_frame(&AckFrame::new(now, &acked, flight - Bytes::new(2 * MTU)));
     for _ in 0..10 {
         copa.on_congestion(&Congestion::new(now, sent, Signal::EcnCe));
     }
     assert_eq!(copa.window().as_u64(), flight.as_u64() * 7 / 10);
-    assert_eq!(
-        (copa.core.phase, copa.core.reason),
-        (Phase::Avoidance, Reason::EcnCe)
-    );
+    assert_eq!(state(&copa), (Phase::Avoidance, Reason::EcnCe));
 }
 
 #[test]
@@ -239,14 +207,11 @@ fn a_sender_that_does_not_use_its_window_neither_grows_nor_pays_for_a_rate_that_
 #[test]
 fn a_pause_costs_the_velocity_and_not_the_window() {
     let mut copa = copa();
-    let now = rounds(
-        &mut copa,
-        at(0),
-        &[100, 100, 100, 110, 100, 100, 100, 100, 100, 100],
-    );
+    let now = rounds(&mut copa, at(0), &[100, 100, 100, 110]);
+    let now = rounds(&mut copa, now, &[100; 6]);
     assert!(copa.velocity.factor() > 1);
     let window = copa.window();
-    copa.on_sent(&Sent::new(now + Duration::from_secs(2), Bytes::new(MTU)));
+    copa.on_sent(&Sent::new(now + MS * 2_000, Bytes::new(MTU)));
     assert_eq!((copa.velocity.factor(), copa.window()), (1, window));
 }
 

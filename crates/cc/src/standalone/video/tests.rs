@@ -6,7 +6,7 @@ use crate::testing::Demand as Application;
 use crate::tests::trace::{
     Conditions, LINK, Link, trace, trace_beside_filler, trace_to_browser, trace_under,
 };
-use crate::tests::{MS_IN_NS, MTU, at, spec};
+use crate::tests::{MS, MS_IN_NS, MTU, assert_in, at, spec};
 
 /// A sender without a ceiling in any state of its player.
 const GREEDY: &str = "video(rate=off)";
@@ -16,20 +16,19 @@ fn video() -> Video {
     Video::new(&Path::default(), &Arguments::defaults(PARAMETERS), Arc::default())
 }
 
-/// A round trip that uses the whole window. Returns its end.
-fn round(video: &mut Video, began: Timestamp, rtt: Duration) -> Timestamp {
-    let packets = u32::try_from(video.window().as_u64() / MTU).expect("a small window");
-    let bytes = Bytes::new(MTU) * u64::from(packets);
-    video.on_sent(&Sent::new(began, bytes));
-    let now = began + rtt;
-    let acked = [Acked::new(began, bytes, packets)];
-    video.on_ack_frame(&AckFrame::new(now, &acked, Bytes::new(MTU)));
-    now
+fn state(video: &Video) -> (Mode, Phase) {
+    (video.policy.mode, video.core.phase)
 }
 
-fn rounds(video: &mut Video, mut now: Timestamp, rtts_ms: &[u64]) -> Timestamp {
+/// Round trips with these RTTs that use the whole window. Returns their end.
+fn rounds(video: &mut Video, mut now: Timestamp, rtts_ms: &[u32]) -> Timestamp {
     for &rtt_ms in rtts_ms {
-        now = round(video, now, Duration::from_millis(rtt_ms));
+        let packets = u32::try_from(video.window().as_u64() / MTU).expect("a small window");
+        let bytes = Bytes::new(MTU) * u64::from(packets);
+        video.on_sent(&Sent::new(now, bytes));
+        let acked = [Acked::new(now, bytes, packets)];
+        now = now + MS * rtt_ms;
+        video.on_ack_frame(&AckFrame::new(now, &acked, Bytes::new(MTU)));
     }
     now
 }
@@ -50,20 +49,10 @@ fn alone() -> (Video, Timestamp) {
 #[test]
 fn alone_it_fills_the_link_with_a_short_queue_and_a_random_loss_costs_nothing() {
     let trace = trace(&spec(GREEDY), Application::Endless);
-    assert!(
-        trace.percent_of_link(5, 30) >= 98,
-        "{}",
-        trace.percent_of_link(5, 30)
-    );
+    assert_in(trace.percent_of_link(5, 30), 98..);
     // 4 ms of 20 Mbit/s are 10 kB, and the pacer sends ten packets at once, usually before the first have left.
-    let queue = trace.mean_queue(5, 30);
-    assert!(queue <= 30_000, "{queue}");
-    let lost_by = |second| trace.within(second - 1, second).last().unwrap().lost;
-    assert_eq!(
-        lost_by(30) - lost_by(5),
-        1,
-        "but for slow start's, the random one"
-    );
+    assert_in(trace.mean_queue(5, 30), ..=30_000);
+    assert_eq!(trace.lost(5, 30), 1, "the random one, after those of slow start");
 }
 
 #[test]
@@ -72,16 +61,11 @@ fn losses_of_packets_that_left_in_slow_start_cost_nothing_however_late_they_are_
         let (mut video, now) = alone();
         let before = video.core.window();
         let sent = if left_in_start { at(300) } else { now };
-        let bytes = Bytes::new(before / 2);
-        let signal = Signal::Loss {
-            bytes,
-            persistent: false,
-        };
+        let signal = Signal::loss(Bytes::new(before / 2));
         video.on_congestion(&Congestion::new(now, sent, signal));
-        let mut now = now;
-        let mut is_cut = false;
+        let (mut now, mut is_cut) = (now, false);
         for _ in 0..6 {
-            now = round(&mut video, now, Duration::from_millis(100));
+            now = rounds(&mut video, now, &[100]);
             is_cut |= video.core.window() < before;
         }
         assert_eq!(is_cut, expected);
@@ -97,38 +81,29 @@ fn jitter_does_not_end_slow_start_far_below_what_the_path_carries() {
     };
     let conditions = Conditions {
         jitter: 30 * MS_IN_NS,
-        ..Conditions::default()
+        ..Conditions::NONE
     };
     let trace = trace_under(link, conditions, &spec(GREEDY), 4);
-    let rate = trace.rate(1, 4);
-    assert!(rate >= Bitrate::from_mbps(35), "{rate}");
+    assert_in(trace.rate(1, 4), Bitrate::from_mbps(35)..);
 }
 
 #[test]
 fn a_peer_that_holds_its_acknowledgements_back_is_no_queue() {
     let trace = trace_to_browser(&spec(GREEDY), Application::Endless);
-    assert!(
-        trace.percent_of_link(5, 30) >= 98,
-        "{}",
-        trace.percent_of_link(5, 30)
-    );
-    let queue = trace.mean_queue(5, 30);
-    assert!(queue <= 40_000, "{queue}");
+    assert_in(trace.percent_of_link(5, 30), 98..);
+    assert_in(trace.mean_queue(5, 30), ..=40_000);
     // The segments need 5.24 Mbit/s.
     let trace = trace_to_browser(&spec("video"), Application::Segments);
-    let rate = trace.rate(5, 30);
-    assert!(rate >= Bitrate::from_kbps(5_000), "{rate}");
+    assert_in(trace.rate(5, 30), Bitrate::from_kbps(5_000)..);
 }
 
 // The filler keeps half of the queue, 125 kB or 50 ms, occupied from 12 to 17 s.
 #[test]
 fn it_keeps_a_share_beside_a_buffer_filler_and_a_short_queue_when_that_has_gone() {
     let trace = trace_beside_filler(LINK, &spec(GREEDY), (12, 17));
-    let window = trace.mean_window(14, 17);
-    assert!(window > 125_000, "{window}");
-    assert!(trace.percent_of_link(26, 30) >= 95);
-    let queue = trace.mean_queue(27, 30);
-    assert!(queue <= 30_000, "{queue}");
+    assert_in(trace.mean_window(14, 17), 125_001..);
+    assert_in(trace.percent_of_link(26, 30), 95..);
+    assert_in(trace.mean_queue(27, 30), ..=30_000);
 }
 
 #[test]
@@ -160,15 +135,9 @@ fn a_queue_that_stays_although_the_window_gave_way_twice_is_met_with_cubics_wind
 #[test]
 fn in_a_crowd_a_loss_counts_if_the_queue_is_long_and_once_per_round_trip() {
     let (mut video, now) = alone();
-    let mut now = rounds(
-        &mut video,
-        now,
-        &[100, 100, 200, 200, 200, 185, 185, 185, 170, 170, 170],
-    );
-    assert_eq!(
-        (video.policy.mode, video.core.phase),
-        (Mode::Crowded, Phase::Avoidance)
-    );
+    let rising = [100, 100, 200, 200, 200, 185, 185, 185, 170, 170, 170];
+    let mut now = rounds(&mut video, now, &rising);
+    assert_eq!(state(&video), (Mode::Crowded, Phase::Avoidance));
     let before = video.core.window();
     lose(&mut video, now, MTU, false);
     let reduced = video.core.window();
@@ -197,11 +166,8 @@ fn persistent_congestion_leaves_the_smallest_window_and_slow_start() {
     let (mut video, now) = alone();
     lose(&mut video, now, 100 * MTU, true);
     assert_eq!(video.window().as_u64(), 4 * MTU);
-    assert_eq!(
-        (video.policy.mode, video.core.phase),
-        (Mode::Start, Phase::AfterPersistentCongestion)
-    );
-    rounds(&mut video, now + Duration::from_millis(1), &[100, 100, 100]);
+    assert_eq!(state(&video), (Mode::Start, Phase::AfterPersistentCongestion));
+    rounds(&mut video, now + MS, &[100, 100, 100]);
     assert_eq!(video.core.window(), 24 * MTU, "its losses are explained");
     assert_eq!(video.policy.mode, Mode::Start);
 }
@@ -221,14 +187,12 @@ fn a_ce_mark_while_the_queue_is_drained_is_not_undone() {
 fn after_a_pause_a_part_of_the_window_is_used_for_one_round_trip() {
     let (mut video, now) = alone();
     let window = video.core.window();
-    let sent = now + Duration::from_secs(3);
+    let sent = now + MS * 3_000;
     video.core.in_flight = 0;
     video.on_sent(&Sent::new(sent, Bytes::new(MTU)));
     assert_eq!(video.window().as_u64(), floor_bytes(AFTER_PAUSE * float(window)));
-    let later = sent + Duration::from_millis(1);
-    let acked = [Acked::new(later, Bytes::new(MTU), 1)];
-    let now = later + Duration::from_millis(100);
-    video.on_ack_frame(&AckFrame::new(now, &acked, Bytes::new(MTU)));
+    let acked = [Acked::new(sent + MS, Bytes::new(MTU), 1)];
+    video.on_ack_frame(&AckFrame::new(sent + MS * 101, &acked, Bytes::new(MTU)));
     assert!(video.window().as_u64() >= window);
 }
 
@@ -255,17 +219,14 @@ fn a_ceiling_bounds_what_is_sent_and_not_what_is_known_of_the_path() {
     video.core.known.set_average_rate(Some(Bitrate::from_kbps(500)));
     let window = video.core.window();
     video.core.in_flight = 0;
-    let asked = now + Duration::from_secs(3);
+    let asked = now + MS * 3_000;
     video.on_sent(&Sent::new(asked, Bytes::new(MTU)));
     assert!(video.window().as_u64() > window / 2, "the path is not shared");
     video.on_congestion(&Congestion::new(asked, asked, Signal::EcnCe));
     let window = video.core.window();
     let bounded = video.window().as_u64();
     assert!(bounded < window / 4, "{bounded} of {window}");
-    let mut now = asked;
-    while now < asked + Duration::from_secs(4) {
-        now = round(&mut video, now, Duration::from_millis(100));
-    }
+    rounds(&mut video, asked, &[100; 40]);
     assert!(video.window().as_u64() >= window, "the player kept asking");
 }
 
@@ -275,7 +236,7 @@ fn on_a_longer_route_the_smallest_window_grows_until_it_is_known() {
     video.core.set_window(4 * MTU);
     rounds(&mut video, now, &[200; 12]);
     assert_eq!(video.path.queue.min_rtt(), Some(200_000_000));
-    assert!(video.core.window() > 5 * MTU, "{}", video.core.window());
+    assert_in(video.core.window(), 5 * MTU + 1..);
 }
 
 #[test]

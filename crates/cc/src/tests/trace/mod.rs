@@ -7,6 +7,7 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
+use super::MTU;
 use crate::testing::Demand;
 use crate::{Bitrate, Bytes, ControllerSpec, Path, Phase, Timestamp};
 
@@ -72,18 +73,10 @@ pub(crate) struct Trace {
 /// are known, the player's buffered time is not. One packet is lost at random, 18.713 s (segments: 20.713 s) after the
 /// start; the queue causes all other losses.
 pub(crate) fn trace(spec: &ControllerSpec, demand: Demand) -> Trace {
-    trace_over(LINK, spec, demand)
+    trace_losing(LINK, spec, demand, Some(random_loss_ns(demand)))
 }
 
-/// [`trace`] over another link.
-///
-/// # Panics
-/// If the controller breaks a promise.
-pub(crate) fn trace_over(link: Link, spec: &ControllerSpec, demand: Demand) -> Trace {
-    trace_losing(link, spec, demand, Some(random_loss_ns(demand)))
-}
-
-/// [`trace_over`] with the first packet after `lose_after` ns lost at random, or none.
+/// [`trace`] over another link, with the first packet after `lose_after` ns lost at random, or none.
 ///
 /// # Panics
 /// If the controller breaks a promise.
@@ -93,15 +86,19 @@ pub(crate) fn trace_losing(
     demand: Demand,
     lose_after: Option<u64>,
 ) -> Trace {
-    run(
-        Network::new(link, Habit::STANDARD, lose_after),
-        spec,
-        demand,
-        None,
-    )
+    let network = Network::new(link, Habit::STANDARD, lose_after);
+    run(network, spec, demand, None)
 }
 
-/// [`trace_over`], without random loss, against traffic that keeps the queue half full from `from` to `to` (seconds).
+/// An endless transfer over `link` without random loss.
+///
+/// # Panics
+/// If the controller breaks a promise.
+pub(crate) fn lossless(link: Link, spec: &str) -> Trace {
+    trace_losing(link, &super::spec(spec), Demand::Endless, None)
+}
+
+/// [`lossless`] against traffic that keeps the queue half full from `from` to `to` (seconds).
 ///
 /// # Panics
 /// If the controller breaks a promise.
@@ -111,12 +108,8 @@ pub(crate) fn trace_beside_filler(link: Link, spec: &ControllerSpec, (from, to):
         to: to * 1_000_000_000,
         level: link.queue.as_u64() / 2,
     };
-    run(
-        Network::new(link, Habit::STANDARD, None),
-        spec,
-        Demand::Endless,
-        Some(filler),
-    )
+    let network = Network::new(link, Habit::STANDARD, None);
+    run(network, spec, Demand::Endless, Some(filler))
 }
 
 /// An endless transfer of the given seconds over `link`, without random loss, under further conditions, to a receiver
@@ -231,7 +224,30 @@ impl Trace {
 
     /// [`rate`](Self::rate) as a share of [`LINK`]'s, percent.
     pub(crate) fn percent_of_link(&self, from: u64, to: u64) -> u64 {
-        self.rate(from, to).as_bits_per_second() * 100 / LINK.rate.as_bits_per_second()
+        self.percent_of(LINK, from, to)
+    }
+
+    pub(crate) fn percent_of(&self, link: Link, from: u64, to: u64) -> u64 {
+        self.rate(from, to).as_bits_per_second() * 100 / link.rate.as_bits_per_second()
+    }
+
+    /// Packets declared lost between `from` and `to` (seconds).
+    pub(crate) fn lost(&self, from: u64, to: u64) -> u64 {
+        self.grown(from, to, |round| round.lost)
+    }
+
+    /// [`lost`](Self::lost) as a share of the packets sent, percent.
+    pub(crate) fn lost_percent(&self, from: u64, to: u64) -> f64 {
+        let lost = self.lost(from, to);
+        let delivered = self.grown(from, to, |round| round.delivered.as_u64()) / MTU;
+        lost as f64 * 100.0 / (lost + delivered).max(1) as f64
+    }
+
+    /// Growth of a count between `from` and `to` (seconds).
+    fn grown(&self, from: u64, to: u64, of: impl Fn(&Round) -> u64) -> u64 {
+        let mut values = self.within(from, to).map(of);
+        let first = values.next().expect("there are rounds");
+        values.last().unwrap_or(first) - first
     }
 
     /// Mean over the round trips that ended between `from` and `to` (seconds).

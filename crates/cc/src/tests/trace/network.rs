@@ -56,8 +56,8 @@ impl Link {
     }
 }
 
-/// Conditions of a path besides its narrow link; by default there are none. Times are nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+/// Conditions of a path besides its narrow link. Times are nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Conditions {
     /// From the first time on the path is longer by the second.
     pub(crate) longer: Option<(u64, u64)>,
@@ -75,6 +75,19 @@ pub(crate) struct Conditions {
     pub(crate) processor: Option<u64>,
     /// Nothing is known of the video.
     pub(crate) uninformed: bool,
+}
+
+impl Conditions {
+    pub(crate) const NONE: Self = Self {
+        longer: None,
+        jitter: 0,
+        ack_slot: None,
+        uplink: None,
+        policer: None,
+        lose_one_in: None,
+        processor: None,
+        uninformed: false,
+    };
 }
 
 /// Size of an ACK frame's packet with all headers, and the bytes of them that wait for a slow uplink.
@@ -142,7 +155,7 @@ impl Network {
             waiting_since: 0,
             expected: 0,
             acks: VecDeque::new(),
-            conditions: Conditions::default(),
+            conditions: Conditions::NONE,
             end: super::LENGTH_NS,
             tokens: (u64::MAX, 0),
             arrived: 0,

@@ -1,6 +1,7 @@
 //! Answers to losses, marks, pauses and a sender that does not use its window; whole runs.
 
 use core::time::Duration;
+use std::sync::Arc;
 
 use rstest::rstest;
 
@@ -8,24 +9,21 @@ use super::super::model::UNLIMITED;
 use super::super::sample::Sample;
 use super::super::state::State;
 use super::super::{Bbr, volume};
-use super::run::{BDP, RATE, Run, assert_about, cruising};
-use crate::events::{AckFrame, Acked, Congestion, Sent, Signal};
+use super::run::{BDP, RATE, Run, cruising};
+use crate::events::{AckFrame, Acked, Sent, Signal};
 use crate::testing::Demand;
-use crate::tests::trace::{LINK, Link, Trace, trace, trace_beside_filler, trace_losing};
-use crate::tests::{MTU, at, spec};
-use crate::{Bytes, CongestionController as _, Path, Phase, Reason};
+use crate::tests::trace::{LINK, Link, lossless, trace, trace_beside_filler};
+use crate::tests::{MS, MTU, assert_about, assert_in, at, spec};
+use crate::{Bytes, CongestionController as _, Path, Phase, Reason, Timestamp};
 
-fn percent_of_link(trace: &Trace, (from, to): (u64, u64)) -> u64 {
-    trace.rate(from, to).as_bits_per_second() * 100 / LINK.rate.as_bits_per_second()
+fn bbr() -> Bbr {
+    Bbr::new(&Path::default(), Arc::default())
 }
 
-fn mean_queue(trace: &Trace, (from, to): (u64, u64)) -> u64 {
-    let queues: Vec<u64> = trace
-        .within(from, to)
-        .map(|round| round.queued.as_u64())
-        .collect();
-    queues.iter().sum::<u64>() / queues.len() as u64
-}
+const PERSISTENT: Signal = Signal::Loss {
+    bytes: Bytes::new(MTU),
+    persistent: true,
+};
 
 // The floor of 70 %: only the bytes that still arrive keep the bounds higher.
 #[test]
@@ -63,10 +61,7 @@ fn a_mark_ends_startup_within_a_round_trip() {
     run.mark();
     run.until_state(State::Drain);
     assert!(run.bbr.round_count <= 4);
-    assert_eq!(
-        (run.bbr.core.phase, run.bbr.core.reason),
-        (Phase::Avoidance, Reason::EcnCe)
-    );
+    assert_eq!(run.phase(), (Phase::Avoidance, Reason::EcnCe));
     assert!(run.bbr.model.inflight_longterm < UNLIMITED);
 }
 
@@ -87,9 +82,7 @@ fn samples_of_a_sender_that_does_not_use_its_window_lower_nothing() {
     run.for_ms(15_000);
     assert_about(run.bbr.model.max_bw(), RATE, 1);
     run.demand = u64::MAX;
-    let delivered = run.bbr.delivered;
-    run.for_ms(1_000);
-    assert!(run.bbr.delivered - delivered >= RATE * 9 / 10);
+    assert_in(run.delivered_in(1_000), RATE * 9 / 10..);
 }
 
 #[test]
@@ -97,62 +90,52 @@ fn a_pause_keeps_the_model_and_restarts_at_its_rate() {
     let mut run = cruising();
     run.go_silent(2_000);
     run.step();
-    assert!(run.bbr.window().as_u64() <= BDP * 23 / 20);
-    let delivered = run.bbr.delivered;
-    run.for_ms(400);
-    assert!(run.bbr.delivered - delivered >= RATE * 2 / 5 * 8 / 10);
+    assert_in(run.window(), ..=BDP * 23 / 20);
+    assert_in(run.delivered_in(400), RATE * 2 / 5 * 8 / 10..);
 }
 
 #[test]
 fn persistent_congestion_forgets_the_path_and_starts_again() {
     let mut run = cruising();
-    run.congestion(
-        run.now,
-        Signal::Loss {
-            bytes: Bytes::new(MTU),
-            persistent: true,
-        },
-    );
-    assert_eq!(run.bbr.window().as_u64(), 4 * MTU);
+    run.congestion(run.now, PERSISTENT);
+    assert_eq!(run.window(), 4 * MTU);
     assert_eq!((run.bbr.model.max_bw(), run.bbr.model.min_rtt()), (0, None));
     assert_eq!(run.bbr.core.phase, Phase::AfterPersistentCongestion);
     run.until_state(State::Cruise);
     assert_about(run.bbr.model.bw(), RATE, 1);
 }
 
-// Solved for the prefix: 2 % of 98 kB are 1960 B, and 1200 B were lost before.
-#[rstest]
-#[case(100_000, 3_200, 2_000, 98_000 + 775)]
-#[case(100_000, 6_000, 1_200, 98_800)]
-#[case(1_000, 6_000, 2_000, 0)]
-fn the_flight_at_a_loss_is_where_two_percent_were_exceeded(
-    #[case] tx_in_flight: u64,
-    #[case] lost: u64,
-    #[case] size: u64,
-    #[case] expected: u64,
-) {
-    let sample = Sample {
+/// A sample of a flight that lost this many bytes.
+fn sample(tx_in_flight: u64, lost: u64) -> Sample {
+    Sample {
         tx_in_flight,
         lost,
         ..Sample::default()
-    };
+    }
+}
+
+// Solved for the prefix: 2 % of 98 kB are 1960 B, and 1200 B were lost before.
+#[rstest]
+#[case(sample(100_000, 3_200), 2_000, 98_000 + 775)]
+#[case(sample(100_000, 6_000), 1_200, 98_800)]
+#[case(sample(1_000, 6_000), 2_000, 0)]
+fn the_flight_at_a_loss_is_where_two_percent_were_exceeded(
+    #[case] sample: Sample,
+    #[case] size: u64,
+    #[case] expected: u64,
+) {
     assert_eq!(sample.inflight_at_loss(size), expected);
 }
 
 #[test]
 fn more_than_two_percent_are_too_much() {
-    let lost = |lost| Sample {
-        tx_in_flight: 100_000,
-        lost,
-        ..Sample::default()
-    };
-    assert!(!lost(2_000).is_inflight_too_high());
-    assert!(lost(2_001).is_inflight_too_high());
+    assert!(!sample(100_000, 2_000).is_inflight_too_high());
+    assert!(sample(100_000, 2_001).is_inflight_too_high());
 }
 
 /// A controller that received frames of `every` packets, each 100 ms after they left.
 fn receiving_frames_of(every: u32, path: &Path) -> Bbr {
-    let mut bbr = Bbr::new(path, std::sync::Arc::default());
+    let mut bbr = Bbr::new(path, Arc::default());
     let bytes = Bytes::new(MTU) * u64::from(every);
     for frame in 0..600_u64 {
         let time = at(frame * u64::from(every));
@@ -168,24 +151,19 @@ fn receiving_frames_of(every: u32, path: &Path) -> Bbr {
 
 // Half a packet of a window stays unused, and (n − 1)/2 packets wait at the receiver.
 #[rstest]
-#[case(1, true, 600)]
-#[case(2, true, 1_200)]
-#[case(10, true, 6_000)]
-#[case(1, false, 0)]
-#[case(2, false, 600)]
-#[case(10, false, 5_400)]
-fn the_window_makes_up_for_what_is_not_on_its_way(
-    #[case] every: u32,
-    #[case] strict: bool,
-    #[case] expected: u64,
-) {
-    let path = if strict {
-        Path::default().strict()
-    } else {
-        Path::default()
-    };
-    let bbr = receiving_frames_of(every, &path);
-    assert!(bbr.unused().abs_diff(expected) <= 10, "{}", bbr.unused());
+#[case(1, 0)]
+#[case(2, 600)]
+#[case(10, 5_400)]
+fn the_window_makes_up_for_what_is_not_on_its_way(#[case] every: u32, #[case] held_back: u64) {
+    for (path, expected) in [
+        (Path::default(), held_back),
+        (Path::default().strict(), held_back + 600),
+    ] {
+        assert_in(
+            receiving_frames_of(every, &path).unused().abs_diff(expected),
+            ..=10,
+        );
+    }
 }
 
 #[test]
@@ -195,17 +173,14 @@ fn the_window_is_at_most_that_of_the_pacing_rate_and_at_most_cwnd() {
     for _ in 0..20_000 {
         run.step();
         let bbr = &run.bbr;
-        let (rate, srtt) = (
-            bbr.pacing_rate.expect("an RTT"),
-            bbr.core.rtt.smoothed_ns().expect("an RTT"),
-        );
-        let most = (volume(rate, srtt) + bbr.unused())
-            .min(bbr.core.window())
-            .max(4 * MTU);
-        assert!(bbr.window().as_u64() <= most);
-        whole += u64::from(bbr.window().as_u64() >= most - 2 * MTU);
+        let rtt = bbr.core.rtt.smoothed_ns().zip(bbr.pacing_rate);
+        let paced = rtt.map(|(srtt, rate)| volume(rate, srtt) + bbr.unused());
+        let most = paced.expect("an RTT").min(bbr.core.window()).max(4 * MTU);
+        assert_in(run.window(), ..=most);
+        whole += u64::from(run.window() >= most - 2 * MTU);
     }
-    assert!(whole >= 16_000, "{whole} of 20,000 times it is all of that");
+    // Of 20,000 times it is all of that.
+    assert_in(whole, 16_000..);
 }
 
 #[test]
@@ -215,56 +190,43 @@ fn a_flight_that_probe_rtt_halved_fills_the_path_again_within_two_round_trips() 
     run.until(|run| run.state() != State::ProbeRtt);
     assert!(run.in_flight() <= BDP * 6 / 10);
     run.for_ms(80);
-    assert!(run.in_flight() >= BDP * 95 / 100, "{}", run.in_flight());
+    assert_in(run.in_flight(), BDP * 95 / 100..);
 }
 
 // The burst leaves when nothing is in flight, so one mark covers all of it.
 #[test]
 fn a_flight_in_one_burst_that_four_frames_acknowledge_shows_its_whole_rate() {
-    let mut bbr = Bbr::new(&Path::default(), std::sync::Arc::default());
+    let mut bbr = bbr();
     for round in 0..12 {
         let packets = bbr.window().as_u64() / MTU;
         let sent = at(round * 110);
         bbr.on_sent(&Sent::new(sent, Bytes::new(packets * MTU)));
         let mut left = packets;
-        for frame in 0..4 {
+        for frame in 0..4_u32 {
             let acked = if frame == 3 { left } else { packets / 4 };
             left -= acked;
-            let now = sent + Duration::from_millis(100 + frame);
             let count = u32::try_from(acked).expect("a few packets");
             let acked = [Acked::new(sent, Bytes::new(acked * MTU), count)];
+            let now = sent + MS * (100 + frame);
             bbr.on_ack_frame(&AckFrame::new(now, &acked, Bytes::new(left * MTU)));
         }
     }
-    assert!(bbr.window().as_u64() >= 1_000 * MTU, "{}", bbr.window());
+    assert_in(bbr.window().as_u64(), 1_000 * MTU..);
 }
 
 #[test]
 fn a_larger_mtu_raises_the_smallest_window() {
     let mut run = cruising();
-    run.bbr.on_congestion(&Congestion::new(
-        at(900_000),
-        at(800_000),
-        Signal::Loss {
-            bytes: Bytes::new(MTU),
-            persistent: true,
-        },
-    ));
+    run.congestion(run.now, PERSISTENT);
     run.bbr.on_mtu_change(Bytes::new(9_000));
-    assert_eq!(run.bbr.window().as_u64(), 36_000);
+    assert_eq!(run.window(), 36_000);
 }
 
 #[test]
 fn connections_that_differ_by_a_nanosecond_wait_for_different_times() {
-    let draws: Vec<u64> = (0..100_u64)
-        .map(|ns| {
-            let mut bbr = Bbr::new(&Path::default(), std::sync::Arc::default());
-            bbr.draw(crate::Timestamp::from_nanos(5_000_000 + ns)) >> 1
-        })
-        .map(|draw| draw % 1_000)
-        .collect();
-    let mean = draws.iter().sum::<u64>() / draws.len() as u64;
-    assert!((400..=600).contains(&mean), "{mean}");
+    let times = (5_000_000..5_000_100).map(Timestamp::from_nanos);
+    let draws: Vec<u64> = times.map(|time| (bbr().draw(time) >> 1) % 1_000).collect();
+    assert_in(draws.iter().sum::<u64>() / draws.len() as u64, 400..=600);
     assert!(draws.iter().any(|draw| *draw < 100) && draws.iter().any(|draw| *draw > 900));
 }
 
@@ -286,26 +248,24 @@ fn settles_at_the_links_rate_with_a_small_queue(
         ..LINK
     };
     link.queue = Bytes::new(link.bdp().as_u64() * queue_per_mille / 1_000);
-    let trace = trace_losing(link, &spec("bbr"), Demand::Endless, None);
-    let share = trace.rate(5, 30).as_bits_per_second() * 100 / link.rate.as_bits_per_second();
-    assert!(share >= 95, "{share} %");
-    let queued = mean_queue(&trace, (5, 30)) * 100 / link.bdp().as_u64();
-    assert!(queued <= most_queued_percent, "{queued} %");
-    let rounds: Vec<_> = trace.within(5, 30).collect();
-    let lost = rounds[rounds.len() - 1].lost - rounds[0].lost;
-    let delivered = rounds[rounds.len() - 1].delivered.as_u64() / MTU;
-    assert!(lost * 100 <= delivered, "{lost} of {delivered} packets");
+    let trace = lossless(link, "bbr");
+    assert_in(trace.percent_of(link, 5, 30), 95..);
+    assert_in(
+        trace.mean_queue(5, 30) * 100 / link.bdp().as_u64(),
+        ..=most_queued_percent,
+    );
+    assert_in(trace.lost_percent(5, 30), ..=1.0);
 }
 
 #[test]
 fn a_random_loss_costs_nothing() {
     let trace = trace(&spec("bbr"), Demand::Endless);
-    assert!(percent_of_link(&trace, (18, 30)) >= 95);
+    assert_in(trace.percent_of_link(18, 30), 95..);
 }
 
 #[test]
 fn a_queue_that_others_filled_is_forgotten_when_they_leave() {
     let trace = trace_beside_filler(LINK, &spec("bbr"), (8, 14));
-    assert!(percent_of_link(&trace, (20, 30)) >= 94);
-    assert!(mean_queue(&trace, (20, 30)) < LINK.bdp().as_u64() / 4);
+    assert_in(trace.percent_of_link(20, 30), 94..);
+    assert_in(trace.mean_queue(20, 30), ..LINK.bdp().as_u64() / 4);
 }

@@ -7,7 +7,7 @@ use super::super::Bbr;
 use super::super::state::State;
 use crate::events::{AckFrame, Acked, Congestion, Sent, Signal};
 use crate::tests::MTU;
-use crate::{Bytes, CongestionController as _, Path, Timestamp};
+use crate::{Bytes, CongestionController as _, Path, Phase, Reason, Timestamp};
 
 /// 10 Mbit/s and 40 ms: a BDP of 50 kB.
 pub(super) const RATE: u64 = 1_250_000;
@@ -138,6 +138,21 @@ impl Run {
         self.congestion(newest, Signal::EcnCe);
     }
 
+    pub(super) fn window(&self) -> u64 {
+        self.bbr.window().as_u64()
+    }
+
+    pub(super) fn phase(&self) -> (Phase, Reason) {
+        (self.bbr.core.phase, self.bbr.core.reason)
+    }
+
+    /// Bytes that are delivered in the next `ms` ms.
+    pub(super) fn delivered_in(&mut self, ms: u64) -> u64 {
+        let before = self.bbr.delivered;
+        self.for_ms(ms);
+        self.bbr.delivered - before
+    }
+
     pub(super) fn state(&self) -> State {
         self.bbr.machine.state
     }
@@ -215,13 +230,4 @@ pub(super) fn after_a_probe_too_high() -> Run {
     // No ProbeRTT comes in between.
     run.bbr.model.schedule_probe_rtt(Timestamp::from_nanos(run.now));
     run
-}
-
-#[track_caller]
-pub(super) fn assert_about(value: u64, expected: u64, percent: u64) {
-    let off = value.abs_diff(expected) * 100;
-    assert!(
-        off <= expected * percent,
-        "{value} is not {expected} within {percent} %"
-    );
 }

@@ -4,8 +4,9 @@ use rstest::rstest;
 
 use super::super::model::UNLIMITED;
 use super::super::state::{AckPhase, State};
-use super::run::{BDP, RATE, Run, after_a_probe_too_high, assert_about, cruising};
-use crate::{CongestionController as _, Phase, Reason};
+use super::run::{BDP, RATE, Run, after_a_probe_too_high, cruising};
+use crate::tests::{assert_about, assert_in};
+use crate::{Phase, Reason};
 
 #[rstest]
 #[case(State::Startup, 277, 200)]
@@ -42,13 +43,11 @@ fn startup_doubles_until_the_rate_stands_still_for_three_round_trips() {
     let mut run = Run::new(4 * BDP);
     run.until(|run| run.bbr.model.max_bw() > RATE * 95 / 100);
     let full = run.bbr.round_count;
-    assert!((2..=6).contains(&full), "12 kB to 50 kB by round trip {full}");
+    // From 12 kB to 50 kB.
+    assert_in(full, 2..=6);
     run.until_state(State::Drain);
-    assert!((2..=4).contains(&(run.bbr.round_count - full)));
-    assert_eq!(
-        (run.bbr.core.phase, run.bbr.core.reason),
-        (Phase::Avoidance, Reason::CapacityKnown)
-    );
+    assert_in(run.bbr.round_count - full, 2..=4);
+    assert_eq!(run.phase(), (Phase::Avoidance, Reason::CapacityKnown));
 }
 
 #[test]
@@ -66,10 +65,7 @@ fn drain_ends_when_one_bdp_is_in_flight() {
 fn startup_ends_when_a_round_trip_loses_more_than_two_percent() {
     let mut run = Run::new(BDP / 4);
     run.until(|run| run.state() != State::Startup);
-    assert_eq!(
-        (run.bbr.core.phase, run.bbr.core.reason),
-        (Phase::Avoidance, Reason::Loss)
-    );
+    assert_eq!(run.phase(), (Phase::Avoidance, Reason::Loss));
     assert_about(run.bbr.model.inflight_longterm, BDP, 25);
 }
 
@@ -87,13 +83,10 @@ fn one_lost_packet_does_not_end_startup() {
 fn cruising_carries_the_links_rate_with_hardly_a_queue() {
     let run = cruising();
     assert_about(run.bbr.model.bw(), RATE, 1);
-    let min_rtt = run.bbr.model.min_rtt().expect("samples");
-    assert!(
-        (40_000_000..42_000_000).contains(&min_rtt),
-        "two packets pass the link in 1.9 ms"
-    );
-    assert_about(run.bbr.window().as_u64(), BDP, 18);
-    assert!(run.bbr.window().as_u64() < run.bbr.core.window());
+    // Two packets pass the link in 1.9 ms.
+    assert_in(run.bbr.model.min_rtt().expect("samples"), 40_000_000..42_000_000);
+    assert_about(run.window(), BDP, 18);
+    assert!(run.window() < run.bbr.core.window());
 }
 
 // 63 round trips of 40 ms would be 2.5 s; the BDP has 41 packets, and Reno would need that many round trips.
@@ -103,7 +96,7 @@ fn a_probe_comes_after_as_many_round_trips_as_the_bdp_has_packets() {
     for probe in 1..=4 {
         run.until(|run| run.entries(State::Refill).len() == probe);
         let rounds = (run.now - run.bbr.machine.cycle_stamp.as_nanos()) / 41_000_000;
-        assert!((36..=50).contains(&rounds), "{rounds} round trips");
+        assert_in(rounds, 36..=50);
     }
 }
 
@@ -116,20 +109,13 @@ fn a_probe_on_a_long_path_comes_after_two_to_three_seconds_that_vary() {
         run.until(|run| run.entries(State::Refill).len() == probe);
         let machine = &run.bbr.machine;
         let waited = run.now - machine.cycle_stamp.as_nanos();
-        assert!(
-            waited.abs_diff(machine.bw_probe_wait_ns) < 10_000_000,
-            "{waited} ns"
-        );
-        waits.push(machine.bw_probe_wait_ns / 1_000_000);
+        assert_in(waited.abs_diff(machine.bw_probe_wait_ns), ..10_000_000);
+        let wait = machine.bw_probe_wait_ns / 1_000_000;
+        assert_in(wait, 2_000..3_000);
+        waits.push(wait);
     }
-    assert!(
-        waits.iter().all(|wait| (2_000..3_000).contains(wait)),
-        "{waits:?}"
-    );
-    assert!(
-        waits.windows(2).any(|pair| pair[0].abs_diff(pair[1]) > 50),
-        "{waits:?}"
-    );
+    let varies = |pair: &[u64]| pair[0].abs_diff(pair[1]) > 50;
+    assert!(waits.windows(2).any(varies), "{waits:?}");
 }
 
 #[test]
@@ -142,7 +128,7 @@ fn refill_lasts_a_round_trip_and_forgets_the_short_term_model() {
     assert_eq!(run.bbr.model.inflight_shortterm, UNLIMITED);
     run.until_state(State::Up);
     let (refill, up) = (run.entries(State::Refill)[0], run.entries(State::Up)[0]);
-    assert!((38..=60).contains(&(up - refill)), "{} ms", up - refill);
+    assert_in(up - refill, 38..=60);
 }
 
 #[test]
@@ -181,8 +167,7 @@ fn a_probe_with_more_than_two_percent_lost_bounds_what_may_be_in_flight() {
     let run = after_a_probe_too_high();
     assert_eq!(run.state(), State::Down);
     assert_eq!(run.bbr.core.reason, Reason::Loss);
-    let longterm = run.bbr.model.inflight_longterm;
-    assert!((BDP * 7 / 10..=BDP * 3 / 2).contains(&longterm), "{longterm}");
+    assert_in(run.bbr.model.inflight_longterm, BDP * 7 / 10..=BDP * 3 / 2);
 }
 
 #[test]
@@ -201,13 +186,9 @@ fn the_probe_after_one_too_high_stops_at_the_bound_and_the_next_follows_at_once(
     let seen = run.states.len();
     run.until(|run| run.entries(State::Refill).len() == 3);
     let order: Vec<State> = run.order().split_off(seen);
-    let mut expected = vec![State::Cruise, State::Refill, State::Up, State::Down];
-    expected.extend([State::Cruise, State::Refill]);
-    assert_eq!(order, expected);
-    let lasted = |state: State, next: State| {
-        let (begins, ends) = (run.entries(state), run.entries(next));
-        ends[ends.len() - 1] - begins[begins.len() - 1]
-    };
+    let (cruise, refill) = (State::Cruise, State::Refill);
+    assert_eq!(order, [cruise, refill, State::Up, State::Down, cruise, refill]);
+    let lasted = |state, next| run.entries(next).last().unwrap() - run.entries(state).last().unwrap();
     assert!(lasted(State::Up, State::Down) < 60);
     assert!(lasted(State::Down, State::Refill) < 120);
 }
@@ -218,8 +199,7 @@ fn probe_rtt_comes_when_the_smallest_rtt_is_five_seconds_old() {
     for _ in 0..3 {
         let began = run.now / 1_000_000;
         run.until_probe_rtt();
-        let waited = run.now / 1_000_000 - began;
-        assert!((4_000..=5_600).contains(&waited), "{waited} ms");
+        assert_in(run.now / 1_000_000 - began, 4_000..=5_600);
         run.until(|run| run.state() != State::ProbeRtt);
     }
 }
@@ -239,10 +219,10 @@ fn probe_rtt_halves_the_flight_for_200_ms_and_goes_on_cruising() {
     run.until_probe_rtt();
     let cwnd = run.bbr.core.window();
     run.for_ms(100);
-    assert_about(run.bbr.window().as_u64(), BDP / 2, 5);
+    assert_about(run.window(), BDP / 2, 5);
     run.until(|run| run.state() != State::ProbeRtt);
     let began = run.entries(State::ProbeRtt)[0];
-    assert!((200..=300).contains(&(run.states[run.states.len() - 1].0 - began)));
+    assert_in(run.states[run.states.len() - 1].0 - began, 200..=300);
     assert_eq!(run.state(), State::Cruise);
     assert!(run.bbr.core.window() >= cwnd * 9 / 10, "cwnd is restored");
     assert_about(run.bbr.model.max_bw(), RATE, 1);
