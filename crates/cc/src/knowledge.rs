@@ -286,20 +286,27 @@ mod tests {
     }
 
     #[test]
-    fn starts_unknown_and_can_be_forgotten_again() {
+    fn every_fact_starts_unknown_is_kept_as_reported_and_can_be_forgotten() {
         let known = VideoKnowledge::new();
-        assert_eq!(
-            (known.average_rate(), known.playout_buffer(), known.buffered()),
-            (None, None, None)
-        );
-        known.set_average_rate(Some(Bitrate::from_kbps(5_240)));
-        known.set_playout_buffer(Some(Bytes::new(655_872)));
-        known.set_buffered(Some(Duration::from_millis(1_500)));
-        assert_eq!(known.average_rate(), Some(Bitrate::from_kbps(5_240)));
-        assert_eq!(known.playout_buffer(), Some(Bytes::new(655_872)));
-        assert_eq!(known.buffered(), Some(Duration::from_millis(1_500)));
+        let facts = || {
+            let player = (known.buffered(), known.playback(), known.deadline());
+            (known.average_rate(), known.playout_buffer(), player)
+        };
+        assert_eq!(facts(), (None, None, (None, None, None)));
+        for playback in [Playback::Playing, Playback::Starting, Playback::Starved].map(Some) {
+            let rate = Some(Bitrate::from_kbps(5_240));
+            let buffer = Some(Bytes::new(655_872));
+            let times = [1_500, 700].map(|ms| Some(Duration::from_millis(ms)));
+            known.set_average_rate(rate);
+            known.set_playout_buffer(buffer);
+            known.set_buffered(times[0]);
+            known.set_playback(playback);
+            known.set_deadline(times[1]);
+            assert_eq!(facts(), (rate, buffer, (times[0], playback, times[1])));
+        }
         known.set_average_rate(None);
-        assert_eq!(known.average_rate(), None);
+        known.set_playback(None);
+        assert_eq!((known.average_rate(), known.playback()), (None, None));
     }
 
     #[test]
@@ -307,28 +314,12 @@ mod tests {
         let known = VideoKnowledge::new();
         let wanted = Facts::PLAYOUT_BUFFER.union(Facts::BUFFER_SIZE);
         known.set_reported_buffer(Some(Bytes::new(4_000_000)));
-        assert_eq!(
-            (known.playout_buffer(), known.buffer_size()),
-            (None, Some(Bytes::new(4_000_000)))
-        );
+        assert_eq!(known.playout_buffer(), None);
+        assert_eq!(known.buffer_size(), Some(Bytes::new(4_000_000)));
         assert_eq!(known.unknown_of(wanted), Facts::PLAYOUT_BUFFER);
         known.set_playout_buffer(Some(Bytes::new(655_872)));
         assert_eq!(known.buffer_size(), Some(Bytes::new(655_872)), "the trusted size");
         assert!(known.unknown_of(wanted).is_empty());
-    }
-
-    #[test]
-    fn the_players_state_is_kept_as_reported() {
-        let known = VideoKnowledge::new();
-        assert_eq!((known.playback(), known.deadline()), (None, None));
-        for playback in [Playback::Playing, Playback::Starting, Playback::Starved] {
-            known.set_playback(Some(playback));
-            assert_eq!(known.playback(), Some(playback));
-        }
-        known.set_deadline(Some(Duration::from_millis(700)));
-        assert_eq!(known.deadline(), Some(Duration::from_millis(700)));
-        known.set_playback(None);
-        assert_eq!(known.playback(), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use rstest::rstest;
 
 use super::*;
 use crate::Bytes;
-use crate::tests::{MTU, at};
+use crate::tests::{MTU, assert_in, at, close};
 
 /// RTTs in ms; the smallest is 100 ms: the latest and, if one counts, the largest.
 #[derive(Clone, Copy)]
@@ -35,21 +35,23 @@ fn core(rtts: Rtts) -> Core {
     core
 }
 
-fn ack(guard: &mut LossGuard, (sent, now): (u64, u64), packets: u32, in_flight: u64) {
-    let batch = Batch {
+fn batch((sent, now): (u64, u64), packets: u32, in_flight: u64) -> Batch {
+    Batch {
         acked: u64::from(packets) * MTU,
         newest_sent: at(sent),
         now: at(now),
         in_flight,
         packets,
         ..Batch::default()
-    };
-    guard.on_batch(&mut core(FULL), &batch);
+    }
+}
+
+fn ack(guard: &mut LossGuard, times: (u64, u64), packets: u32, in_flight: u64) {
+    guard.on_batch(&mut core(FULL), &batch(times, packets, in_flight));
 }
 
 fn lose(guard: &mut LossGuard, times: (u64, u64), rtts: Rtts) {
-    let signal = Signal::loss(Bytes::new(MTU));
-    congest(guard, times, rtts, signal);
+    congest(guard, times, rtts, Signal::loss(Bytes::new(MTU)));
 }
 
 fn congest(guard: &mut LossGuard, (sent, now): (u64, u64), rtts: Rtts, signal: Signal) {
@@ -75,6 +77,13 @@ fn average(guard: &LossGuard) -> f64 {
 fn busy() -> LossGuard {
     let mut guard = LossGuard::default();
     ack(&mut guard, (0, 200), 2, 247_600);
+    guard
+}
+
+/// The same after a loss with a full queue.
+fn cut() -> LossGuard {
+    let mut guard = busy();
+    lose(&mut guard, (50, 200), FULL);
     guard
 }
 
@@ -107,8 +116,7 @@ fn a_congestive_loss_cuts_to_seven_tenths_of_what_was_in_flight() {
 
 #[test]
 fn one_round_trip_is_cut_once() {
-    let mut guard = busy();
-    lose(&mut guard, (50, 200), FULL);
+    let mut guard = cut();
     ack(&mut guard, (60, 210), 2, 200_000);
     lose(&mut guard, (60, 210), FULL);
     assert_eq!(ceiling(&guard), Some(175_000));
@@ -120,8 +128,7 @@ fn one_round_trip_is_cut_once() {
 
 #[test]
 fn a_loss_never_raises_the_ceiling() {
-    let mut guard = busy();
-    lose(&mut guard, (50, 200), FULL);
+    let mut guard = cut();
     ack(&mut guard, (201, 400), 2, 400_000);
     lose(&mut guard, (201, 400), FULL);
     assert!(ceiling(&guard) < Some(190_000));
@@ -140,17 +147,15 @@ fn clean(guard: &mut LossGuard, until: u64) {
 #[case::at_k(5_600, 250_000)]
 #[case::beyond_it(8_300, 259_596)]
 fn clean_round_trips_raise_it_as_cubic_raises_its_window(#[case] until: u64, #[case] expected: u64) {
-    let mut guard = busy();
-    lose(&mut guard, (50, 200), FULL);
+    let mut guard = cut();
     clean(&mut guard, until);
     let ceiling = ceiling(&guard).expect("a ceiling");
-    assert!(ceiling.abs_diff(expected) < 1_000, "{ceiling}");
+    assert_in(ceiling.abs_diff(expected), ..1_000);
 }
 
 #[test]
 fn the_round_trip_of_a_cut_does_not_raise_it() {
-    let mut guard = busy();
-    lose(&mut guard, (50, 200), FULL);
+    let mut guard = cut();
     ack(&mut guard, (200, 400), 2, 100_000);
     assert_eq!(ceiling(&guard), Some(175_000));
 }
@@ -166,13 +171,12 @@ fn a_small_ceiling_rises_as_fast_as_renos_window() {
         ack(&mut guard, (now - 10, now), 2, 12_000);
     }
     let ceiling = ceiling(&guard).expect("a ceiling");
-    assert!(ceiling.abs_diff(16_800 + 9 * 635) < 10, "{ceiling}");
+    assert_in(ceiling.abs_diff(16_800 + 9 * 635), ..10);
 }
 
 #[test]
 fn it_goes_when_the_window_is_less_than_half_of_it() {
-    let mut guard = busy();
-    lose(&mut guard, (50, 200), FULL);
+    let mut guard = cut();
     limit(&mut guard, 87_500);
     assert!(guard.ceiling.is_some());
     limit(&mut guard, 87_499);
@@ -181,18 +185,12 @@ fn it_goes_when_the_window_is_less_than_half_of_it() {
 }
 
 /// `percent` of the packets of each of 40 round trips of 100 packets are lost, with an empty queue.
-fn random_loss(percent: u64) -> LossGuard {
+fn random_loss(percent: u32) -> LossGuard {
     let mut guard = LossGuard::default();
-    for round in 0..40 {
-        let now = (round + 1) * 100;
-        ack(
-            &mut guard,
-            (round * 100, now),
-            100 - u32::try_from(percent).unwrap(),
-            50_000,
-        );
+    for sent in (0..4_000).step_by(100) {
+        ack(&mut guard, (sent, sent + 100), 100 - percent, 50_000);
         for _ in 0..percent {
-            lose(&mut guard, (round * 100, now), EMPTY);
+            lose(&mut guard, (sent, sent + 100), EMPTY);
         }
     }
     guard
@@ -203,11 +201,10 @@ fn random_loss(percent: u64) -> LossGuard {
 #[case(5, false)]
 #[case(9, false)]
 #[case(12, true)]
-fn random_loss_is_left_alone_up_to_a_tenth(#[case] percent: u64, #[case] congestive: bool) {
+fn random_loss_is_left_alone_up_to_a_tenth(#[case] percent: u32, #[case] congestive: bool) {
     let guard = random_loss(percent);
     assert_eq!(guard.ceiling.is_some(), congestive, "{}", average(&guard));
-    let share = f64::from(u32::try_from(percent).unwrap()) / 100.0;
-    assert!((average(&guard) - share).abs() < 0.002, "{}", average(&guard));
+    close(average(&guard), f64::from(percent) / 100.0, 0.002);
 }
 
 #[test]
@@ -217,13 +214,11 @@ fn round_trips_of_few_packets_are_joined() {
     lose(&mut guard, (10, 110), EMPTY);
     for round in 1..6 {
         ack(&mut guard, (round * 100, (round + 1) * 100), 1, 1_200);
-        assert!(average(&guard).abs() < f64::EPSILON, "7 packets are too few");
+        assert_eq!(guard.average, 0, "7 packets are too few");
     }
     ack(&mut guard, (600, 700), 1, 1_200);
-    assert!(
-        (average(&guard) - 0.25 / 8.0).abs() < 0.000_1,
-        "a quarter of 1 in 8"
-    );
+    // A quarter of 1 in 8.
+    close(average(&guard), 0.25 / 8.0, 0.000_1);
 }
 
 #[test]
@@ -237,7 +232,7 @@ fn a_mark_is_congestive_and_persistent_congestion_starts_anew() {
     };
     congest(&mut guard, (150, 300), FULL, persistent);
     assert_eq!(ceiling(&guard), None);
-    assert!(average(&guard).abs() < f64::EPSILON);
+    assert_eq!(guard.average, 0);
 }
 
 #[test]
@@ -251,33 +246,22 @@ fn the_ceiling_stays_above_four_packets_of_a_larger_mtu() {
     assert_eq!(guard.adjust(&core, 50_000), 36_000);
 }
 
-/// One round trip of 100 packets with `lost` losses at these RTTs; the largest RTT in `core` is 1 s.
-fn round_with_loss(guard: &mut LossGuard, core: &mut Core, now: u64, lost: u64) {
-    core.rtt.on_batch(at(now), at(now - 200), 2);
-    for _ in 0..lost {
-        let event = Congestion::new(at(now), at(now - 200), Signal::loss(Bytes::new(MTU)));
-        guard.on_congestion(core, &event);
-    }
-    let batch = Batch {
-        acked: (100 - lost) * MTU,
-        newest_sent: at(now - 200),
-        now: at(now),
-        in_flight: 50_000,
-        packets: 100,
-        ..Batch::default()
-    };
-    guard.on_batch(core, &batch);
-}
-
-/// Ten round trips of 200 ms, after an RTT of 1 s that the path no longer has.
+/// Ten round trips of 200 ms and 100 packets, after an RTT of 1 s that the path no longer has.
 fn after_a_longer_queue(lost: u64) -> (LossGuard, Core) {
     let mut core = core(Rtts {
         latest: 100,
         max: Some(1_000),
     });
     let mut guard = LossGuard::default();
-    for round in 0..10 {
-        round_with_loss(&mut guard, &mut core, 20_000 + round * 200, lost);
+    for now in (20_000..22_000).step_by(200) {
+        core.rtt.on_batch(at(now), at(now - 200), 2);
+        for _ in 0..lost {
+            let event = Congestion::new(at(now), at(now - 200), Signal::loss(Bytes::new(MTU)));
+            guard.on_congestion(&core, &event);
+        }
+        let mut frame = batch((now - 200, now), 100, 50_000);
+        frame.acked = (100 - lost) * MTU;
+        guard.on_batch(&mut core, &frame);
     }
     (guard, core)
 }
@@ -302,27 +286,15 @@ fn few_losses_leave_the_largest_rtt_as_it_is() {
 fn an_rtt_of_a_path_that_stood_still_is_no_queue() {
     let mut core = core(EMPTY);
     let mut guard = LossGuard::default();
-    let mut batch = |core: &mut Core, sent: u64, now: u64| {
+    let mut max_after = |sent: u64, now: u64| {
         core.rtt.on_batch(at(now), at(sent), 2);
-        let batch = Batch {
-            acked: 2_400,
-            newest_sent: at(sent),
-            now: at(now),
-            in_flight: 50_000,
-            packets: 2,
-            ..Batch::default()
-        };
-        guard.on_batch(core, &batch);
+        guard.on_batch(&mut core, &batch((sent, now), 2, 50_000));
         core.rtt.max_ns()
     };
-    batch(&mut core, 19_900, 20_000);
-    assert_eq!(
-        batch(&mut core, 20_001, 23_100),
-        Some(3_099_000_000),
-        "for the moment"
-    );
-    batch(&mut core, 20_050, 23_110);
-    assert_eq!(batch(&mut core, 23_101, 23_210), Some(200_000_000), "as before");
+    max_after(19_900, 20_000);
+    assert_eq!(max_after(20_001, 23_100), Some(3_099_000_000), "for the moment");
+    max_after(20_050, 23_110);
+    assert_eq!(max_after(23_101, 23_210), Some(200_000_000), "as before");
 }
 
 fn any_bytes() -> impl Strategy<Value = u64> {

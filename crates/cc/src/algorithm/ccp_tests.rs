@@ -20,15 +20,12 @@ fn close(a: f64, b: f64) {
 }
 
 fn window(algorithm: &mut Ccp, backlog: f64, in_flight: f64) -> f64 {
-    algorithm.equation(
-        Timestamp::ZERO,
-        PathState {
-            storage: B,
-            backlog,
-            in_flight,
-        },
-        NEVER_STALE,
-    )
+    let state = PathState {
+        storage: B,
+        backlog,
+        in_flight,
+    };
+    algorithm.equation(Timestamp::ZERO, state, NEVER_STALE)
 }
 
 // Cavendish et al. 2015 eq. (4): [Kp(B − x) − f]/2.
@@ -84,18 +81,14 @@ fn the_derivative_is_taken_once_a_millisecond_at_most(#[case] kd_us: u64, #[case
     let mut algorithm = ccpd(kd_us);
     let derivative = algorithm.derivative.as_mut().expect("ccpd has one");
     close(derivative.update(Timestamp::ZERO, 230_000.0, NEVER_STALE), 0.0);
-    close(
-        derivative.update(Timestamp::from_nanos(960_000), 231_200.0, NEVER_STALE),
-        0.0,
-    );
-    close(
-        derivative.update(Timestamp::from_millis(1), 231_200.0, NEVER_STALE),
-        bytes,
-    );
-    close(
-        derivative.update(Timestamp::from_nanos(1_500_000), 0.0, NEVER_STALE),
-        bytes,
-    );
+    for (us, backlog, expected) in [
+        (960, 231_200.0, 0.0),
+        (1_000, 231_200.0, bytes),
+        (1_500, 0.0, bytes),
+    ] {
+        let now = Timestamp::from_nanos(us * 1_000);
+        close(derivative.update(now, backlog, NEVER_STALE), expected);
+    }
 }
 
 #[test]
@@ -104,10 +97,8 @@ fn a_derivative_across_a_pause_is_forgotten() {
     let derivative = algorithm.derivative.as_mut().expect("ccpd has one");
     derivative.update(Timestamp::ZERO, 230_000.0, 200 * MS);
     derivative.update(Timestamp::from_millis(2), 0.0, 200 * MS);
-    close(
-        derivative.update(Timestamp::from_millis(203), 500_000.0, 200 * MS),
-        0.0,
-    );
+    let after = derivative.update(Timestamp::from_millis(203), 500_000.0, 200 * MS);
+    close(after, 0.0);
 }
 
 // B = C·max(rtt_max, b·rtt_min), at least 20 segments.

@@ -26,11 +26,8 @@ fn without_a_queue_the_delay_window_grows_by_a_power_of_the_whole_window(
     #[case] window: f64,
     #[case] grows: f64,
 ) {
-    close(
-        algorithm(0.0, window, false).delay_after(window, 0.0, true),
-        grows,
-        1e-3,
-    );
+    let after = algorithm(0.0, window, false).delay_after(window, 0.0, true);
+    close(after, grows, 1e-3);
 }
 
 // Same section: win 140 = cwnd 80 + dwnd 60, base 100 ms.
@@ -46,11 +43,8 @@ fn the_delay_window_gives_way_to_a_queue_of_gamma_segments(#[case] rtt_ms: u64, 
 
 #[test]
 fn a_limited_sender_does_not_grow_the_delay_window() {
-    close(
-        algorithm(10.0, 140.0, false).delay_after(140.0, 0.0, false),
-        10.0,
-        1e-9,
-    );
+    let after = algorithm(10.0, 140.0, false).delay_after(140.0, 0.0, false);
+    close(after, 10.0, 1e-9);
 }
 
 // Draft §3.2 with β = 0.5: both windows halve. The papers' equation would leave −10 segments.
@@ -58,9 +52,7 @@ fn a_limited_sender_does_not_grow_the_delay_window() {
 fn a_loss_halves_both_windows() {
     let mut core = Core::sample(140 * MTU, 100, 150);
     let mut algorithm = algorithm(60.0, 140.0, false);
-    let reduction = algorithm
-        .on_congestion(&mut core, &loss())
-        .expect("answers losses");
+    let reduction = algorithm.on_congestion(&mut core, &loss()).unwrap();
     close(algorithm.windows.delay, 30.0, 1e-9);
     assert_eq!((reduction.window, reduction.ssthresh), (70 * MTU, 70 * MTU));
 }

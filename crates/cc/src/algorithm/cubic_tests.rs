@@ -98,9 +98,7 @@ fn core_at(window: u64) -> Core {
 fn fast_convergence_lowers_the_plateau_when_congestion_comes_earlier() {
     let mut algorithm = epoch(120_000.0, 84_000.0);
     let mut core = core_at(96_000);
-    let reduction = algorithm
-        .on_congestion(&mut core, &loss())
-        .expect("cubic answers losses");
+    let reduction = algorithm.on_congestion(&mut core, &loss()).unwrap();
     assert_eq!((reduction.window, reduction.ssthresh), (67_200, 67_200));
     close(algorithm.plateau, 81_600.0, 1e-6);
     core.set_window(reduction.window);
@@ -129,11 +127,8 @@ fn the_first_epoch_after_slow_start_without_loss_starts_on_its_plateau() {
 #[test]
 fn a_window_above_w_max_has_no_plateau_ahead() {
     let mut algorithm = epoch(2_000.0, 1_400.0);
-    algorithm.begin(
-        &mut core_at(2_400),
-        Reason::RecoveryEnded,
-        Timestamp::from_millis(1_000),
-    );
+    let now = Timestamp::from_millis(1_000);
+    algorithm.begin(&mut core_at(2_400), Reason::RecoveryEnded, now);
     close(algorithm.k, 0.0, 1e-12);
     close(algorithm.curve(0.0, 1_200.0), 2_400.0, 1e-9);
 }

@@ -58,60 +58,49 @@ pub(crate) fn queued_segments(window: f64, base_ns: u64, rtt_ns: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::MS_IN_NS as MS;
+    use crate::tests::{MS_IN_NS as MS, close};
+
+    /// Takes frames of these times and RTTs in ms. The last one begins a round; returns how the round before it ended.
+    fn take(round: &mut RoundRtt, frames: &[(u64, u64)]) -> Option<RoundEnd> {
+        let (&(last, rtt), within) = frames.split_last().expect("a frame");
+        for &(ms, rtt) in within {
+            assert_eq!(round.on_batch(&Batch::sample(ms, rtt, false)), None);
+        }
+        round.on_batch(&Batch::sample(last, rtt, true))
+    }
 
     #[test]
     fn a_round_gives_its_smallest_rtt() {
         let mut round = RoundRtt::default();
-        assert_eq!(
-            round.on_batch(&Batch::sample(100, 100, true)),
-            Some(RoundEnd::TooFew)
-        );
-        assert_eq!(round.on_batch(&Batch::sample(110, 120, false)), None);
-        assert_eq!(round.on_batch(&Batch::sample(120, 105, false)), None);
-        assert_eq!(
-            round.on_batch(&Batch::sample(210, 130, true)),
-            Some(RoundEnd::Measured(100 * MS))
-        );
+        assert_eq!(take(&mut round, &[(100, 100)]), Some(RoundEnd::TooFew));
+        let end = take(&mut round, &[(110, 120), (120, 105), (210, 130)]);
+        assert_eq!(end, Some(RoundEnd::Measured(100 * MS)));
     }
 
     #[test]
     fn two_samples_are_too_few() {
         let mut round = RoundRtt::default();
-        round.on_batch(&Batch::sample(100, 100, true));
-        round.on_batch(&Batch::sample(110, 100, false));
-        assert_eq!(
-            round.on_batch(&Batch::sample(200, 100, true)),
-            Some(RoundEnd::TooFew)
-        );
+        take(&mut round, &[(100, 100)]);
+        let end = take(&mut round, &[(110, 100), (200, 100)]);
+        assert_eq!(end, Some(RoundEnd::TooFew));
     }
 
     #[test]
     fn a_round_that_began_before_a_restart_is_left_out() {
         let mut round = RoundRtt::default();
-        round.on_batch(&Batch::sample(100, 100, true));
+        take(&mut round, &[(100, 100)]);
         round.restart();
-        for ms in [110, 120, 130] {
-            assert_eq!(round.on_batch(&Batch::sample(ms, 100, false)), None);
-        }
-        assert_eq!(round.on_batch(&Batch::sample(200, 100, true)), None);
-        assert_eq!(round.on_batch(&Batch::sample(210, 100, false)), None);
-        round.on_batch(&Batch::sample(220, 100, false));
-        assert_eq!(
-            round.on_batch(&Batch::sample(300, 100, true)),
-            Some(RoundEnd::Measured(100 * MS))
-        );
+        let end = take(&mut round, &[(110, 100), (120, 100), (130, 100), (200, 100)]);
+        assert_eq!(end, None);
+        let end = take(&mut round, &[(210, 100), (220, 100), (300, 100)]);
+        assert_eq!(end, Some(RoundEnd::Measured(100 * MS)));
     }
 
+    // cwnd 20, base 100 ms.
     #[test]
     fn queued_segments_as_vegas_counts_them() {
-        // cwnd 20, base 100 ms: RTT 110 → 1.818, 125 → 4.000, 130 → 4.615.
-        for (rtt_ms, queued) in [(110, 1.818), (125, 4.0), (130, 4.615)] {
-            assert!((queued_segments(20.0, 100 * MS, rtt_ms * MS) - queued).abs() < 1e-3);
+        for (rtt_ms, queued) in [(90, 0.0), (110, 1.818), (125, 4.0), (130, 4.615)] {
+            close(queued_segments(20.0, 100 * MS, rtt_ms * MS), queued, 1e-3);
         }
-        assert!(
-            queued_segments(20.0, 100 * MS, 90 * MS).abs() < 1e-12,
-            "never negative"
-        );
     }
 }

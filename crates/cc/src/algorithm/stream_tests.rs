@@ -88,9 +88,7 @@ fn a_limited_sender_grows_neither_window() {
 fn a_loss_halves_both_windows() {
     let mut core = Core::sample(29 * MTU, 30, 36);
     let mut algorithm = algorithm(9.0, 20.0);
-    let reduction = algorithm
-        .on_congestion(&mut core, &loss())
-        .expect("answers losses");
+    let reduction = algorithm.on_congestion(&mut core, &loss()).unwrap();
     close(algorithm.windows.delay, 10.0);
     // 14.5 and 4.5 segments
     assert_eq!((reduction.window, reduction.ssthresh), (17_400, 5_400));

@@ -165,28 +165,29 @@ mod tests {
 
     fn keys(samples: &BestSamples) -> Vec<u32> {
         let best = samples.best();
-        best.samples[..usize::from(best.count)]
-            .iter()
-            .map(|sample| sample.key)
-            .collect()
+        let taken = &best.samples[..usize::from(best.count)];
+        taken.iter().map(|sample| sample.key).collect()
+    }
+
+    /// One second with samples of these keys.
+    fn second(keys: impl IntoIterator<Item = u32>) -> BestSamples {
+        let mut samples = BestSamples::default();
+        for key in keys {
+            samples.insert(sample(key), 0);
+        }
+        samples
     }
 
     #[test]
     fn keeps_the_eight_smallest_of_a_second_in_order() {
-        let mut samples = BestSamples::default();
-        for key in [9, 3, 12, 7, 1, 11, 5, 10, 2, 8, 4, 6] {
-            samples.insert(sample(key), 0);
-        }
+        let mut samples = second([9, 3, 12, 7, 1, 11, 5, 10, 2, 8, 4, 6]);
         assert_eq!(keys(&samples), [1, 2, 3, 4, 5, 6, 7, 8]);
         assert!(!samples.insert(sample(8), 0), "a tie is no improvement");
     }
 
     #[test]
     fn a_bad_second_does_not_push_out_a_good_one() {
-        let mut samples = BestSamples::default();
-        for key in 1..=8 {
-            samples.insert(sample(key), 0);
-        }
+        let mut samples = second(1..=8);
         samples.advance(Timestamp::from_millis(1_500));
         for key in 100..120 {
             samples.insert(sample(key), 0);
@@ -196,8 +197,7 @@ mod tests {
 
     #[test]
     fn forgets_after_ten_seconds() {
-        let mut samples = BestSamples::default();
-        samples.insert(sample(1), 0);
+        let mut samples = second([1]);
         samples.advance(Timestamp::from_millis(9_999));
         assert_eq!(keys(&samples), [1]);
         assert!(samples.advance(Timestamp::from_millis(10_000)));

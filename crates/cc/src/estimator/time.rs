@@ -249,6 +249,7 @@ impl LimitedTime {
 mod tests {
     use super::*;
     use crate::tests::{MS_IN_NS as MS, at};
+    use rstest::rstest;
 
     #[test]
     fn the_first_sample_sets_everything() {
@@ -270,28 +271,21 @@ mod tests {
         assert_eq!(rtt.rto_ns(), Some((110 + 4 * 57) * MS + 2 * MS)); // variance 3/4 · 50 + 1/4 · 80 = 57.5
     }
 
-    #[test]
-    fn a_lone_packet_does_not_raise_the_largest_rtt() {
+    // Each frame: its time, the departure of its newest packet (ms), and its packets.
+    #[rstest]
+    #[case::a_lone_packet_does_not_raise_it(&[(100, 0, 2), (325, 200, 1)], Some(100))]
+    #[case::a_lone_first_packet_may_have_waited(&[(100, 0, 1)], None)]
+    #[case::its_companion_did_not_wait_with_it(&[(100, 0, 1), (101, 0, 1)], Some(100))]
+    #[case::one_that_left_later_says_nothing(&[(100, 0, 1), (101, 0, 1), (325, 200, 1), (326, 226, 1)], Some(100))]
+    fn the_largest_rtt_contains_no_acknowledgement_delay(
+        #[case] frames: &[(u64, u64, u32)],
+        #[case] max_ms: Option<u64>,
+    ) {
         let mut rtt = Rtt::default();
-        rtt.on_batch(at(100), at(0), 2);
-        rtt.on_batch(at(325), at(200), 1);
-        assert_eq!(rtt.max_ns(), Some(100 * MS));
-    }
-
-    #[test]
-    fn lone_packets_count_when_the_peer_acknowledges_every_packet() {
-        let mut rtt = Rtt::default();
-        rtt.on_batch(at(100), at(0), 1);
-        assert_eq!(rtt.max_ns(), None, "it may have waited");
-        rtt.on_batch(at(101), at(0), 1);
-        assert_eq!(rtt.max_ns(), Some(100 * MS), "its companion did not wait with it");
-        rtt.on_batch(at(325), at(200), 1);
-        rtt.on_batch(at(326), at(226), 1);
-        assert_eq!(
-            rtt.max_ns(),
-            Some(100 * MS),
-            "a packet that left later says nothing"
-        );
+        for &(now, sent, packets) in frames {
+            rtt.on_batch(at(now), at(sent), packets);
+        }
+        assert_eq!(rtt.max_ns(), max_ms.map(|ms| ms * MS));
     }
 
     #[test]

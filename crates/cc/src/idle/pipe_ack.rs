@@ -153,21 +153,15 @@ mod tests {
     #[test]
     fn it_is_the_largest_sample_of_the_period() {
         let mut pipe = PipeAck::new(Expired::Zero);
-        assert_eq!(
-            pipe.get(at(0), 1_000 * MS),
-            None,
-            "undefined before the first sample"
-        );
+        // Undefined before the first sample.
+        assert_eq!(pipe.get(at(0), 1_000 * MS), None);
         for (ms, bytes) in [(100, 20_000), (400, 50_000), (700, 30_000), (990, 10_000)] {
             pipe.sample(bytes, at(ms), 1_000 * MS);
         }
         assert_eq!(pipe.get(at(1_000), 1_000 * MS), Some(50_000));
         pipe.sample(10_000, at(1_300), 1_000 * MS);
-        assert_eq!(
-            pipe.get(at(1_400), 1_000 * MS),
-            Some(30_000),
-            "the largest is out"
-        );
+        // The largest is out.
+        assert_eq!(pipe.get(at(1_400), 1_000 * MS), Some(30_000));
     }
 
     // RFC 7661 does not define an idle sender's pipeACK: ngtcp2 makes it undefined, the authors' module keeps the last

@@ -110,11 +110,8 @@ mod tests {
     fn the_window_that_carries_the_video_is_its_rate_times_the_rtt(#[case] rtt_ms: u64, #[case] bytes: u64) {
         let mut core = core(12_000, rtt_ms);
         assert_eq!(video_window(&core), Some(bytes));
-        assert_eq!(
-            VideoRate.on_batch(&mut core, &Batch::sample(2_000, rtt_ms, true)),
-            Step::Stay
-        );
-        assert_eq!(core.window(), bytes);
+        let step = VideoRate.on_batch(&mut core, &Batch::sample(2_000, rtt_ms, true));
+        assert_eq!((step, core.window()), (Step::Stay, bytes));
     }
 
     #[test]
@@ -142,44 +139,22 @@ mod tests {
     #[test]
     fn limited_slow_start_doubles_until_it_carries_the_video() {
         let mut core = core(12_000, 100);
+        let step = |core: &mut Core| {
+            let batch = Batch::sample(2_000, 100, true).with_allowance(core.window());
+            VideoSsthresh.on_batch(core, &batch)
+        };
         for window in [24_000, 48_000] {
-            let allowance = core.window();
-            let step = VideoSsthresh.on_batch(
-                &mut core,
-                &Batch {
-                    allowance,
-                    ..Batch::sample(2_000, 100, true)
-                },
-            );
-            assert_eq!((step, core.window()), (Step::Stay, window));
+            assert_eq!((step(&mut core), core.window()), (Step::Stay, window));
         }
-        let step = VideoSsthresh.on_batch(
-            &mut core,
-            &Batch {
-                allowance: 48_000,
-                ..Batch::sample(2_000, 100, true)
-            },
-        );
-        assert!(
-            matches!(
-                step,
-                Step::Leave {
-                    reason: Reason::ReachedSsthresh,
-                    ..
-                }
-            ),
-            "{step:?}"
-        );
+        let left = step(&mut core);
+        assert!(matches!(left, Step::Leave { reason, .. } if reason == Reason::ReachedSsthresh));
         assert_eq!(core.window(), 65_544);
     }
 
     #[test]
     fn an_unknown_rate_leaves_standard_slow_start() {
         let mut core = Core::sample(12_000, 100, 100);
-        let allowance = Batch {
-            allowance: 12_000,
-            ..Batch::sample(2_000, 100, true)
-        };
+        let allowance = Batch::sample(2_000, 100, true).with_allowance(12_000);
         assert_eq!(VideoRate.on_batch(&mut core, &allowance), Step::Stay);
         assert_eq!(VideoSsthresh.on_batch(&mut core, &allowance), Step::Stay);
         assert_eq!((core.window(), core.ssthresh), (36_000, None));

@@ -87,10 +87,16 @@ impl Resends {
 mod tests {
     use super::*;
 
-    const MS: u64 = 1_000_000;
+    use crate::tests::{MS_IN_NS as MS, at};
 
-    fn at(ms: u64) -> Timestamp {
-        Timestamp::from_nanos(ms * MS)
+    /// One packet was lost at 5 ms, and packets left at these times (ms).
+    fn resent(times: &[u64]) -> Resends {
+        let mut resends = Resends::default();
+        resends.on_loss(at(5), 1_200, 0);
+        for &ms in times {
+            resends.on_sent(at(ms), 1_200);
+        }
+        resends
     }
 
     #[test]
@@ -107,22 +113,17 @@ mod tests {
 
     #[test]
     fn further_losses_of_the_first_flight_do_not_hide_what_was_sent_again() {
-        let mut resends = Resends::default();
-        resends.on_loss(at(5), 1_200, 0);
-        resends.on_sent(at(10), 1_200);
+        let mut resends = resent(&[10]);
         assert!(!resends.on_loss(at(6), 1_200, 0));
-        resends.on_sent(at(15), 1_200);
-        resends.on_sent(at(16), 1_200);
-        resends.on_sent(at(20), 1_200);
+        for ms in [15, 16, 20] {
+            resends.on_sent(at(ms), 1_200);
+        }
         assert!(resends.on_loss(at(10), 1_200, 0));
     }
 
     #[test]
     fn new_data_between_two_runs_of_lost_data_is_not_lost_again() {
-        let mut resends = Resends::default();
-        resends.on_loss(at(5), 1_200, 0);
-        resends.on_sent(at(10), 1_200);
-        resends.on_sent(at(11), 1_200);
+        let mut resends = resent(&[10, 11]);
         resends.on_loss(at(6), 1_200, 0);
         resends.on_sent(at(12), 1_200);
         assert!(!resends.on_loss(at(11), 1_200, 0));
@@ -144,9 +145,7 @@ mod tests {
     #[test]
     fn the_silence_ends_when_the_timer_would_have_fired_and_not_before_200_ms() {
         for (rto_ms, silent_ms) in [(50, 200), (300, 300)] {
-            let mut resends = Resends::default();
-            resends.on_loss(at(5), 1_200, 0);
-            resends.on_sent(at(10), 1_200);
+            let mut resends = resent(&[10]);
             assert!(!resends.is_silent(at(10)));
             assert!(resends.on_loss(at(10), 1_200, rto_ms * MS));
             assert!(resends.is_silent(at(10 + silent_ms - 1)), "{rto_ms}");

@@ -177,10 +177,8 @@ mod tests {
         #[case] packets: u64,
         #[case] growth: u64,
     ) {
-        assert_eq!(
-            12_000 / Rules::default().slow_start_divisor(packets * 1_200, 1_200),
-            growth
-        );
+        let divisor = Rules::default().slow_start_divisor(packets * 1_200, 1_200);
+        assert_eq!(12_000 / divisor, growth);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::path::{MS, Path, PathEvent, run, tell, trains};
 use crate::estimator::{Capacity, DeliveryRate, TrainCapacity};
 use crate::events::{Acked, Congestion, Sent, Signal};
-use crate::tests::OwnedFrame;
+use crate::tests::{OwnedFrame, assert_in};
 use crate::{Bitrate, Bytes, Timestamp};
 
 fn check(capacity: &Capacity) {
@@ -99,17 +99,13 @@ fn nothing_is_allocated_after_construction() {
             }
         }
     });
-    assert!(reported.len() > 1_000, "{}", reported.len());
+    assert_in(reported.len(), 1_001..);
     assert_eq!(allocated.count_total, 0);
 }
 
 #[test]
 fn state_is_small_enough_for_a_controller_of_two_kib() {
-    assert!(
-        size_of::<TrainCapacity>() <= 1_024,
-        "{}",
-        size_of::<TrainCapacity>()
-    );
-    assert!(size_of::<DeliveryRate>() <= 400, "{}", size_of::<DeliveryRate>());
-    assert!(size_of::<Capacity>() <= 1_500, "{}", size_of::<Capacity>());
+    assert_in(size_of::<TrainCapacity>(), ..=1_024);
+    assert_in(size_of::<DeliveryRate>(), ..=400);
+    assert_in(size_of::<Capacity>(), ..=1_500);
 }

@@ -5,21 +5,18 @@ use rstest::rstest;
 use super::path::{Load, MS, PACKET, Path, PathEvent, run, tell, trains, windows};
 use crate::estimator::{Capacity, TrainCapacity};
 use crate::events::{AckFrame, Acked, Sent};
+use crate::tests::{assert_in, at};
 use crate::{Bitrate, Bytes, Timestamp};
-
-fn tell_trains(capacity: &mut TrainCapacity, reported: &PathEvent) {
-    match reported {
-        PathEvent::Sent(_) => {}
-        PathEvent::Acked(frame) => capacity.on_ack_frame(&frame.event()),
-        PathEvent::Lost(event) => capacity.on_congestion(event),
-    }
-}
 
 /// The train estimate in Mbit/s; zero if there is none.
 fn train_estimate(path: &Path, load: Load) -> f64 {
     let mut capacity = TrainCapacity::default();
     for reported in run(path, load) {
-        tell_trains(&mut capacity, &reported);
+        match reported {
+            PathEvent::Sent(_) => {}
+            PathEvent::Acked(frame) => capacity.on_ack_frame(&frame.event()),
+            PathEvent::Lost(event) => capacity.on_congestion(&event),
+        }
     }
     capacity.estimate().map_or(0.0, Bitrate::as_mbps)
 }
@@ -30,14 +27,6 @@ fn estimate(path: &Path, load: Load) -> f64 {
         tell(&mut capacity, &reported);
     }
     capacity.estimate().map_or(0.0, Bitrate::as_mbps)
-}
-
-#[track_caller]
-fn assert_within(estimate: f64, low: f64, high: f64) {
-    assert!(
-        (low..=high).contains(&estimate),
-        "{estimate} Mbit/s is not within {low} to {high}"
-    );
 }
 
 #[rstest]
@@ -54,7 +43,7 @@ fn a_quiet_link_is_measured_exactly_whatever_the_peer_acknowledges(
 ) {
     let path = Path::with(|path| path.ack_every = every);
     let estimate = train_estimate(&path, trains(60, packets, 100 * MS));
-    assert_within(estimate, 19.99, 20.01);
+    assert_in(estimate, 19.99..=20.01);
 }
 
 #[rstest]
@@ -67,11 +56,8 @@ fn slow_and_fast_links_are_measured(#[case] rate: u64, #[case] every: usize) {
         path.ack_every = every;
     });
     let mbps = Bitrate::from_bits_per_second(rate).as_mbps();
-    assert_within(
-        train_estimate(&path, trains(60, 20, 300 * MS)),
-        0.99 * mbps,
-        1.01 * mbps,
-    );
+    let estimate = train_estimate(&path, trains(60, 20, 300 * MS));
+    assert_in(estimate, 0.99 * mbps..=1.01 * mbps);
 }
 
 /// Trains of ten: either each is acknowledged once, or its second half waits for the ACK timer.
@@ -80,7 +66,7 @@ fn slow_and_fast_links_are_measured(#[case] rate: u64, #[case] every: usize) {
 #[case::the_rest_waits_25_ms(15)]
 fn what_the_ack_timer_made_is_no_sample(#[case] packets: usize) {
     let path = Path::with(|path| path.ack_every = 10);
-    assert_within(train_estimate(&path, trains(60, packets, 200 * MS)), 0.0, 0.0);
+    assert_in(train_estimate(&path, trains(60, packets, 200 * MS)), 0.0..=0.0);
 }
 
 #[test]
@@ -89,7 +75,7 @@ fn a_delayed_ack_of_the_last_packet_distorts_nothing() {
     // 16 kB writes: 13 full packets and a short one, so every other write has an odd number.
     let sizes = |i: u64| [vec![PACKET; 13 - usize::from(i.is_multiple_of(2))], vec![400]].concat();
     let load = Load::Trains((0..60).map(|i| (i * 100 * MS, sizes(i))).collect());
-    assert_within(train_estimate(&path, load), 19.9, 20.1);
+    assert_in(train_estimate(&path, load), 19.9..=20.1);
 }
 
 /// Trains of 6.4 ms on 15 Mbit/s: 2 ms of jitter average out, and 10 ms do not mislead by a factor of two.
@@ -105,14 +91,14 @@ fn jitter_is_averaged_out(#[case] jitter: u64, #[case] every: usize, #[case] low
             path.ack_every = every;
             path.seed = seed;
         });
-        assert_within(train_estimate(&path, trains(150, 10, 60 * MS)), low, high);
+        assert_in(train_estimate(&path, trains(150, 10, 60 * MS)), low..=high);
     }
 }
 
 #[test]
 fn a_link_that_speeds_up_is_noticed_at_once() {
     let path = Path::with(|path| path.rate = vec![(0, 10_000_000), (5_000 * MS, 20_000_000)]);
-    assert_within(train_estimate(&path, trains(55, 10, 100 * MS)), 19.99, 20.01);
+    assert_in(train_estimate(&path, trains(55, 10, 100 * MS)), 19.99..=20.01);
 }
 
 #[rstest]
@@ -128,7 +114,7 @@ fn cross_traffic_is_seen_through(#[case] percent: u64, #[case] every: usize) {
             path.ack_every = every;
             path.seed = seed;
         });
-        assert_within(train_estimate(&path, trains(150, packets, 60 * MS)), 18.0, 20.5);
+        assert_in(train_estimate(&path, trains(150, packets, 60 * MS)), 18.0..=20.5);
     }
 }
 
@@ -141,7 +127,7 @@ fn losses_and_reordering_distort_little(#[case] lose_one_in: u64, #[case] late_o
         path.lose_one_in = lose_one_in;
         path.late_one_in = late_one_in;
     });
-    assert_within(train_estimate(&path, trains(150, 10, 60 * MS)), 18.0, 21.0);
+    assert_in(train_estimate(&path, trains(150, 10, 60 * MS)), 18.0..=21.0);
 }
 
 #[test]
@@ -153,8 +139,8 @@ fn a_link_that_slows_down_is_noticed_once_ten_seconds_have_passed() {
         if let PathEvent::Acked(event) = reported {
             let estimate = capacity.estimate().map_or(0.0, Bitrate::as_mbps);
             match event.now.as_nanos() / MS {
-                2_000..10_000 => assert_within(estimate, 19.99, 20.01),
-                20_500.. => assert_within(estimate, 9.99, 10.01),
+                2_000..10_000 => assert_in(estimate, 19.99..=20.01),
+                20_500.. => assert_in(estimate, 9.99..=10.01),
                 _ => {}
             }
         }
@@ -165,25 +151,16 @@ fn a_link_that_slows_down_is_noticed_once_ten_seconds_have_passed() {
 fn the_estimate_leaves_out_headers_below_quic_as_windows_do() {
     let path = Path::with(|path| path.header = 28);
     let payload = 20.0 * 1_200.0 / 1_228.0;
-    assert_within(
-        estimate(&path, trains(60, 10, 100 * MS)),
-        payload - 0.01,
-        payload + 0.01,
-    );
+    let estimate = estimate(&path, trains(60, 10, 100 * MS));
+    assert_in(estimate, payload - 0.01..=payload + 0.01);
 }
 
 /// A window that doubles each round trip, in bursts of ten like quinn's pacer, until the queue is full; then one of two
 /// thirds of the pipe.
 fn slow_start_then(steady: u64) -> Load {
-    let mut bytes: Vec<_> = (0..6_u32)
-        .map(|i| (u64::from(i) * 110 * MS, 12_000 << i))
-        .collect();
-    bytes.push((1_200 * MS, steady));
-    Load::Window {
-        bytes,
-        apart: 3 * MS,
-        until: 30_000 * MS,
-    }
+    let doubling = (0..6).map(|round| (round * 110, 12_000 << round));
+    let bytes: Vec<_> = doubling.chain([(1_200, steady)]).collect();
+    windows(&bytes, 3 * MS, 30)
 }
 
 #[rstest]
@@ -192,14 +169,14 @@ fn slow_start_then(steady: u64) -> Load {
 #[case(10)]
 fn slow_start_finds_the_capacity_and_a_small_window_keeps_it(#[case] every: usize) {
     let path = Path::with(|path| path.ack_every = every);
-    assert_within(estimate(&path, slow_start_then(170_000)), 19.6, 20.1);
+    assert_in(estimate(&path, slow_start_then(170_000)), 19.6..=20.1);
 }
 
 #[test]
 fn a_peer_that_decimates_and_never_queues_gives_no_estimate_rather_than_a_wrong_one() {
     let path = Path::with(|path| path.ack_every = 10);
     let load = windows(&[(0, 120_000)], 8 * MS, 10);
-    assert_within(estimate(&path, load), 0.0, 0.0);
+    assert_in(estimate(&path, load), 0.0..=0.0);
 }
 
 /// Bursts of 12 kB every 4 ms for 0.4 s, each acknowledged in four parts that jitter spreads to 1.3 ms: 18.5 Mbit/s by
@@ -207,10 +184,9 @@ fn a_peer_that_decimates_and_never_queues_gives_no_estimate_rather_than_a_wrong_
 fn spread_trains() -> Capacity {
     let mut capacity = Capacity::default();
     let mut happens: Vec<(u64, Option<u64>)> = Vec::new();
-    for train in 0..100_u64 {
-        let sent = train * 4_000_000;
+    for sent in (0..400 * MS).step_by(4_000_000) {
         happens.push((sent, None));
-        happens.extend((0..4).map(|component| (sent + 100 * MS + component * 1_300_000, Some(sent))));
+        happens.extend((0..4).map(|part| (sent + 100 * MS + part * 1_300_000, Some(sent))));
     }
     happens.sort_unstable();
     for (now, acked) in happens {
@@ -233,17 +209,10 @@ fn the_delivery_rate_raises_a_train_estimate_that_is_too_low() {
     let mut capacity = spread_trains();
     let raised = capacity.estimate();
     assert_eq!(raised, capacity.delivery.max());
-    assert_within(raised.map_or(0.0, Bitrate::as_mbps), 23.5, 24.1);
+    assert_in(raised.map_or(0.0, Bitrate::as_mbps), 23.5..=24.1);
     // A quiet minute later.
-    late_ack(
-        &mut capacity,
-        Timestamp::from_millis(59_900),
-        Timestamp::from_millis(60_000),
-    );
+    late_ack(&mut capacity, at(59_900), at(60_000));
     assert!(capacity.delivery.max() < raised);
-    assert_eq!(
-        capacity.estimate(),
-        raised,
-        "what raised it does not expire into a worse estimate"
-    );
+    // What raised the estimate does not expire into a worse one.
+    assert_eq!(capacity.estimate(), raised);
 }

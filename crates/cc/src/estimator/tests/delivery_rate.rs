@@ -6,7 +6,7 @@ use super::path::{Load, MS, PACKET, Path, PathEvent, run, trains, windows};
 use crate::estimator::DeliveryRate;
 use crate::estimator::delivery_rate::RateSample;
 use crate::events::{AckFrame, Acked, Sent};
-use crate::tests::OwnedFrame;
+use crate::tests::{OwnedFrame, assert_in, at};
 use crate::{Bitrate, Bytes, Timestamp};
 
 impl RateSample {
@@ -15,8 +15,10 @@ impl RateSample {
     }
 }
 
+type Samples = Vec<(u64, RateSample)>;
+
 /// All samples, with the time in ms.
-fn samples(rate: &mut DeliveryRate, reported: &[PathEvent]) -> Vec<(u64, RateSample)> {
+fn samples(rate: &mut DeliveryRate, reported: &[PathEvent]) -> Samples {
     let mut samples = Vec::new();
     for reported in reported {
         match reported {
@@ -31,6 +33,22 @@ fn samples(rate: &mut DeliveryRate, reported: &[PathEvent]) -> Vec<(u64, RateSam
     samples
 }
 
+/// The estimator after a load on a path, and its samples.
+fn measured(path: &Path, load: Load) -> (DeliveryRate, Samples) {
+    let mut rate = DeliveryRate::default();
+    let samples = samples(&mut rate, &run(path, load));
+    (rate, samples)
+}
+
+/// The samples of a new estimator.
+fn samples_of(reported: &[PathEvent]) -> Samples {
+    samples(&mut DeliveryRate::default(), reported)
+}
+
+fn mbps(rate: Option<Bitrate>) -> f64 {
+    rate.map_or(0.0, Bitrate::as_mbps)
+}
+
 fn window(bytes: u64, apart: u64) -> Load {
     windows(&[(0, bytes)], apart, 5)
 }
@@ -41,12 +59,9 @@ fn window(bytes: u64, apart: u64) -> Load {
 #[case(10)]
 fn a_full_pipe_delivers_at_its_capacity(#[case] every: usize) {
     let path = Path::with(|path| path.ack_every = every);
-    let mut rate = DeliveryRate::default();
-    samples(&mut rate, &run(&path, window(400_000, 3 * MS)));
-    let max = rate.max().map_or(0.0, Bitrate::as_mbps);
-    assert!((19.8..=20.0).contains(&max), "{max}");
-    let busy = rate.busy_max().map_or(0.0, Bitrate::as_mbps);
-    assert!((19.8..=20.0).contains(&busy), "{busy}");
+    let (rate, _) = measured(&path, window(400_000, 3 * MS));
+    assert_in(mbps(rate.max()), 19.8..=20.0);
+    assert_in(mbps(rate.busy_max()), 19.8..=20.0);
 }
 
 #[rstest]
@@ -65,18 +80,10 @@ fn no_sample_exceeds_the_capacity(
         path.cross_percent = cross_percent;
         path.lose_one_in = lose_one_in;
     });
-    for load in [
-        window(100_000, 0),
-        window(240_000, 3 * MS),
-        window(600_000, 0),
-        trains(50, 40, 90 * MS),
-    ] {
-        for (at, sample) in samples(&mut DeliveryRate::default(), &run(&path, load)) {
-            assert!(
-                sample.rate() <= Bitrate::from_mbps(20),
-                "{} at {at} ms",
-                sample.rate()
-            );
+    let (small, long) = (window(100_000, 0), window(600_000, 0));
+    for load in [small, window(240_000, 3 * MS), long, trains(50, 40, 90 * MS)] {
+        for (_, sample) in measured(&path, load).1 {
+            assert_in(sample.rate(), ..=Bitrate::from_mbps(20));
         }
     }
 }
@@ -88,40 +95,31 @@ fn rounding_of_times_does_not_exceed_it_either() {
         path.rate = vec![(0, rate)];
         path.base_rtt = 1_234_567;
     });
-    for (_, sample) in samples(&mut DeliveryRate::default(), &run(&path, window(100_000, 0))) {
-        assert!(
-            sample.rate() <= Bitrate::from_bits_per_second(rate),
-            "{}",
-            sample.rate()
-        );
+    for (_, sample) in measured(&path, window(100_000, 0)).1 {
+        assert_in(sample.rate(), ..=Bitrate::from_bits_per_second(rate));
     }
 }
 
 /// A packet every 10 ms; `acked` maps its send time to the time of its acknowledgement (ms).
 fn every_10_ms(packets: u64, acked: impl Fn(u64) -> u64) -> Vec<PathEvent> {
-    let mut happens: Vec<(u64, bool, u64)> = Vec::new();
-    for packet in 0..packets {
-        let sent = packet * 10;
-        happens.push((sent, false, sent));
-        happens.push((acked(sent), true, sent));
-    }
+    let sends = (0..packets).map(|packet| (packet * 10, false, packet * 10));
+    let acks = (0..packets).map(|packet| (acked(packet * 10), true, packet * 10));
+    let mut happens: Vec<(u64, bool, u64)> = sends.chain(acks).collect();
     happens.sort_unstable();
-    let mut reported = Vec::new();
-    for (now, is_ack, sent) in happens {
-        let (now, bytes) = (Timestamp::from_millis(now), Bytes::new(PACKET));
+    let bytes = Bytes::new(PACKET);
+    let event = |(now, is_ack, sent): (u64, bool, u64)| {
         if !is_ack {
-            reported.push(PathEvent::Sent(Sent::new(now, bytes)));
-            continue;
+            return PathEvent::Sent(Sent::new(at(now), bytes));
         }
-        reported.push(PathEvent::Acked(OwnedFrame {
-            now,
-            acked: vec![Acked::new(Timestamp::from_millis(sent), bytes, 1)],
+        PathEvent::Acked(OwnedFrame {
+            now: at(now),
+            acked: vec![Acked::new(at(sent), bytes, 1)],
             in_flight: bytes * 10,
             app_limited: false,
             smoothed_rtt: None,
-        }));
-    }
-    reported
+        })
+    };
+    happens.into_iter().map(event).collect()
 }
 
 /// Acknowledgements stall for 80 ms and then come all at once, a round trip before the end of an interval.
@@ -132,14 +130,10 @@ fn what_was_sent_over_a_longer_time_did_not_arrive_in_a_shorter_one() {
         510..580 => 681,
         _ => sent + 100,
     };
-    let samples = samples(&mut DeliveryRate::default(), &every_10_ms(200, stalled));
-    assert!(samples.len() > 90, "{}", samples.len());
-    for (at, sample) in samples {
-        assert!(
-            sample.rate() <= Bitrate::from_kbps(960),
-            "{} at {at} ms",
-            sample.rate()
-        );
+    let samples = samples_of(&every_10_ms(200, stalled));
+    assert_in(samples.len(), 91..);
+    for (_, sample) in samples {
+        assert_in(sample.rate(), ..=Bitrate::from_kbps(960));
     }
 }
 
@@ -148,54 +142,44 @@ fn what_was_sent_over_a_longer_time_did_not_arrive_in_a_shorter_one() {
 #[case::as_much_as_a_delayed_ack(58, false)]
 #[case::more(60, true)]
 fn a_queue_is_what_acknowledgement_delay_cannot_explain(#[case] later: u64, #[case] busy: bool) {
-    let reported = every_10_ms(200, |sent| sent + if sent < 500 { 30 } else { later });
-    let samples = samples(&mut DeliveryRate::default(), &reported);
+    let samples = samples_of(&every_10_ms(200, |sent| {
+        sent + if sent < 500 { 30 } else { later }
+    }));
     assert!(
         samples
             .iter()
             .all(|(at, sample)| *at < 500 || busy || !sample.busy)
     );
     assert_eq!(samples.last().map(|last| last.1.busy), Some(busy));
-    let first = samples
-        .iter()
-        .find(|(_, sample)| sample.busy)
-        .map(|first| first.0);
+    let first = samples.iter().find(|(_, sample)| sample.busy);
     // A packet sent at 500 ms is the first to find the queue, and is acknowledged at 560 ms; a packet sent then takes a
     // round trip more.
-    assert_eq!(first, busy.then_some(620));
+    assert_eq!(first.map(|first| first.0), busy.then_some(620));
 }
 
 #[test]
 fn every_busy_sample_is_the_capacity() {
-    let load = windows(
-        &[(0, 100_000), (1_000, 450_000), (2_000, 200_000), (3_000, 400_000)],
-        MS,
-        5,
-    );
-    let samples = samples(&mut DeliveryRate::default(), &run(&Path::new(), load));
+    let steps = [(0, 100_000), (1_000, 450_000), (2_000, 200_000), (3_000, 400_000)];
+    let (_, samples) = measured(&Path::new(), windows(&steps, MS, 5));
     // Once the sender has stopped, the last acknowledgement waits for the timer.
     let busy = samples.iter().filter(|(at, sample)| *at < 5_100 && sample.busy);
-    let busy: Vec<_> = busy.collect();
-    assert!(busy.len() > 50, "{}", busy.len());
-    for (at, sample) in busy {
-        let rate = sample.rate().as_mbps();
-        assert!((19.5..=20.0).contains(&rate), "{rate} at {at} ms");
+    assert_in(busy.clone().count(), 51..);
+    for (_, sample) in busy {
+        assert_in(sample.rate().as_mbps(), 19.5..=20.0);
     }
 }
 
 #[test]
 fn one_limited_frame_marks_a_round_trip_of_packets() {
     let mut reported = every_10_ms(100, |sent| sent + 95);
-    let at = Timestamp::from_millis(505);
-    let flagged = |event: &&mut PathEvent| matches!(event, PathEvent::Acked(batch) if batch.now == at);
-    if let Some(PathEvent::Acked(event)) = reported.iter_mut().find(flagged) {
-        event.app_limited = true;
+    for event in &mut reported {
+        if let PathEvent::Acked(frame) = event {
+            frame.app_limited = frame.now == at(505);
+        }
     }
-    let samples = samples(&mut DeliveryRate::default(), &reported);
-    let limited = samples
-        .iter()
-        .filter(|(at, sample)| *at > 300 && sample.app_limited);
-    let limited: Vec<_> = limited.map(|(at, _)| *at).collect();
+    let samples = samples_of(&reported).into_iter();
+    let limited = samples.filter(|(at, sample)| *at > 300 && sample.app_limited);
+    let limited: Vec<u64> = limited.map(|(at, _)| at).collect();
     // The packet of 510 ms, or of one mark before, is the first. It is acknowledged at 605 ms, and earlier packets are
     // marked.
     assert_eq!((limited.first(), limited.last()), (Some(&595), Some(&695)));
@@ -204,10 +188,8 @@ fn one_limited_frame_marks_a_round_trip_of_packets() {
 #[test]
 fn a_lower_rate_that_is_not_limited_replaces_the_maximum_after_ten_seconds() {
     let load = windows(&[(0, 400_000), (2_000, 160_000), (8_000, 120_000)], 5 * MS, 14);
-    let mut rate = DeliveryRate::default();
-    samples(&mut rate, &run(&Path::new(), load));
-    let max = rate.max().map_or(0.0, Bitrate::as_mbps);
-    assert!((12.0..=12.8).contains(&max), "{max}");
+    let (rate, _) = measured(&Path::new(), load);
+    assert_in(mbps(rate.max()), 12.0..=12.8);
 }
 
 /// The marks' clock wraps after 2⁴⁰ ns; without care, a packet sent then would seem to have left with the first ones.
@@ -227,19 +209,15 @@ fn no_interval_spans_a_long_silence() {
 #[test]
 fn compressed_acknowledgements_exceed_it_little() {
     let path = Path::with(|path| path.jitter = 10 * MS);
-    let mut rate = DeliveryRate::default();
-    samples(&mut rate, &run(&path, window(400_000, 3 * MS)));
-    let max = rate.max().map_or(0.0, Bitrate::as_mbps);
-    assert!((19.5..=22.0).contains(&max), "{max}");
+    let (rate, _) = measured(&path, window(400_000, 3 * MS));
+    assert_in(mbps(rate.max()), 19.5..=22.0);
 }
 
 #[test]
 fn a_window_below_the_pipe_delivers_a_window_per_round_trip() {
-    let mut rate = DeliveryRate::default();
-    samples(&mut rate, &run(&Path::new(), window(120_000, 8 * MS)));
-    let max = rate.max().map_or(0.0, Bitrate::as_mbps);
+    let (rate, _) = measured(&Path::new(), window(120_000, 8 * MS));
     // 120 kB per round trip: 100 ms and the spacing of a burst.
-    assert!((8.5..=9.7).contains(&max), "{max}");
+    assert_in(mbps(rate.max()), 8.5..=9.7);
     assert_eq!(rate.busy_max(), None, "the queue was empty in between");
 }
 
@@ -247,20 +225,14 @@ fn a_window_below_the_pipe_delivers_a_window_per_round_trip() {
 #[case::few_packets(10, 20)]
 #[case::enough_to_queue(100, 50)]
 fn what_leaves_while_the_application_is_the_limit_is_marked(#[case] packets: usize, #[case] apart: u64) {
-    let mut rate = DeliveryRate::default();
-    let limited = samples(&mut rate, &run(&Path::new(), trains(50, packets, apart * MS)));
-    assert!(limited.len() > 40, "{}", limited.len());
-    assert!(
-        limited
-            .iter()
-            .all(|(_, sample)| sample.app_limited && !sample.busy)
-    );
+    let (_, limited) = measured(&Path::new(), trains(50, packets, apart * MS));
+    assert_in(limited.len(), 41..);
+    assert!(limited.iter().all(|(_, it)| it.app_limited && !it.busy));
 }
 
 #[test]
 fn a_sender_that_the_window_limits_is_not_marked_once_its_first_flight_is_over() {
-    let mut rate = DeliveryRate::default();
-    let samples = samples(&mut rate, &run(&Path::new(), window(120_000, 3 * MS)));
+    let (_, samples) = measured(&Path::new(), window(120_000, 3 * MS));
     assert!(samples[0].1.app_limited, "what leaves first leaves after nothing");
     let (early, late): (Vec<_>, Vec<_>) = samples.iter().partition(|(at, _)| *at < 320);
     assert!(early.iter().any(|(_, sample)| sample.app_limited));
@@ -269,18 +241,11 @@ fn a_sender_that_the_window_limits_is_not_marked_once_its_first_flight_is_over()
 
 #[test]
 fn limited_samples_do_not_lower_the_maximum_and_ten_seconds_do() {
-    let mut rate = DeliveryRate::default();
-    let mut reported = run(&Path::new(), window(400_000, 3 * MS));
-    samples(&mut rate, &reported);
+    let (mut rate, _) = measured(&Path::new(), window(400_000, 3 * MS));
     let full = rate.max();
     // Twelve more seconds with a packet per second.
-    reported.clear();
-    for second in 6..18 {
-        reported.extend(run(
-            &Path::new(),
-            Load::Trains(vec![(second * 1_000 * MS, vec![PACKET; 2])]),
-        ));
-    }
+    let trains = (6..18).map(|second| Load::Trains(vec![(second * 1_000 * MS, vec![PACKET; 2])]));
+    let reported: Vec<PathEvent> = trains.flat_map(|train| run(&Path::new(), train)).collect();
     let last = samples(&mut rate, &reported);
     assert_eq!(last.len(), 12);
     assert!(last.iter().all(|(_, sample)| Some(sample.rate()) < full));
@@ -295,9 +260,7 @@ fn delayed_acknowledgements_do_not_pass_for_a_queue() {
         path.ack_every = 10;
     });
     // One large window first, so that the smallest RTT is known.
-    let load = windows(&[(0, 12_000), (100, 4_800)], 0, 3);
-    let mut rate = DeliveryRate::default();
-    let samples = samples(&mut rate, &run(&path, load));
-    assert!(samples.len() > 50, "{}", samples.len());
+    let (_, samples) = measured(&path, windows(&[(0, 12_000), (100, 4_800)], 0, 3));
+    assert_in(samples.len(), 51..);
     assert!(samples.iter().all(|(_, sample)| !sample.busy));
 }

@@ -105,11 +105,8 @@ mod tests {
         competition.on_loss();
         assert_eq!(competition.inverse_delta, Some(5.0));
         competition.on_batch(false, true, true);
-        assert_eq!(
-            competition.inverse_delta,
-            Some(5.0),
-            "the round trip of the loss adds none"
-        );
+        // The round trip of the loss adds none.
+        assert_eq!(competition.inverse_delta, Some(5.0));
         competition.on_batch(false, true, true);
         assert_eq!(competition.inverse_delta, Some(6.0));
         for _ in 0..3 {

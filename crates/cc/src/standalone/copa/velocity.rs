@@ -97,10 +97,8 @@ mod tests {
     #[test]
     fn a_turn_resets_it_and_it_has_to_be_gained_anew() {
         assert_eq!(rounds([110, 120, 130, 140, 150]), [1, 1, 1, 1, 2]);
-        assert_eq!(
-            rounds([110, 120, 130, 140, 150, 140, 130, 120, 110, 100]),
-            [1, 1, 1, 1, 2, 1, 1, 1, 1, 2]
-        );
+        let there_and_back = [110, 120, 130, 140, 150, 140, 130, 120, 110, 100];
+        assert_eq!(rounds(there_and_back), [1, 1, 1, 1, 2, 1, 1, 1, 1, 2]);
     }
 
     #[test]

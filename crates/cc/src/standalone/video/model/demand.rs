@@ -125,18 +125,12 @@ mod tests {
     #[test]
     fn the_time_between_a_segment_and_the_next_request_is_no_pause() {
         let (_, core) = after(0, "");
-        for (quiet, rtt, is_pause) in [
-            (PAUSE_NS, RTT, false),
-            (PAUSE_NS + 1, RTT, true),
-            (3 * SECOND, 2 * SECOND, false),
-        ] {
+        let long = (3 * SECOND, 2 * SECOND, false);
+        for (quiet, rtt, is_pause) in [(PAUSE_NS, RTT, false), (PAUSE_NS + 1, RTT, true), long] {
             let mut demand = Demand::from_arguments(&Arguments::defaults(PARAMETERS));
             demand.on_sent(at(20_000), quiet, rtt);
-            assert_eq!(
-                demand.ceiling(&core, at(20_000), RTT).is_some(),
-                is_pause,
-                "{quiet}"
-            );
+            let ceiling = demand.ceiling(&core, at(20_000), RTT);
+            assert_eq!(ceiling.is_some(), is_pause, "{quiet}");
         }
     }
 
@@ -160,13 +154,11 @@ mod tests {
     #[test]
     fn each_fact_can_be_left_out() {
         let now = at(11_000);
-        let ladder = after(1_000_000, "ladder");
-        assert_eq!(
-            ladder.0.ceiling(&ladder.1, now, RTT),
-            Some(200_000 + ladder.1.headroom())
-        );
-        let rate = after(1_000_000, "rate");
-        assert_eq!(rate.0.ceiling(&rate.1, now, RTT), None);
+        for (fact, expected) in [("ladder", Some(200_000)), ("rate", None)] {
+            let (demand, core) = after(1_000_000, fact);
+            let expected = expected.map(|bytes: u64| bytes + core.headroom());
+            assert_eq!(demand.ceiling(&core, now, RTT), expected, "{fact}");
+        }
         for (fact, has) in [("", false), ("player", true)] {
             let (demand, core) = after(1_000_000, fact);
             core.known.set_playback(Some(Playback::Starved));

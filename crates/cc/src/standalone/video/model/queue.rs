@@ -267,18 +267,6 @@ mod tests {
         }
     }
 
-    fn round(rtt_min: u64, rtt_mean: u64, rate: f64) -> Round {
-        Round {
-            acked: 0,
-            lost: 0,
-            window_limited: true,
-            rtt_min: rtt_min * MS,
-            rtt_mean: rtt_mean * MS,
-            samples: 20,
-            rate,
-        }
-    }
-
     #[test]
     fn the_queueing_delay_is_what_an_rtt_has_beyond_the_smallest_of_forty_seconds() {
         let mut queue = queue();
@@ -296,11 +284,11 @@ mod tests {
         assert_eq!(queue.target(MTU), 4 * MS);
         // 200 kB/s: two packets of 1,000 bytes take 10 ms.
         for noise in [9, 3, 7] {
-            queue.on_round(&round(100, 100 + noise, 200_000.0), at(0));
+            queue.on_round(&Round::sample(100, 100 + noise, 200_000.0), at(0));
         }
         assert_eq!(queue.target(MTU), 10 * MS, "five rounds are to come");
         for _ in 0..5 {
-            queue.on_round(&round(100, 108, 100_000.0), at(0));
+            queue.on_round(&Round::sample(100, 108, 100_000.0), at(0));
         }
         assert_eq!(queue.target(MTU), 13 * MS);
         assert_eq!(queue.carried_in(100 * MS), 20_000);
@@ -328,13 +316,9 @@ mod tests {
         let mut queue = queue();
         take(&mut queue, &frame(0, 40));
         take(&mut queue, &frame(1, 50));
-        take(
-            &mut queue,
-            &Batch {
-                packets: 1,
-                ..frame(2, 65)
-            },
-        );
+        let mut lone = frame(2, 65);
+        lone.packets = 1;
+        take(&mut queue, &lone);
         take(&mut queue, &frame(3, 45));
         assert!(queue.is_long(), "5 ms is half of 10, not of 25");
     }

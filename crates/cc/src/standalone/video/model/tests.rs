@@ -1,7 +1,22 @@
 //! Tests of RTT samples without acknowledgement delay, and of round trips.
 
 use super::*;
-use crate::tests::{MS_IN_NS as MS, at};
+use crate::tests::{MS_IN_NS as MS, assert_in, at, close};
+
+impl Round {
+    /// A round of these RTTs that the window limited.
+    pub(in crate::standalone::video) fn sample(rtt_min_ms: u64, rtt_mean_ms: u64, rate: f64) -> Self {
+        Self {
+            acked: 0,
+            lost: 0,
+            window_limited: true,
+            rtt_min: rtt_min_ms * MS,
+            rtt_mean: rtt_mean_ms * MS,
+            samples: 20,
+            rate,
+        }
+    }
+}
 
 fn frame(ms: u64, rtt_ns: Option<u64>) -> Batch {
     Batch {
@@ -34,15 +49,11 @@ fn the_delay_of_every_frame_is_taken_out_one_frame_later() {
         .collect();
     let (samples, found) = found(&frames);
     // The first one appears twice, once before the transport has measured anything.
-    for (sample, (rtt, _)) in samples[2..].iter().zip(&frames[1..]) {
-        assert!((rtt - 7..=*rtt).contains(sample), "{sample} of {rtt}");
+    for (sample, &(rtt, _)) in samples[2..].iter().zip(&frames[1..]) {
+        assert_in(*sample, rtt - 7..=rtt);
     }
     assert_eq!(samples.len(), frames.len());
-    assert!(
-        (5 * MS..20 * MS).contains(&found.mean_ns()),
-        "{}",
-        found.mean_ns()
-    );
+    assert_in(found.mean_ns(), 5 * MS..20 * MS);
 }
 
 #[test]
@@ -55,93 +66,76 @@ fn a_sample_that_the_transport_has_not_taken_stays_as_it_is() {
     };
     assert_eq!(sample(0, Some(90), None), Some((90, false)), "it measures none");
     assert_eq!(sample(10, Some(95), Some(300)), Some((90, true)));
-    assert_eq!(
-        sample(20, Some(80), Some(300)),
-        Some((95, true)),
-        "a smoothed RTT of 300 ms does not follow from it"
-    );
-    assert_eq!(
-        sample(30, None, Some(280)),
-        Some((80, true)),
-        "nor does a sample of 140 ms"
-    );
+    // A smoothed RTT of 300 ms does not follow from it, nor does a sample of 140 ms.
+    assert_eq!(sample(20, Some(80), Some(300)), Some((95, true)));
+    assert_eq!(sample(30, None, Some(280)), Some((80, true)));
     assert_eq!(sample(40, Some(80), Some(270)), None);
 }
 
 #[test]
 fn a_sample_of_before_a_pause_or_beside_frames_that_were_not_seen_is_dropped() {
     let (_, mut found) = found(&[(100 * MS, 0); 3]);
-    assert_eq!(found.without(&frame(1_000, Some(100 * MS)), Some(100 * MS)), None);
-    assert!(
-        found
-            .without(&frame(1_010, Some(97 * MS)), Some(100 * MS))
-            .is_some()
-    );
+    let sample = |found: &mut AckDelay, ms, rtt_ms, smoothed_ns| {
+        let sample = found.without(&frame(ms, Some(rtt_ms * MS)), Some(smoothed_ns));
+        sample.map(|sample| sample.rtt_ns)
+    };
+    assert_eq!(sample(&mut found, 1_000, 100, 100 * MS), None);
+    assert!(sample(&mut found, 1_010, 97, 100 * MS).is_some());
     found.lose_track();
-    assert_eq!(found.without(&frame(1_200, Some(97 * MS)), Some(98 * MS)), None);
-    let next = found.without(&frame(1_210, Some(97 * MS)), Some(97_875_000));
-    assert_eq!(next.map(|sample| sample.rtt_ns), Some(97 * MS));
+    assert_eq!(sample(&mut found, 1_200, 97, 98 * MS), None);
+    assert_eq!(sample(&mut found, 1_210, 97, 97_875_000), Some(97 * MS));
 }
 
-fn take(open: &mut OpenRound, batch: &Batch) -> Option<Round> {
-    open.on_batch(batch, Sample::of(batch))
-}
-
-fn round_frame(ms: u64, rtt_ms: u64, new_round: bool) -> Batch {
-    Batch {
-        now: at(ms),
+/// Takes a frame of 1,000 bytes at this time with this RTT, in ms. It may begin a round, and the application may be the
+/// limit.
+fn take(open: &mut OpenRound, (ms, rtt_ms): (u64, u64), new_round: bool, limited: bool) -> Option<Round> {
+    let batch = Batch {
         acked: 1_000,
         packets: 1,
-        rtt_ns: Some(rtt_ms * MS),
         new_round,
-        ..Batch::default()
-    }
+        limited,
+        ..frame(ms, Some(rtt_ms * MS))
+    };
+    open.on_batch(&batch, Sample::of(&batch))
 }
 
 #[test]
 fn a_round_counts_what_arrived_after_the_frame_that_began_it() {
     let mut open = OpenRound::default();
     assert_eq!(
-        take(&mut open, &round_frame(100, 100, true)),
+        take(&mut open, (100, 100), true, false),
         None,
         "nothing was before it"
     );
-    assert_eq!(take(&mut open, &round_frame(110, 120, false)), None);
+    assert_eq!(take(&mut open, (110, 120), false, false), None);
     open.on_lost(500);
-    let round = take(&mut open, &round_frame(200, 90, true)).unwrap();
+    let expected = Round {
+        acked: 2_000,
+        lost: 500,
+        samples: 2,
+        ..Round::sample(100, 110, 20_000.0)
+    };
+    let round = take(&mut open, (200, 90), true, false).unwrap();
+    close(round.rate, expected.rate, 1e-6);
     assert_eq!(
-        (round.acked, round.lost, round.window_limited),
-        (2_000, 500, true)
+        Round {
+            rate: expected.rate,
+            ..round
+        },
+        expected
     );
-    assert_eq!((round.rtt_min, round.rtt_mean), (100 * MS, 110 * MS));
-    assert!((round.rate - 20_000.0).abs() < 1e-6, "2,000 bytes in 100 ms");
-    assert!(
-        (open.rate(at(210)) - 0.0).abs() < 1e-9,
-        "the frame belongs to the last round"
-    );
+    // The frame belongs to the last round.
+    close(open.rate(at(210)), 0.0, 1e-9);
     assert_eq!(open.lost(), 0);
 }
 
 #[test]
 fn a_round_in_which_the_application_was_the_limit_for_longer_is_not_window_limited() {
     let mut open = OpenRound::default();
-    take(&mut open, &round_frame(100, 100, true));
+    take(&mut open, (100, 100), true, false);
     for ms in [110, 120, 130] {
-        let limited = ms > 110;
-        take(
-            &mut open,
-            &Batch {
-                limited,
-                ..round_frame(ms, 100, false)
-            },
-        );
+        take(&mut open, (ms, 100), false, ms > 110);
     }
-    let round = take(
-        &mut open,
-        &Batch {
-            limited: true,
-            ..round_frame(200, 100, true)
-        },
-    );
+    let round = take(&mut open, (200, 100), true, true);
     assert!(!round.unwrap().window_limited);
 }

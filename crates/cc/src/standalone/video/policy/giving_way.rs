@@ -201,15 +201,7 @@ mod tests {
     const TARGET: u64 = 4 * MS;
 
     fn round(rtt_ms: u64, rate: f64) -> Round {
-        Round {
-            acked: 0,
-            lost: 0,
-            window_limited: true,
-            rtt_min: rtt_ms * MS,
-            rtt_mean: rtt_ms * MS,
-            samples: 20,
-            rate,
-        }
+        Round::sample(rtt_ms, rtt_ms, rate)
     }
 
     /// Backs off from `window.0` to `window.1` on a path of 20 ms, with the RTTs and rates before and after.
@@ -220,11 +212,8 @@ mod tests {
         rate: (f64, f64),
     ) -> Finding {
         giving_way.backs_off(window.0, &round(rtt_ms.0, rate.0), (rtt_ms.0 - 20) * MS);
-        giving_way.judge(
-            window.1,
-            &round(rtt_ms.1, rate.1),
-            ((rtt_ms.1 - 20) * MS, TARGET, 0),
-        )
+        let queueing = (rtt_ms.1 - 20) * MS;
+        giving_way.judge(window.1, &round(rtt_ms.1, rate.1), (queueing, TARGET, 0))
     }
 
     #[test]
@@ -235,11 +224,8 @@ mod tests {
         let first = backs_off(&mut giving_way, (100_000, 50_000), (100, 85), (1e6, 0.6e6));
         let second = backs_off(&mut giving_way, (50_000, 20_000), (85, 70), (0.6e6, 0.3e6));
         assert_eq!((first, second), (Finding::Own, Finding::Crowd));
-        assert_eq!(
-            giving_way.begin_crowd(at(0), 20 * MS),
-            100_000,
-            "the window of before"
-        );
+        let window_before = giving_way.begin_crowd(at(0), 20 * MS);
+        assert_eq!(window_before, 100_000);
     }
 
     #[test]
@@ -248,35 +234,24 @@ mod tests {
         backs_off(&mut giving_way, (100_000, 50_000), (100, 85), (1e6, 0.6e6));
         let halved = backs_off(&mut giving_way, (100_000, 50_000), (100, 62), (1e6, 1e6));
         let next = backs_off(&mut giving_way, (100_000, 50_000), (100, 85), (1e6, 0.6e6));
-        assert_eq!(
-            (halved, next),
-            (Finding::Own, Finding::Own),
-            "the count begins again"
-        );
+        // The count begins again.
+        assert_eq!((halved, next), (Finding::Own, Finding::Own));
     }
 
     #[test]
     fn an_rtt_that_stays_while_window_and_rate_fall_is_that_of_a_longer_route() {
-        for (more_ms, left) in [(180, 0.5), (80, 0.5), (30, 0.6), (10, 0.6)] {
-            let (rtt, window) = (20 + more_ms, 100_000.0 * left);
-            let found = backs_off(
-                &mut GivingWay::default(),
-                (100_000, floor_bytes(window)),
-                (rtt, rtt),
-                (1e6, left * 1e6),
-            );
-            assert_eq!(found, Finding::LongerRoute, "+{more_ms} ms");
+        for (rtt, left) in [(200, 0.5), (100, 0.5), (50, 0.6), (30, 0.6)] {
+            let windows = (100_000, floor_bytes(100_000.0 * left));
+            let rates = (1e6, left * 1e6);
+            let found = backs_off(&mut GivingWay::default(), windows, (rtt, rtt), rates);
+            assert_eq!(found, Finding::LongerRoute, "{rtt} ms");
         }
     }
 
     #[test]
     fn an_rtt_that_stays_at_the_same_rate_is_a_queue_that_still_grew() {
-        let found = backs_off(
-            &mut GivingWay::default(),
-            (100_000, 50_000),
-            (100, 100),
-            (1e6, 1e6),
-        );
+        let mut giving_way = GivingWay::default();
+        let found = backs_off(&mut giving_way, (100_000, 50_000), (100, 100), (1e6, 1e6));
         assert_eq!(found, Finding::Own);
     }
 
@@ -298,11 +273,8 @@ mod tests {
         backs_off(&mut giving_way, (100_000, 50_000), (100, 85), (1e6, 0.6e6));
         backs_off(&mut giving_way, (50_000, 20_000), (85, 200), (0.6e6, 0.3e6));
         let found = backs_off(&mut giving_way, (20_000, 19_000), (200, 190), (0.3e6, 0.3e6));
-        assert_eq!(
-            found,
-            Finding::Crowd,
-            "the second in a row of those after the rise"
-        );
+        // The second in a row of those after the rise.
+        assert_eq!(found, Finding::Crowd);
     }
 
     #[test]

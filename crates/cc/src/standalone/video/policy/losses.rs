@@ -151,11 +151,7 @@ mod tests {
         Round {
             acked: (100 - lost) * MTU,
             lost: lost * MTU,
-            window_limited: true,
-            rtt_min: 0,
-            rtt_mean: 0,
-            samples: 20,
-            rate: 0.0,
+            ..Round::sample(0, 0, 0.0)
         }
     }
 
@@ -171,10 +167,8 @@ mod tests {
         assert!(!asks(&mut losses, 0, 100_000, 100));
         assert!(!asks(&mut losses, 8, 100_000, 200));
         assert!(asks(&mut losses, 5, 100_000, 300), "two in a row");
-        assert!(
-            asks(&mut losses, 25, 100_000, 400),
-            "more than ten times what is tolerated"
-        );
+        // More than ten times what is tolerated.
+        assert!(asks(&mut losses, 25, 100_000, 400));
     }
 
     #[test]
@@ -183,19 +177,15 @@ mod tests {
         asks(&mut losses, 5, 100_000, 0);
         assert!(asks(&mut losses, 5, 100_000, 100));
         losses.note_cut(85_000, at(100));
-        assert_eq!(
-            (losses.bound(at(2_099)), losses.bound(at(2_100))),
-            (Some((85_000, true)), Some((85_000, false)))
-        );
+        assert_eq!(losses.bound(at(2_099)), Some((85_000, true)));
+        assert_eq!(losses.bound(at(2_100)), Some((85_000, false)));
         for ms in [200, 300, 400, 500] {
             assert!(!asks(&mut losses, 5, 85_000, ms));
         }
         assert_eq!(losses.bound(at(500)), None);
         assert!(!asks(&mut losses, 5, 85_000, 21_000));
-        assert!(
-            asks(&mut losses, 5, 85_000, 21_100),
-            "twenty seconds later it is asked again"
-        );
+        // Twenty seconds later it is asked again.
+        assert!(asks(&mut losses, 5, 85_000, 21_100));
     }
 
     #[test]

@@ -171,17 +171,7 @@ mod tests {
     #[test]
     fn three_rounds_with_less_than_a_quarter_more_bring_no_more() {
         let mut start = Start::default();
-        let mut brings_no_more = |rate| {
-            start.brings_no_more(&Round {
-                acked: 0,
-                lost: 0,
-                window_limited: true,
-                rtt_min: 0,
-                rtt_mean: 0,
-                samples: 20,
-                rate,
-            })
-        };
+        let mut brings_no_more = |rate| start.brings_no_more(&Round::sample(0, 0, rate));
         for rate in [100.0, 120.0, 124.0, 126.0, 150.0, 157.0] {
             assert!(!brings_no_more(rate), "{rate}");
         }
