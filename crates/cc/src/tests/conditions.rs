@@ -30,7 +30,10 @@ const LINK: Link = Link {
     rtt: Duration::from_millis(60),
     queue: Bytes::new(75_000),
 };
-const NONE: Conditions = Conditions::NONE;
+
+fn none() -> Conditions {
+    Conditions::default()
+}
 
 /// Test, names of the specs, reason.
 type Exception = (&'static str, &'static [&'static str], &'static str);
@@ -135,7 +138,10 @@ fn undisturbed_rate(example: &Example, conditions: Conditions) -> u64 {
 #[case::by_80_ms(80, None)]
 #[case::by_200_ms(200, None)]
 fn a_path_that_becomes_longer_is_filled_again(#[case] by: u64, #[case] lose_one_in: Option<u64>) {
-    let before = Conditions { lose_one_in, ..NONE };
+    let before = Conditions {
+        lose_one_in,
+        ..none()
+    };
     let after = Conditions {
         longer: Some((CHANGE, by * MS)),
         ..before
@@ -150,21 +156,21 @@ fn a_path_that_becomes_longer_is_filled_again(#[case] by: u64, #[case] lose_one_
 }
 
 #[rstest]
-#[case("jitter", Conditions { jitter: 30 * MS, ..NONE })]
-#[case("ACK batches", Conditions { ack_slot: Some(25 * MS), ..NONE })]
-#[case("uplink", Conditions { uplink: Some(12_500), ..NONE })]
+#[case("jitter", Conditions { jitter: 30 * MS, ..none() })]
+#[case("ACK batches", Conditions { ack_slot: Some(25 * MS), ..none() })]
+#[case("uplink", Conditions { uplink: Some(12_500), ..none() })]
 fn a_path_with_noise_is_filled(#[case] test: &str, #[case] conditions: Conditions) {
     check(test, |example| {
         half(
             last_rate(example, LINK, conditions),
-            undisturbed_rate(example, NONE),
+            undisturbed_rate(example, none()),
         )
     });
 }
 
 #[rstest]
-#[case("policer", LINK, Conditions { policer: Some((625_000, 25_000)), ..NONE })]
-#[case("short queue", Link { queue: Bytes::new(12_000), ..LINK }, NONE)]
+#[case("policer", LINK, Conditions { policer: Some((625_000, 25_000)), ..none() })]
+#[case("short queue", Link { queue: Bytes::new(12_000), ..LINK }, none())]
 fn a_path_that_drops_without_queueing_is_not_flooded(
     #[case] test: &str,
     #[case] link: Link,
@@ -173,7 +179,7 @@ fn a_path_that_drops_without_queueing_is_not_flooded(
     check(test, |example| {
         let trace = trace_under(link, conditions, &example.spec, END);
         at_most(5.0, trace.lost_percent(5, END), "percent lost")?;
-        let half_of_what_passes = undisturbed_rate(example, NONE).min(5_000_000);
+        let half_of_what_passes = undisturbed_rate(example, none()).min(5_000_000);
         half(trace.rate(LAST, END).as_bits_per_second(), half_of_what_passes)
     });
 }
@@ -183,7 +189,7 @@ fn a_path_that_drops_without_queueing_is_not_flooded(
 fn a_window_that_the_senders_processor_does_not_use_stays_small() {
     let conditions = Conditions {
         processor: Some(4 * MS),
-        ..NONE
+        ..none()
     };
     check("processor", |example| {
         let trace = trace_under(LINK, conditions, &example.spec, 10);
@@ -203,7 +209,7 @@ fn slow_start_on_a_fast_path_leaves_the_receiver_few_gaps() {
     };
     let conditions = Conditions {
         uninformed: true,
-        ..NONE
+        ..none()
     };
     check("fast path", |example| {
         let gaps = trace_under(link, conditions, &example.spec, 4).most_gaps;

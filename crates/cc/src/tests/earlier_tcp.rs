@@ -335,7 +335,7 @@ fn a_loss_ends_a_slow_start_that_does_not_double(#[case] kbps: Option<u64>, #[ca
 fn a_loss_ends_a_slow_start_whose_window_is_bounded(#[case] text: &str) {
     let conditions = Conditions {
         lose_one_in: Some(200),
-        ..Conditions::NONE
+        ..Conditions::default()
     };
     let trace = trace_under(LINK, conditions, &spec(text), 5);
     let last = trace.rounds.last().map(|round| round.phase);

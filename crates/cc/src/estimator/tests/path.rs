@@ -1,12 +1,13 @@
 //! A sender, one narrow link and a receiver with a given acknowledgement policy, in integer nanoseconds.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use core::time::Duration;
 
 use crate::estimator::Capacity;
-use crate::events::{Acked, Congestion, Sent, Signal};
+use crate::events::{Congestion, Sent};
 use crate::tests::OwnedFrame;
-use crate::{Bytes, Timestamp};
+use crate::tests::trace::flight::Flight;
+use crate::tests::trace::{Habit, Link, Network};
+use crate::{Bitrate, Bytes, Timestamp};
 
 pub(super) use crate::tests::{MS_IN_NS as MS, MTU as PACKET};
 
@@ -42,8 +43,6 @@ pub(super) struct Path {
     pub(super) queue: u64,
     /// Packets that one acknowledgement covers.
     pub(super) ack_every: usize,
-    /// Longest delay of an acknowledgement by the peer.
-    pub(super) ack_delay: u64,
     /// Acknowledgements are delayed by up to this much, in order.
     pub(super) jitter: u64,
     /// Share of the link, in percent, that other packets of 1500 B take at random moments.
@@ -65,7 +64,6 @@ impl Path {
             base_rtt: 100 * MS,
             queue: 250_000,
             ack_every: 2,
-            ack_delay: 25 * MS,
             jitter: 0,
             cross_percent: 0,
             lose_one_in: 0,
@@ -109,16 +107,6 @@ pub(super) fn trains(count: u64, packets: usize, apart: u64) -> Load {
     Load::Trains((0..count).map(|i| (i * apart, vec![PACKET; packets])).collect())
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Happens {
-    Train(Vec<u64>),
-    Pump,
-    Cross,
-    Arrives(u64),
-    AckTimer(u64),
-    Ack(Vec<u64>),
-}
-
 /// The path's random numbers: xorshift64*.
 struct Random(u64);
 
@@ -129,219 +117,108 @@ impl Random {
         self.0 ^= self.0 >> 27;
         (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % bound.max(1)
     }
+
+    fn one_in(&mut self, count: u64) -> bool {
+        count > 0 && self.below(count) == 0
+    }
+}
+
+/// The value of a schedule at `now`.
+fn since(steps: &[(u64, u64)], now: u64) -> u64 {
+    let begun = steps.iter().rev().find(|(from, _)| *from <= now);
+    begun.map_or(0, |step| step.1)
 }
 
 struct World {
     path: Path,
-    now: u64,
-    queue: BinaryHeap<Reverse<(u64, u64, Happens)>>,
-    scheduled: u64,
+    network: Network,
+    flight: Flight,
     random: Random,
     reported: Vec<PathEvent>,
-    // Sender
-    load: Load,
-    next_packet: u64,
-    outstanding: BTreeMap<u64, (u64, u64)>,
-    in_flight: u64,
-    largest_acked: u64,
-    pump_at: u64,
-    // Link
-    free_at: u64,
-    // Receiver
-    expected: u64,
-    received: Vec<u64>,
-    timer: u64,
-    last_ack: u64,
 }
 
 /// All events of a load, as an estimator receives them.
 pub(super) fn run(path: &Path, load: Load) -> Vec<PathEvent> {
+    let link = Link {
+        rate: Bitrate::from_bits_per_second(path.rate[0].1),
+        rtt: Duration::from_nanos(path.base_rtt),
+        queue: Bytes::new(path.queue),
+    };
+    let mut network = Network::new(link, Habit::every(path.ack_every), None);
+    network.conditions.ack_jitter = path.jitter;
+    network.random = 0x9E37_79B9_7F4A_7C15 ^ path.seed.wrapping_mul(0xD1B5_4A32_D192_ED03);
     let mut world = World {
         path: path.clone(),
-        now: 0,
-        queue: BinaryHeap::new(),
-        scheduled: 0,
-        random: Random(0x9E37_79B9_7F4A_7C15 ^ path.seed.wrapping_mul(0xD1B5_4A32_D192_ED03)),
+        random: Random(network.random),
+        network,
+        flight: Flight::default(),
         reported: Vec::new(),
-        load: Load::Trains(Vec::new()),
-        next_packet: 0,
-        outstanding: BTreeMap::new(),
-        in_flight: 0,
-        largest_acked: 0,
-        pump_at: 0,
-        free_at: 0,
-        expected: 0,
-        received: Vec::new(),
-        timer: 0,
-        last_ack: 0,
     };
-    let end = match &load {
+    let (trains, bytes, apart, end) = match load {
         Load::Trains(trains) => {
-            for (at, sizes) in trains {
-                world.at(*at, Happens::Train(sizes.clone()));
-            }
-            trains.last().map_or(0, |last| last.0)
+            let end = trains.last().map_or(0, |last| last.0);
+            (trains, Vec::new(), 0, end)
         }
-        Load::Window { until, .. } => {
-            world.at(0, Happens::Pump);
-            *until
-        }
+        Load::Window { bytes, apart, until } => (Vec::new(), bytes, apart, until),
     };
-    world.load = load;
-    if path.cross_percent > 0 {
-        world.at(0, Happens::Cross);
-    }
-    while let Some(Reverse((at, _, happens))) = world.queue.pop() {
-        world.now = at;
-        match happens {
-            Happens::Train(sizes) => world.send(&sizes),
-            Happens::Pump => world.pump(),
-            Happens::Cross if at <= end => world.cross(),
-            Happens::Arrives(packet) => world.arrive(packet),
-            Happens::AckTimer(timer) if timer == world.timer => world.acknowledge(),
-            Happens::Cross | Happens::AckTimer(_) => {}
-            Happens::Ack(packets) => world.acked(&packets),
+    let limited = bytes.is_empty();
+    let mut trains = trains.into_iter().peekable();
+    let mut cross_at = (path.cross_percent > 0).then_some(0);
+    let (mut now, mut pump_at) = (0, 0);
+    loop {
+        let room = since(&bytes, now).saturating_sub(world.flight.bytes()) / PACKET;
+        let pump = (room > 0).then_some(pump_at.max(now)).filter(|at| *at <= end);
+        let train = trains.peek().map(|train| train.0);
+        let ack = world.network.next_ack();
+        let Some(next) = [ack, train, pump, cross_at].into_iter().flatten().min() else {
+            return world.reported;
+        };
+        now = next;
+        world.network.bytes_per_second = since(&path.rate, now) / 8;
+        if ack == Some(now) {
+            world.receive(now, limited);
+        } else if let Some((_, sizes)) = trains.next_if(|train| train.0 == now) {
+            world.send(now, &sizes);
+        } else if cross_at == Some(now) {
+            cross_at = Some(world.cross(now)).filter(|at| *at <= end);
+        } else {
+            world.send(now, &vec![PACKET; usize::try_from(room.min(BURST)).unwrap()]);
+            pump_at = now + apart;
         }
     }
-    world.reported
-}
-
-fn since(steps: &[(u64, u64)], now: u64) -> u64 {
-    steps
-        .iter()
-        .rev()
-        .find(|(from, _)| *from <= now)
-        .map_or(0, |step| step.1)
 }
 
 impl World {
-    fn at(&mut self, at: u64, happens: Happens) {
-        self.scheduled += 1;
-        self.queue.push(Reverse((at, self.scheduled, happens)));
-    }
-
-    /// Time when a packet of this size has passed the link, unless its queue is full.
-    fn carry(&mut self, size: u64) -> Option<u64> {
-        let rate = since(&self.path.rate, self.now);
-        let queued = self.free_at.saturating_sub(self.now) * rate / 8 / 1_000_000_000;
-        if queued + size > self.path.queue {
-            return None;
-        }
-        self.free_at = self.free_at.max(self.now) + size * 8 * 1_000_000_000 / rate;
-        Some(self.free_at)
-    }
-
-    fn one_in(&mut self, count: u64) -> bool {
-        count > 0 && self.random.below(count) == 0
-    }
-
-    fn send(&mut self, sizes: &[u64]) {
+    fn send(&mut self, now: u64, sizes: &[u64]) {
+        let sent = Timestamp::from_nanos(now);
         for &size in sizes {
-            let packet = self.next_packet;
-            self.next_packet += 1;
-            self.outstanding.insert(packet, (self.now, size));
-            self.in_flight += size;
-            let passed = self.carry(size + self.path.header);
-            let lost = self.one_in(self.path.lose_one_in);
-            let late = if self.one_in(self.path.late_one_in) {
-                3 * MS
+            let number = self.flight.leave(sent, size);
+            let passed = self.network.carry(now, size + self.path.header);
+            if !passed || self.random.one_in(self.path.lose_one_in) {
+                continue;
+            }
+            if self.random.one_in(self.path.late_one_in) {
+                self.network.deliver_late(3 * MS, number);
             } else {
-                0
-            };
-            if let Some(passed) = passed.filter(|_| !lost) {
-                self.at(passed + self.path.base_rtt / 2 + late, Happens::Arrives(packet));
+                self.network.deliver(now, number);
             }
         }
-        self.reported.push(PathEvent::Sent(Sent::new(
-            Timestamp::from_nanos(self.now),
-            Bytes::new(sizes.iter().sum()),
-        )));
+        let bytes = Bytes::new(sizes.iter().sum());
+        self.reported.push(PathEvent::Sent(Sent::new(sent, bytes)));
     }
 
-    fn pump(&mut self) {
-        let Load::Window { bytes, apart, until } = &self.load else {
-            return;
-        };
-        let (window, apart) = (since(bytes, self.now), *apart);
-        if self.now > *until || self.now < self.pump_at {
-            return;
-        }
-        let room = window.saturating_sub(self.in_flight) / PACKET;
-        if room > 0 {
-            self.send(&vec![PACKET; usize::try_from(room.min(BURST)).unwrap()]);
-            self.pump_at = self.now + apart;
-            self.at(self.pump_at, Happens::Pump);
-        }
+    /// A packet of other traffic. Returns the time of the next one.
+    fn cross(&mut self, now: u64) -> u64 {
+        self.network.carry(now, 1_500);
+        let rate = since(&self.path.rate, now) * self.path.cross_percent / 100;
+        now + self.random.below(2 * 1_500 * 8 * 1_000_000_000 / rate)
     }
 
-    fn cross(&mut self) {
-        self.carry(1_500);
-        let mean =
-            1_500 * 8 * 1_000_000_000 / since(&self.path.rate, self.now) * 100 / self.path.cross_percent;
-        let gap = self.random.below(2 * mean);
-        self.at(self.now + gap, Happens::Cross);
-    }
-
-    fn arrive(&mut self, packet: u64) {
-        let in_order = packet == self.expected;
-        self.expected = self.expected.max(packet + 1);
-        self.received.push(packet);
-        if !in_order || self.received.len() >= self.path.ack_every {
-            self.acknowledge();
-        } else if self.received.len() == 1 {
-            self.at(self.now + self.path.ack_delay, Happens::AckTimer(self.timer));
-        }
-    }
-
-    fn acknowledge(&mut self) {
-        self.timer += 1;
-        let packets = std::mem::take(&mut self.received);
-        let late = self.random.below(self.path.jitter + 1);
-        self.last_ack = self.last_ack.max(self.now + self.path.base_rtt / 2 + late);
-        self.at(self.last_ack, Happens::Ack(packets));
-    }
-
-    fn acked(&mut self, packets: &[u64]) {
-        let now = Timestamp::from_nanos(self.now);
-        let app_limited = matches!(self.load, Load::Trains(_));
-        let mut packets = packets.to_vec();
-        packets.sort_unstable();
-        let mut acked = Vec::new();
-        for packet in packets {
-            self.largest_acked = self.largest_acked.max(packet);
-            // A packet that arrives after it was declared lost is not reported.
-            if let Some((sent, size)) = self.outstanding.remove(&packet) {
-                self.in_flight -= size;
-                let run = Acked::new(Timestamp::from_nanos(sent), Bytes::new(size), 1);
-                acked.push(run.with_app_limited(app_limited));
-            }
-        }
-        if !acked.is_empty() {
-            self.reported.push(PathEvent::Acked(OwnedFrame {
-                now,
-                acked,
-                in_flight: Bytes::new(self.in_flight),
-                app_limited,
-                smoothed_rtt: None,
-            }));
-        }
-        self.detect_losses(now);
-        self.pump();
-    }
-
-    fn detect_losses(&mut self, now: Timestamp) {
-        let kept = self
-            .outstanding
-            .split_off(&(self.largest_acked.saturating_sub(2)));
-        let lost = std::mem::replace(&mut self.outstanding, kept);
-        if let Some(newest) = lost.values().next_back() {
-            let bytes: u64 = lost.values().map(|packet| packet.1).sum();
-            self.in_flight -= bytes;
-            self.reported.push(PathEvent::Lost(Congestion::new(
-                now,
-                Timestamp::from_nanos(newest.0),
-                Signal::loss(Bytes::new(bytes)),
-            )));
-        }
+    fn receive(&mut self, now: u64, limited: bool) {
+        let now = Timestamp::from_nanos(now);
+        let frame = self.flight.receive(&mut self.network, now, limited);
+        self.reported.extend(frame.map(PathEvent::Acked));
+        let lost = self.flight.detect_losses(now, 3);
+        self.reported.extend(lost.map(PathEvent::Lost));
     }
 }

@@ -81,7 +81,7 @@ fn jitter_does_not_end_slow_start_far_below_what_the_path_carries() {
     };
     let conditions = Conditions {
         jitter: 30 * MS_IN_NS,
-        ..Conditions::NONE
+        ..Conditions::default()
     };
     let trace = trace_under(link, conditions, &spec(GREEDY), 4);
     assert_in(trace.rate(1, 4), Bitrate::from_mbps(35)..);

@@ -1,5 +1,6 @@
 //! [`trace`]: one controller on one fixed path; records the window once per round trip.
 
+pub(crate) mod flight;
 mod network;
 mod sender;
 
@@ -11,8 +12,7 @@ use super::MTU;
 use crate::testing::Demand;
 use crate::{Bitrate, Bytes, ControllerSpec, Path, Phase, Timestamp};
 
-pub(crate) use network::{Conditions, Link};
-use network::{Habit, Network};
+pub(crate) use network::{Conditions, Habit, Link, Network};
 use sender::Sender;
 
 /// The path of every golden trace: 20 Mbit/s, 100 ms, a queue of one bandwidth-delay product.

@@ -9,7 +9,7 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 pub(super) const ACK_DELAY_NS: u64 = 25_000_000;
 
 /// Receiver's rule for acknowledging packets that arrive in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Habit {
     /// At the packet that completes this many,
     pub(super) packets: usize,
@@ -28,6 +28,14 @@ impl Habit {
         Self {
             packets: packets as usize,
             longest_ns: 10_000_000,
+        }
+    }
+
+    /// One frame per this many packets.
+    pub(crate) const fn every(packets: usize) -> Self {
+        Self {
+            packets,
+            ..Self::STANDARD
         }
     }
 
@@ -56,13 +64,15 @@ impl Link {
     }
 }
 
-/// Conditions of a path besides its narrow link. Times are nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// Conditions of a path besides its narrow link; by default there are none. Times are nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Conditions {
     /// From the first time on the path is longer by the second.
     pub(crate) longer: Option<(u64, u64)>,
     /// Each packet takes up to this much longer; none overtakes another.
     pub(crate) jitter: u64,
+    /// ACK frames take up to this much longer; none overtakes another.
+    pub(crate) ack_jitter: u64,
     /// ACK frames arrive at multiples of this time.
     pub(crate) ack_slot: Option<u64>,
     /// Capacity of the return path, bytes per second.
@@ -77,29 +87,16 @@ pub(crate) struct Conditions {
     pub(crate) uninformed: bool,
 }
 
-impl Conditions {
-    pub(crate) const NONE: Self = Self {
-        longer: None,
-        jitter: 0,
-        ack_slot: None,
-        uplink: None,
-        policer: None,
-        lose_one_in: None,
-        processor: None,
-        uninformed: false,
-    };
-}
-
 /// Size of an ACK frame's packet with all headers, and the bytes of them that wait for a slow uplink.
 const ACK_BYTES: u64 = 80;
 const UPLINK_QUEUE: u64 = 50 * ACK_BYTES;
 
 /// A link, the way behind it, and the receiver. Times are nanoseconds since the connection began.
-#[derive(Debug)]
-pub(super) struct Network {
-    bytes_per_second: u64,
-    one_way_ns: u64,
-    queue: u64,
+#[derive(Debug, Default)]
+pub(crate) struct Network {
+    pub(crate) bytes_per_second: u64,
+    pub(crate) one_way_ns: u64,
+    pub(crate) queue: u64,
     /// Time when the link's queue will be empty.
     busy_until: u64,
     /// The next packet after this moment is lost behind the link.
@@ -112,17 +109,20 @@ pub(super) struct Network {
     expected: u64,
     /// ACK frames on their way back, oldest first.
     acks: VecDeque<Ack>,
-    pub(super) conditions: Conditions,
+    pub(crate) conditions: Conditions,
     /// End of the run.
     pub(super) end: u64,
     /// The policer's tokens in bytes, and the time of their last update.
     tokens: (u64, u64),
     /// Arrival of the last packet.
     arrived: u64,
-    /// Time when the uplink's queue will be empty.
+    /// Arrivals of packets that others overtake, and their numbers; earliest first.
+    late: VecDeque<(u64, u64)>,
+    /// Time when the uplink's queue will be empty, and arrival of the last delayed ACK frame.
     uplink_until: u64,
+    acked: u64,
     /// State of the generator of jitter.
-    random: u64,
+    pub(crate) random: u64,
     /// True if the last packet was dropped; and the times when the receiver's gaps began.
     dropped: bool,
     gaps: VecDeque<u64>,
@@ -143,27 +143,16 @@ pub(super) struct Ack {
 
 impl Network {
     /// `lose_after`: the first packet sent after this time (ns) is lost although the queue has room for it.
-    pub(super) fn new(link: Link, habit: Habit, lose_after: Option<u64>) -> Self {
+    pub(crate) fn new(link: Link, habit: Habit, lose_after: Option<u64>) -> Self {
         Self {
             bytes_per_second: link.rate.as_bytes_per_second(),
             one_way_ns: u64::try_from(link.rtt.as_nanos() / 2).expect("round trips are short"),
             queue: link.queue.as_u64(),
-            busy_until: 0,
             lose_after,
             habit,
-            waiting: Vec::new(),
-            waiting_since: 0,
-            expected: 0,
-            acks: VecDeque::new(),
-            conditions: Conditions::NONE,
             end: super::LENGTH_NS,
             tokens: (u64::MAX, 0),
-            arrived: 0,
-            uplink_until: 0,
-            random: 0,
-            dropped: false,
-            gaps: VecDeque::new(),
-            most_gaps: 0,
+            ..Self::default()
         }
     }
 
@@ -179,19 +168,47 @@ impl Network {
     }
 
     /// Packet `number` reaches the link.
-    pub(super) fn take(&mut self, now: u64, number: u64, bytes: u64) {
+    pub(crate) fn take(&mut self, now: u64, number: u64, bytes: u64) {
         let every = self.conditions.lose_one_in;
         let lost = every.is_some_and(|every| number % every == every - 1);
-        if lost || !self.passes_policer(now, bytes) || self.queued(now) > self.queue {
+        if lost || !self.passes_policer(now, bytes) || !self.carry(now, bytes) {
             self.note_gap(now);
             return;
         }
         self.dropped = false;
-        self.busy_until = self.busy_until.max(now) + bytes * NANOS_PER_SECOND / self.bytes_per_second;
         if self.lose_after.take_if(|moment| *moment < now).is_none() {
-            let arrival = self.busy_until + self.one_way_ns + self.further(now);
-            self.arrived = self.arrived.max(arrival);
-            self.receive(self.arrived, number);
+            self.deliver(now, number);
+        }
+    }
+
+    /// Passes a packet through the link, unless the queue is full.
+    pub(crate) fn carry(&mut self, now: u64, bytes: u64) -> bool {
+        let fits = self.queued(now) <= self.queue;
+        if fits {
+            self.busy_until = self.busy_until.max(now) + bytes * NANOS_PER_SECOND / self.bytes_per_second;
+        }
+        fits
+    }
+
+    /// The packet that passed the link last arrives after all earlier ones.
+    pub(crate) fn deliver(&mut self, now: u64, number: u64) {
+        let arrival = self.busy_until + self.one_way_ns + self.further(now);
+        self.arrived = self.arrived.max(arrival);
+        self.receive_late(self.arrived);
+        self.receive(self.arrived, number);
+    }
+
+    /// The packet that passed the link last arrives this much later, so that others may overtake it.
+    pub(crate) fn deliver_late(&mut self, by: u64, number: u64) {
+        self.late
+            .push_back((self.busy_until + self.one_way_ns + by, number));
+    }
+
+    /// The receiver gets the late packets that have arrived by now.
+    fn receive_late(&mut self, now: u64) {
+        while let Some(&(arrival, number)) = self.late.front().filter(|late| late.0 <= now) {
+            self.late.pop_front();
+            self.receive(arrival, number);
         }
     }
 
@@ -219,14 +236,19 @@ impl Network {
         passes
     }
 
+    /// The next random number.
+    fn drawn(&mut self, now: u64) -> u64 {
+        self.random = (self.random ^ now)
+            .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+            .rotate_left(23);
+        self.random
+    }
+
     /// Additional delay of a packet that leaves now.
     fn further(&mut self, now: u64) -> u64 {
         let conditions = self.conditions;
         let longer = conditions.longer.filter(|&(from, _)| now >= from);
-        self.random = (self.random ^ now)
-            .wrapping_mul(0x9E37_79B9_7F4A_7C15)
-            .rotate_left(23);
-        let jitter = self.random.checked_rem(conditions.jitter).unwrap_or(0);
+        let jitter = self.drawn(now).checked_rem(conditions.jitter).unwrap_or(0);
         longer.map_or(0, |(_, by)| by) + jitter
     }
 
@@ -236,7 +258,7 @@ impl Network {
         }
         // RFC 9000 §13.2.1: packets out of order are acknowledged immediately.
         let in_order = number == self.expected;
-        self.expected = number + 1;
+        self.expected = self.expected.max(number + 1);
         if self.waiting.is_empty() {
             self.waiting_since = now;
         }
@@ -274,6 +296,11 @@ impl Network {
             at = self.uplink_until;
         }
         at += self.one_way_ns;
+        if self.conditions.ack_jitter > 0 {
+            at += self.drawn(now) % (self.conditions.ack_jitter + 1);
+            at = at.max(self.acked);
+            self.acked = at;
+        }
         if let Some(slot) = self.conditions.ack_slot {
             at = at.next_multiple_of(slot);
         }
@@ -285,13 +312,21 @@ impl Network {
     }
 
     /// Time when the next ACK frame reaches the sender.
-    pub(super) fn next_ack(&self) -> Option<u64> {
+    pub(crate) fn next_ack(&self) -> Option<u64> {
         let held = self.held_until().map(|until| until + self.one_way_ns);
-        self.acks.front().map(|ack| ack.at).or(held)
+        let late = self.late.front().map(|late| late.0 + self.one_way_ns);
+        self.acks
+            .front()
+            .map(|ack| ack.at)
+            .or(held)
+            .into_iter()
+            .chain(late)
+            .min()
     }
 
     /// The ACK frame that has reached the sender by now.
     pub(super) fn pop_ack(&mut self, now: u64) -> Option<Ack> {
+        self.receive_late(now.saturating_sub(self.one_way_ns));
         if self.acks.is_empty() && self.next_ack().is_some_and(|at| at <= now) {
             self.acknowledge_held();
         }

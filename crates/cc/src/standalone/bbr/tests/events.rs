@@ -39,7 +39,7 @@ fn a_loss_while_cruising_costs_no_more_than_what_was_not_delivered() {
 #[test]
 fn a_lasting_reduction_of_the_rate_lowers_the_bounds_by_30_percent_a_round_trip() {
     let mut run = cruising();
-    (run.rate, run.queue) = (RATE / 4, 2_400);
+    (run.network.bytes_per_second, run.network.queue) = (RATE / 4, 2_400);
     run.for_ms(400);
     assert!(run.bbr.model.bw() < RATE / 2, "{}", run.bbr.model.bw());
     assert_about(run.bbr.model.max_bw(), RATE, 1);
@@ -48,7 +48,7 @@ fn a_lasting_reduction_of_the_rate_lowers_the_bounds_by_30_percent_a_round_trip(
 #[test]
 fn a_mark_while_cruising_counts_as_a_loss() {
     let mut run = cruising();
-    run.mark();
+    run.congestion(Signal::EcnCe);
     run.until(|run| run.bbr.model.bw_shortterm < UNLIMITED);
     assert_eq!(run.bbr.core.reason, Reason::EcnCe);
 }
@@ -58,7 +58,7 @@ fn a_mark_ends_startup_within_a_round_trip() {
     let mut run = Run::new(4 * BDP);
     run.until(|run| run.bbr.round_count == 2);
     run.step();
-    run.mark();
+    run.congestion(Signal::EcnCe);
     run.until_state(State::Drain);
     assert!(run.bbr.round_count <= 4);
     assert_eq!(run.phase(), (Phase::Avoidance, Reason::EcnCe));
@@ -70,7 +70,7 @@ fn a_mark_while_probing_ends_the_probe() {
     let mut run = cruising();
     run.until_state(State::Up);
     run.step();
-    run.mark();
+    run.congestion(Signal::EcnCe);
     assert_eq!(run.state(), State::Down);
     assert!(run.bbr.model.inflight_longterm < 2 * BDP);
 }
@@ -97,7 +97,7 @@ fn a_pause_keeps_the_model_and_restarts_at_its_rate() {
 #[test]
 fn persistent_congestion_forgets_the_path_and_starts_again() {
     let mut run = cruising();
-    run.congestion(run.now, PERSISTENT);
+    run.congestion(PERSISTENT);
     assert_eq!(run.window(), 4 * MTU);
     assert_eq!((run.bbr.model.max_bw(), run.bbr.model.min_rtt()), (0, None));
     assert_eq!(run.bbr.core.phase, Phase::AfterPersistentCongestion);
@@ -179,7 +179,7 @@ fn the_window_is_at_most_that_of_the_pacing_rate_and_at_most_cwnd() {
         assert_in(run.window(), ..=most);
         whole += u64::from(run.window() >= most - 2 * MTU);
     }
-    // Of 20,000 times it is all of that.
+    // In most of the steps the window is all of that.
     assert_in(whole, 16_000..);
 }
 
@@ -217,7 +217,7 @@ fn a_flight_in_one_burst_that_four_frames_acknowledge_shows_its_whole_rate() {
 #[test]
 fn a_larger_mtu_raises_the_smallest_window() {
     let mut run = cruising();
-    run.congestion(run.now, PERSISTENT);
+    run.congestion(PERSISTENT);
     run.bbr.on_mtu_change(Bytes::new(9_000));
     assert_eq!(run.window(), 36_000);
 }

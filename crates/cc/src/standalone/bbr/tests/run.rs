@@ -1,141 +1,94 @@
 //! [`Run`]: BBR on a path with one narrow link, packet by packet, with observable state.
 
-use std::collections::VecDeque;
+use core::time::Duration;
 use std::sync::Arc;
 
 use super::super::Bbr;
 use super::super::state::State;
-use crate::events::{AckFrame, Acked, Congestion, Sent, Signal};
+use crate::events::{Congestion, Sent, Signal};
 use crate::tests::MTU;
-use crate::{Bytes, CongestionController as _, Path, Phase, Reason, Timestamp};
+use crate::tests::trace::flight::Flight;
+use crate::tests::trace::{Habit, Link, Network};
+use crate::{Bitrate, Bytes, CongestionController as _, Path, Phase, Reason, Timestamp};
 
 /// 10 Mbit/s and 40 ms: a BDP of 50 kB.
 pub(super) const RATE: u64 = 1_250_000;
-const RTT_NS: u64 = 40_000_000;
 pub(super) const BDP: u64 = 50_000;
-
-/// A packet in flight.
-#[derive(Clone, Copy, Debug)]
-struct Packet {
-    sent: u64,
-    /// Arrival of its acknowledgement; `None` if the queue was full.
-    back: Option<u64>,
-}
 
 /// A sender with BBR on a path with one narrow link, whose receiver acknowledges every second packet.
 pub(super) struct Run {
     pub(super) bbr: Bbr,
     pub(super) now: u64,
-    flight: VecDeque<Packet>,
-    busy_until: u64,
-    /// Bytes per second of the link.
-    pub(super) rate: u64,
-    pub(super) rtt_ns: u64,
-    pub(super) queue: u64,
+    flight: Flight,
+    pub(super) network: Network,
     /// Most bytes that the application keeps in flight.
     pub(super) demand: u64,
-    /// One packet in this many is lost; 0 for none.
-    pub(super) lose_one_in: u64,
-    /// Packets sent so far.
-    pub(super) sent: u64,
     /// Time (ms) at which each state was entered.
     pub(super) states: Vec<(u64, State)>,
 }
 
 impl Run {
     pub(super) fn new(queue: u64) -> Self {
+        let link = Link {
+            rate: Bitrate::from_bytes_per_second(RATE),
+            rtt: Duration::from_millis(40),
+            queue: Bytes::new(queue),
+        };
         Self {
             bbr: Bbr::new(&Path::default(), Arc::default()),
             now: 1_000_000,
-            flight: VecDeque::new(),
-            busy_until: 0,
-            rate: RATE,
-            rtt_ns: RTT_NS,
-            queue,
+            flight: Flight::default(),
+            network: Network::new(link, Habit::STANDARD, None),
             demand: u64::MAX,
-            lose_one_in: 0,
-            sent: 0,
             states: vec![(0, State::Startup)],
         }
     }
 
     pub(super) fn in_flight(&self) -> u64 {
-        self.flight.len() as u64 * MTU
+        self.flight.bytes()
+    }
+
+    fn at(&self) -> Timestamp {
+        Timestamp::from_nanos(self.now)
     }
 
     fn send(&mut self) {
-        while self.in_flight() + MTU <= self.bbr.window().as_u64().min(self.demand) {
-            let sent = Sent::new(Timestamp::from_nanos(self.now), Bytes::new(MTU));
-            let waiting = self.busy_until.saturating_sub(self.now) * self.rate / 1_000_000_000;
-            self.sent += 1;
-            let lost = self.lose_one_in > 0 && self.sent.is_multiple_of(self.lose_one_in);
-            let mut back = None;
-            if waiting <= self.queue && !lost {
-                self.busy_until = self.busy_until.max(self.now) + MTU * 1_000_000_000 / self.rate;
-                back = Some(self.busy_until + self.rtt_ns);
-            }
-            self.flight.push_back(Packet { sent: self.now, back });
-            self.bbr.on_sent(&sent);
+        while self.in_flight() + MTU <= self.window().min(self.demand) {
+            let number = self.flight.leave(self.at(), MTU);
+            self.network.take(self.now, number, MTU);
+            self.bbr.on_sent(&Sent::new(self.at(), Bytes::new(MTU)));
         }
     }
 
     /// The next ACK frame arrives, and the packets that it shows to be lost are declared lost.
     fn receive(&mut self) {
-        let arriving: Vec<u64> = self
-            .flight
-            .iter()
-            .filter_map(|packet| packet.back)
-            .take(2)
-            .collect();
-        let Some(&now) = arriving.last() else {
+        let Some(now) = self.network.next_ack() else {
             // Nothing of the flight arrives: a timeout.
-            self.now += 3 * self.rtt_ns;
-            self.lose(self.flight.len());
-            return;
+            self.now += 6 * self.network.one_way_ns;
+            return self.lose(self.flight.len());
         };
-        self.now = now;
-        let limited = self.in_flight() + MTU > self.demand;
-        let is_acked = |packet: &Packet| packet.back.is_some_and(|back| back <= now);
-        let time = Timestamp::from_nanos(now);
-        let run = |packet: &Packet| {
-            Acked::new(Timestamp::from_nanos(packet.sent), Bytes::new(MTU), 1).with_app_limited(limited)
-        };
-        let acked: Vec<Acked> = self
-            .flight
-            .iter()
-            .filter(|packet| is_acked(packet))
-            .map(run)
-            .collect();
-        let newest = self
-            .flight
-            .iter()
-            .rposition(is_acked)
-            .expect("a packet that arrives");
-        let before = newest - (arriving.len() - 1);
-        self.flight.retain(|packet| !is_acked(packet));
-        let frame = AckFrame::new(time, &acked, Bytes::new(self.in_flight())).with_app_limited(limited);
-        self.bbr.on_ack_frame(&frame);
-        if before > 0 {
-            self.lose(before);
+        self.now = self.now.max(now);
+        let (at, limited) = (self.at(), self.in_flight() + MTU > self.demand);
+        if let Some(frame) = self.flight.receive(&mut self.network, at, limited) {
+            self.bbr.on_ack_frame(&frame.event());
+        }
+        // No packet overtakes another here.
+        if let Some(lost) = self.flight.detect_losses(at, 1) {
+            self.bbr.on_congestion(&lost);
         }
     }
 
     /// The oldest `packets` packets are declared lost.
     pub(super) fn lose(&mut self, packets: usize) {
-        let newest = self.flight.drain(..packets).next_back().expect("a packet").sent;
-        let signal = Signal::loss(Bytes::new(packets as u64 * MTU));
-        self.congestion(newest, signal);
+        let lost = self.flight.lose(self.at(), packets).expect("a packet");
+        self.bbr.on_congestion(&lost);
     }
 
-    pub(super) fn congestion(&mut self, newest: u64, signal: Signal) {
-        let (now, newest) = (Timestamp::from_nanos(self.now), Timestamp::from_nanos(newest));
-        self.bbr.on_congestion(&Congestion::new(now, newest, signal));
-    }
-
-    /// The peer reports a CE mark on the last packet sent.
-    pub(super) fn mark(&mut self) {
-        let newest = self.flight.back().map_or(self.now, |packet| packet.sent);
-        self.congestion(newest, Signal::EcnCe);
+    /// Congestion at the last packet sent.
+    pub(super) fn congestion(&mut self, signal: Signal) {
+        let newest = self.flight.newest().unwrap_or(self.at());
+        self.bbr
+            .on_congestion(&Congestion::new(self.at(), newest, signal));
     }
 
     pub(super) fn window(&self) -> u64 {
@@ -183,7 +136,7 @@ impl Run {
     /// Runs until `ProbeRTT`: the path becomes 2 ms longer, so nothing confirms the smallest RTT.
     #[track_caller]
     pub(super) fn until_probe_rtt(&mut self) {
-        self.rtt_ns += 2_000_000;
+        self.network.one_way_ns += 1_000_000;
         self.until_state(State::ProbeRtt);
     }
 
@@ -201,7 +154,7 @@ impl Run {
     /// Everything in flight arrives, and then nothing happens for a while.
     pub(super) fn go_silent(&mut self, ms: u64) {
         let demand = core::mem::replace(&mut self.demand, 0);
-        while !self.flight.is_empty() {
+        while self.in_flight() > 0 {
             self.receive();
         }
         self.now += ms * 1_000_000;
@@ -228,6 +181,6 @@ pub(super) fn after_a_probe_too_high() -> Run {
     run.until_state(State::Up);
     run.until(|run| run.bbr.machine.prev_probe_too_high);
     // No ProbeRTT comes in between.
-    run.bbr.model.schedule_probe_rtt(Timestamp::from_nanos(run.now));
+    run.bbr.model.schedule_probe_rtt(run.at());
     run
 }
