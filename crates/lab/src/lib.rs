@@ -23,8 +23,6 @@ mod result;
 mod rounding;
 mod rows;
 mod run;
-#[cfg(test)]
-mod samples;
 pub mod scenario;
 pub mod sim;
 mod statistics;
@@ -34,3 +32,6 @@ mod words;
 pub use cli::main;
 pub use controllers::Controllers;
 pub use error::CommandError;
+
+#[cfg(test)]
+mod tests;

@@ -136,7 +136,7 @@ pub(crate) fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::arguments;
+    use crate::tests::arguments;
     use rstest::rstest;
 
     #[test]

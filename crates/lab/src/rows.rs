@@ -55,11 +55,11 @@ fn print(row: &Row, out: &mut impl Write) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples;
+    use crate::tests;
 
     #[test]
     fn a_row_is_printed_with_its_fields_and_the_metrics_computed_from_them() {
-        let row = samples::row("reno", 1);
+        let row = tests::row("reno", 1);
         let mut printed = Vec::new();
         print(&row, &mut printed).unwrap();
         let printed: serde_json::Map<String, Value> = serde_json::from_slice(&printed).unwrap();

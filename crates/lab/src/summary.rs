@@ -337,12 +337,12 @@ pub(crate) fn json(groups: &[Group<'_>], directory: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples;
+    use crate::tests;
 
     /// The rows of two controllers in three trials; the first trial of `cubic` failed.
     fn rows() -> Vec<Row> {
         let mut rows: Vec<Row> = (1..4)
-            .flat_map(|trial| ["reno", "cubic"].map(|name| samples::row(name, trial)))
+            .flat_map(|trial| ["reno", "cubic"].map(|name| tests::row(name, trial)))
             .collect();
         for (number, row) in (0..).zip(&mut rows) {
             row.playback.frames_discarded = number * number;

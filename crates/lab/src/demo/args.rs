@@ -56,7 +56,7 @@ pub struct DemoArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::arguments;
+    use crate::tests::arguments;
     use rstest::rstest;
 
     #[test]

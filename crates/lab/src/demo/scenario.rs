@@ -108,7 +108,7 @@ fn text(args: &DemoArgs, specs: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::arguments;
+    use crate::tests::arguments;
 
     #[test]
     fn a_controller_given_twice_is_refused_also_by_another_name() {

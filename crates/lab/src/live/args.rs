@@ -79,7 +79,7 @@ fn watching(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::arguments;
+    use crate::tests::arguments;
     use rstest::rstest;
 
     #[test]

@@ -291,7 +291,7 @@ impl ReferenceVerdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::row;
+    use crate::tests::row;
 
     fn rows(throughput: u64, discarded: u64) -> Vec<Row> {
         let mut row = row("reno", 1);

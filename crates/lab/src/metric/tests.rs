@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::samples::row;
+use crate::tests::row;
 
 #[test]
 fn names_are_unique_and_found() {

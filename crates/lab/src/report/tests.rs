@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use super::*;
 use crate::result::Store;
-use crate::samples;
+use crate::tests;
 
 /// A directory with rows of these controllers and trials.
 fn results(controllers: &[&str], trials: std::ops::Range<u32>) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let mut store = Store::open(directory.path(), false).unwrap();
     let rows: Vec<Row> = trials
-        .flat_map(|trial| controllers.iter().map(move |name| samples::row(name, trial)))
+        .flat_map(|trial| controllers.iter().map(move |name| tests::row(name, trial)))
         .collect();
     for row in &rows {
         store.add(vec![row.clone()]).unwrap();
@@ -45,7 +45,7 @@ fn the_page_has_every_row_and_no_empty_slot() {
     let case = &data["cases"][0];
     assert_eq!(case["controllers"], json!(["reno", "cubic"]));
     assert_eq!(case["rows"].as_array().unwrap().len(), 6);
-    let row = samples::row("reno", 1);
+    let row = tests::row("reno", 1);
     assert_eq!(
         case["rows"][0]["values"]["frames_discarded"],
         json!(row.playback.frames_discarded as f64)

@@ -427,7 +427,7 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::row;
+    use crate::tests::row;
 
     /// A title of 4 s in 100 frames.
     fn share(shown: u64, discarded: u64, stalled: Duration) -> Option<f64> {

@@ -8,12 +8,12 @@ use playrate_netsim::Lateness;
 
 use crate::live::{Attempt, ControllerComparison};
 use crate::result::SessionOutcome;
-use crate::samples;
+use crate::tests;
 use crate::sim::Simulated;
 
 /// A session with two stalls, half a second in all, and ten discarded frames; a cut leaves `kept` of its window.
 pub(in crate::demo) fn impaired(controller: &str, kept: f64) -> DemoRun {
-    let mut row = samples::row(controller, 1);
+    let mut row = tests::row(controller, 1);
     row.control.as_mut().unwrap().window_kept_share = Some(kept);
     DemoRun {
         row,
@@ -34,7 +34,7 @@ pub(in crate::demo) fn smooth(controller: &str, kept: f64) -> DemoRun {
 }
 
 fn report(path: &str, runs: Vec<DemoRun>) -> DemoReport {
-    let args = samples::arguments(path).unwrap();
+    let args = tests::arguments(path).unwrap();
     DemoReport {
         scenario: scenario::scenario(&args).unwrap().into(),
         path: DemoPath::of(&args).unwrap(),

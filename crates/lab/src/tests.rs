@@ -1,4 +1,4 @@
-//! Made-up rows with known properties, parsed command lines and words in texts, only for tests.
+//! Made-up rows with known properties, and parsed command lines.
 
 use clap::{Args, Command};
 
