@@ -21,7 +21,7 @@ use crate::report::{self, ReportArgs};
 use crate::rows::{self, RowsArgs};
 use crate::run::{self, RunArgs};
 use crate::scenario::generated::PathSet;
-use crate::scenario::{self, BUILT_IN, Changes, ScenarioError};
+use crate::scenario::{self, BUILT_IN, Changes, Scenario, ScenarioError};
 use crate::words::folded;
 
 /// Experiments with congestion control for video
@@ -165,7 +165,7 @@ async fn execute(command: Command) -> Result<ExitCode, CommandError> {
             let stop = interruption();
             let work = move || run::run(&args, &stop, &mut std::io::stdout());
             match tokio::task::spawn_blocking(work).await {
-                Ok(result) => result.map(|_| ExitCode::SUCCESS)?,
+                Ok(result) => result.map(|()| ExitCode::SUCCESS)?,
                 Err(error) => failure(&error, false),
             }
         }
@@ -224,11 +224,9 @@ fn list() -> Result<String, ScenarioError> {
     let mut text = String::new();
     for (name, _) in BUILT_IN {
         let cases = scenario::open(name, &Changes::default())?;
-        let Some(scenario) = cases.into_iter().next() else {
-            continue;
-        };
+        let summary = cases.first().map(Scenario::summary);
         // Writing to a String cannot fail, here and below.
-        let _ = writeln!(text, "{name:<20}  {}", scenario.summary());
+        let _ = writeln!(text, "{name:<20}  {}", summary.unwrap_or_default());
     }
     text.push_str("\nGroups, for `lab run`:\n");
     for (group, names) in scenario::groups() {

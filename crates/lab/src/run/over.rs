@@ -61,8 +61,8 @@ impl FromStr for SweptKey {
 /// One combination of values of all swept keys.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Point {
-    /// Keys and values as written.
-    pub(crate) names: Vec<(String, String)>,
+    /// Keys and values as written, such as `queue=0.5bdp`.
+    names: Vec<String>,
     pub(crate) settings: Vec<Setting>,
 }
 
@@ -76,7 +76,7 @@ impl Point {
                 .flat_map(|point| {
                     key.values.iter().map(|(value, setting)| {
                         let mut more = point.clone();
-                        more.names.push((key.name.clone(), value.clone()));
+                        more.names.push(format!("{}={value}", key.name));
                         more.settings.push(setting.clone());
                         more
                     })
@@ -88,8 +88,8 @@ impl Point {
 
     /// Name of the scenario's own case `own` (empty if it has none) with these values: `n10,queue=0.5bdp,late=50ms`.
     pub(crate) fn case(&self, own: &str) -> String {
-        let own = Some(own.to_owned()).filter(|own| !own.is_empty());
-        let values = self.names.iter().map(|(key, value)| format!("{key}={value}"));
+        let own = Some(own).filter(|own| !own.is_empty());
+        let values = self.names.iter().map(String::as_str);
         own.into_iter().chain(values).collect::<Vec<_>>().join(",")
     }
 }
@@ -101,12 +101,8 @@ mod tests {
     #[test]
     fn keys_have_short_names_and_values_may_have_commas_in_parentheses() {
         let over: SweptKey = "queue=0.5bdp, 250kB".parse().unwrap();
-        let keys: Vec<_> = over
-            .values
-            .iter()
-            .map(|(_, setting)| setting.key.as_str())
-            .collect();
-        assert_eq!(keys, ["path.queue", "path.queue"]);
+        assert!(over.values.iter().all(|(_, setting)| setting.key == "path.queue"));
+        assert_eq!(over.values.len(), 2);
         let loss: SweptKey = "loss=none,gilbert(0.1%,20%)".parse().unwrap();
         assert_eq!(loss.values[1].0, "gilbert(0.1%,20%)");
         let own: SweptKey = "viewer.catch_up_percent=120,200".parse().unwrap();
@@ -129,24 +125,13 @@ mod tests {
     #[test]
     fn several_keys_make_all_combinations() {
         let over = ["queue=1bdp,2bdp", "late=50ms,200ms"].map(|text| text.parse::<SweptKey>().unwrap());
-        let points = Point::all(&over);
-        let names: Vec<String> = points.iter().map(|point| point.case("")).collect();
-        assert_eq!(
-            names,
-            [
-                "queue=1bdp,late=50ms",
-                "queue=1bdp,late=200ms",
-                "queue=2bdp,late=50ms",
-                "queue=2bdp,late=200ms"
-            ]
-        );
-        assert_eq!(points[0].case("n10"), "n10,queue=1bdp,late=50ms");
-        assert_eq!(
-            Point::all(&[])
-                .iter()
-                .map(|point| point.case("n10"))
-                .collect::<Vec<_>>(),
-            ["n10"]
-        );
+        let cases = |over: &[SweptKey], own| -> Vec<String> {
+            Point::all(over).iter().map(|point| point.case(own)).collect()
+        };
+        let (first, second) = ("queue=1bdp,late=50ms", "queue=1bdp,late=200ms");
+        let (third, fourth) = ("queue=2bdp,late=50ms", "queue=2bdp,late=200ms");
+        assert_eq!(cases(&over, ""), [first, second, third, fourth]);
+        assert_eq!(cases(&over, "n10")[0], "n10,queue=1bdp,late=50ms");
+        assert_eq!(cases(&[], "n10"), ["n10"]);
     }
 }
