@@ -27,7 +27,7 @@ pub use output::LiveReport;
 
 use crate::error::CommandError;
 use crate::result::Row;
-use crate::run::{Job, ProgressDisplay, plan, rehearsed, work};
+use crate::run::{Job, ProgressDisplay, plan, work};
 use crate::scenario::Scenario;
 use crate::sim::{self, LiveRun, RunHandle, Setup, SimError};
 use crate::words::count;
@@ -185,7 +185,7 @@ impl LiveRunner<'_> {
         let rehearsal = Arc::new(RunHandle::default());
         let begins = {
             let (scenario, controller) = (Arc::clone(self.scenario), controller.clone());
-            tokio::task::spawn_blocking(move || rehearsed(&scenario, &controller, seed, &rehearsal))
+            tokio::task::spawn_blocking(move || scenario.rehearsed(&controller, seed, &rehearsal))
         };
         let begins = begins
             .await

@@ -12,7 +12,6 @@ use clap::ValueEnum;
 use playrate_transport::ControllerChoice;
 
 use super::progress::ProgressDisplay;
-use super::rehearsal::rehearsed;
 use crate::result::{IDEAL, ResultKey, Row, Store, series_files};
 use crate::scenario::{Scenario, TrialValues, Vary};
 use crate::sim::{self, RunHandle, SimError, Viewer};
@@ -39,32 +38,22 @@ impl Job {
         }
         let scenario = &self.scenario;
         let (viewers, title) = (&scenario.viewers, scenario.viewer.title.source());
-        let of_titles = match viewers.leaves_after {
-            None => title.len(),
-            Some(after) => {
-                let carried = scenario.path.forward.rate.mean().map(|rate| rate * after);
-                carried.map_or(title.len(), |bytes| bytes.as_u64().min(title.len()))
-            }
-        };
-        let rehearsal = if scenario.remembers_ssthresh { of_titles } else { 0 };
-        let of_titles = of_titles.saturating_mul(viewers.count.into());
+        let rate = scenario.path.forward.rate.mean();
+        let carried = |time: Duration| rate.map(|rate| (rate * time).as_u64());
+        let of_title = viewers.leaves_after.and_then(carried);
+        let of_title = of_title.map_or(title.len(), |bytes| bytes.min(title.len()));
+        let rehearsals = u64::from(scenario.remembers_ssthresh);
+        let of_titles = of_title.saturating_mul(viewers.count.into());
         // Bulk flows fill the link until the last viewer has finished, at least for the title's duration.
-        let stay = title.title().duration();
-        let stay = viewers.leaves_after.map_or(stay, |after| after.min(stay));
-        let least = scenario.bulk.as_ref().and_then(|bulk| bulk.stays);
-        let length = viewers.last_joins().saturating_add(stay);
-        let length = length.max(least.unwrap_or_default());
-        let link = scenario
-            .path
-            .forward
-            .rate
-            .mean()
-            .map(|rate| (rate * length).as_u64());
-        let measured = match (&scenario.bulk, link) {
-            (Some(_), Some(link)) => link.max(of_titles),
-            _ => of_titles,
-        };
-        measured.saturating_add(rehearsal)
+        let of_link = scenario.bulk.as_ref().and_then(|bulk| {
+            let stay = title.title().duration();
+            let stay = viewers.leaves_after.map_or(stay, |after| after.min(stay));
+            let length = viewers.last_joins().saturating_add(stay);
+            carried(length.max(bulk.stays.unwrap_or_default()))
+        });
+        of_titles
+            .max(of_link.unwrap_or_default())
+            .saturating_add(of_title * rehearsals)
     }
 
     /// Number of rows of the run.
@@ -243,7 +232,7 @@ fn make(job: &Job, handle: &Arc<RunHandle>) -> Result<JobResults, SimError> {
             series: Vec::new(),
         });
     };
-    let controller = rehearsed(scenario, controller, job.key.seed, handle)?;
+    let controller = scenario.rehearsed(controller, job.key.seed, handle)?;
     let mut setup = scenario.setup(&controller, job.key.seed);
     setup.taps = job.series;
     let run = sim::run_with(&setup, handle)?;

@@ -6,7 +6,6 @@
 mod job;
 mod over;
 mod progress;
-mod rehearsal;
 mod shard;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +22,6 @@ use playrate_transport::ControllerChoice;
 
 pub(crate) use job::{Job, plan, work};
 pub(crate) use progress::ProgressDisplay;
-pub(crate) use rehearsal::rehearsed;
 
 use crate::controllers::Controllers;
 use crate::error::CommandError;

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use thiserror::Error;
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::setting::{Setting, dotted};
@@ -67,6 +68,8 @@ pub(crate) struct SourceMap<'a> {
     pub(super) text: &'a str,
     /// The whole file after parsing.
     pub(super) table: &'a DeTable<'a>,
+    /// The values of the case being read; the whole file outside cases.
+    pub(super) values: &'a DeTable<'a>,
     /// Settings of the command line.
     pub(super) settings: &'a [Setting],
     /// Name of the case being read; empty outside cases.
@@ -80,6 +83,7 @@ impl<'a> SourceMap<'a> {
             file,
             text,
             table,
+            values: table,
             settings: &[],
             case: "",
         }
@@ -114,6 +118,24 @@ impl<'a> SourceMap<'a> {
             key,
             problem: problem.into(),
         }
+    }
+
+    /// The value of `key`, such as `path.rate`, in the case being read.
+    pub(super) fn value(self, key: &str) -> Option<&'a Spanned<DeValue<'a>>> {
+        let Some((tables, last)) = key.rsplit_once('.') else {
+            return self.values.get(key);
+        };
+        match self.value(tables)?.get_ref() {
+            DeValue::Table(table) => table.get(last),
+            _ => None,
+        }
+    }
+
+    /// The error `problem` at the value of `key`, or at its table if the key is missing.
+    pub(super) fn at_key(self, key: &str, problem: impl Into<String>) -> ScenarioError {
+        let table = || self.value(key.rsplit_once('.')?.0);
+        let place = self.value(key).or_else(table);
+        self.at(place.map_or(0..self.text.len(), Spanned::span), problem)
     }
 
     /// Splits the position of an overlay (`case.set.path.rtt`) into its origin and the key that it sets.

@@ -12,7 +12,6 @@ use playrate_netsim::{Aqm, CrossTraffic, DelaySchedule, Loss, Policer, QueueLimi
 use playrate_transport::{ControllerChoice, LossDetection};
 use playrate_units::{Bitrate, Bytes, duration};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
-use toml::Spanned;
 use video_client::Seek;
 use video_client::dash::Abr;
 use video_client::playout::ClockKind;
@@ -26,17 +25,18 @@ use crate::sim::{TransportProfile, Window};
 pub(crate) struct ScenarioFile {
     pub(super) about: String,
     pub(super) source: Option<String>,
-    pub(crate) controllers: Spanned<Vec<Text<ControllerChoice>>>,
-    pub(super) trials: Option<Spanned<u32>>,
+    pub(crate) controllers: Vec<Text<ControllerChoice>>,
+    pub(super) trials: Option<u32>,
     pub(super) seed: Option<u64>,
-    pub(super) vary: Option<Text<Vary>>,
+    #[serde(default)]
+    pub(super) vary: Vary,
     pub(crate) ideal: Option<bool>,
-    pub(super) title: Spanned<TitleTable>,
-    pub(super) path: Spanned<PathTable>,
+    pub(super) title: TitleTable,
+    pub(super) path: PathTable,
     #[serde(default)]
     pub(super) transport: TransportTable,
     #[serde(default)]
-    pub(super) viewer: Option<Spanned<ViewerTable>>,
+    pub(super) viewer: ViewerTable,
     #[serde(default)]
     pub(super) bulk: Option<BulkTable>,
     #[serde(default)]
@@ -44,68 +44,55 @@ pub(crate) struct ScenarioFile {
 }
 
 /// The key `vary` of a scenario.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Vary {
-    /// `trials`: each trial draws its title's beginning, RTT, queue and start times from its seed.
+    /// Each trial draws its title's beginning, RTT, queue and start times from its seed.
     #[default]
     Trials,
-    /// `none`: trials differ only in random events within a run, such as losses.
+    /// Trials differ only in random events within a run, such as losses.
     None,
-}
-
-impl FromStr for Vary {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.trim() {
-            "trials" => Ok(Self::Trials),
-            "none" => Ok(Self::None),
-            other => Err(format!(
-                "unknown variation `{other}`; expected one of: trials, none"
-            )),
-        }
-    }
 }
 
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TitleTable {
-    pub(super) trace: Option<Spanned<String>>,
-    pub(super) file: Option<Spanned<String>>,
-    pub(super) ladder: Option<Spanned<String>>,
-    pub(super) rates: Option<Spanned<BTreeMap<String, Text<Bitrate>>>>,
-    pub(super) rate: Option<Spanned<Text<Bitrate>>>,
-    pub(super) duration: Option<Spanned<Text<Time>>>,
+    pub(super) trace: Option<String>,
+    pub(super) file: Option<String>,
+    pub(super) ladder: Option<String>,
+    pub(super) rates: Option<BTreeMap<String, Text<Bitrate>>>,
+    pub(super) rate: Option<Text<Bitrate>>,
+    pub(super) duration: Option<Text<Time>>,
     /// Factor of the deviation of a trace's rate from its mean.
-    pub(super) variability: Option<Spanned<f64>>,
+    pub(super) variability: Option<f64>,
     /// The server's library knows this multiple of the title's rate.
-    pub(super) declared_rate_factor: Option<Spanned<f64>>,
+    pub(super) declared_rate_factor: Option<f64>,
 }
 
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PathTable {
-    pub(super) rate: Spanned<Text<LinkRate>>,
-    pub(super) rtt: Spanned<Text<DelaySchedule>>,
-    pub(super) queue: Option<Spanned<Text<QueueLimit>>>,
+    pub(super) rate: Text<LinkRate>,
+    pub(super) rtt: Text<DelaySchedule>,
+    pub(super) queue: Option<Text<QueueLimit>>,
     /// Minimum size of a queue given in multiples of the bandwidth-delay product.
     pub(super) least_queue: Option<Text<Bytes>>,
     pub(super) loss: Option<Text<Loss>>,
     /// Factor by which `loss` is multiplied.
-    pub(super) loss_scale: Option<Spanned<f64>>,
+    pub(super) loss_scale: Option<f64>,
     /// Random loss in the direction back to the server.
     pub(super) ack_loss: Option<Text<Loss>>,
     /// Rate of the direction back to the server.
-    pub(super) uplink: Option<Spanned<Text<Rate>>>,
+    pub(super) uplink: Option<Text<Rate>>,
     /// Limit of the queue in that direction.
-    pub(super) uplink_queue: Option<Spanned<Text<QueueLimit>>>,
+    pub(super) uplink_queue: Option<Text<QueueLimit>>,
     /// Packets back to the server are sent on together at multiples of this time.
-    pub(super) ack_batches: Option<Spanned<Text<Time>>>,
+    pub(super) ack_batches: Option<Text<Time>>,
     /// Parameters of a Wi-Fi hop that override those of `rate`, by the names of its text form.
-    pub(super) wifi: Option<Spanned<BTreeMap<String, Spanned<Amount>>>>,
+    pub(super) wifi: Option<BTreeMap<String, Amount>>,
     pub(super) aqm: Option<Text<Aqm>>,
     /// Limit of the rate in front of the queue, enforced by drops.
-    pub(super) policer: Option<Spanned<Text<Policer>>>,
+    pub(super) policer: Option<Text<Policer>>,
     pub(super) jitter: Option<Text<Time>>,
     pub(super) reordering: Option<Text<Reordering>>,
     /// Propagation delay between the bottleneck and each end of every flow, one way.
@@ -118,7 +105,7 @@ pub(super) struct PathTable {
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct TransportTable {
-    loss_thresholds: Option<Text<LossThresholds>>,
+    loss_thresholds: LossThresholds,
     mtu_discovery: Option<bool>,
 }
 
@@ -126,35 +113,30 @@ impl TransportTable {
     pub(super) fn profile(&self) -> TransportProfile {
         let product = TransportProfile::default();
         TransportProfile {
-            loss_detection: self
-                .loss_thresholds
-                .as_ref()
-                .map_or(product.loss_detection, |text| text.0.0),
+            loss_detection: match self.loss_thresholds {
+                LossThresholds::Product => product.loss_detection,
+                LossThresholds::Rfc9002 => LossDetection::RFC_9002,
+            },
             mtu_discovery: self.mtu_discovery.unwrap_or(product.mtu_discovery),
         }
     }
 }
 
 /// Thresholds of loss detection by name.
-#[derive(Debug)]
-struct LossThresholds(LossDetection);
-
-impl FromStr for LossThresholds {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.trim() {
-            "product" => Ok(Self(LossDetection::default())),
-            "rfc9002" => Ok(Self(LossDetection::RFC_9002)),
-            other => Err(format!(
-                "unknown loss thresholds `{other}`; expected one of: product, rfc9002"
-            )),
-        }
-    }
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum LossThresholds {
+    #[default]
+    Product,
+    Rfc9002,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent switches of players and servers"
+)]
 pub(super) struct ViewerTable {
     pub(super) playout_buffer: Option<Text<Bytes>>,
     pub(super) receive_buffer: Option<Text<Bytes>>,
@@ -165,34 +147,34 @@ pub(super) struct ViewerTable {
     pub(super) start_after: Option<Text<Time>>,
     /// Playing time that must be buffered before playback resumes after a stall.
     pub(super) resume: Option<Text<Time>>,
-    pub(super) abr: Option<Spanned<Text<Abr>>>,
+    pub(super) abr: Option<Text<Abr>>,
     /// Buffer target of an adaptive player below the top representation.
-    pub(super) buffer: Option<Spanned<Text<Time>>>,
+    pub(super) buffer: Option<Text<Time>>,
     /// Buffer target of an adaptive player at the top representation.
-    pub(super) buffer_at_top: Option<Spanned<Text<Time>>>,
+    pub(super) buffer_at_top: Option<Text<Time>>,
     /// True if a switch up replaces an adaptive player's buffered segments.
-    pub(super) fast_switch: Option<Spanned<bool>>,
+    pub(super) fast_switch: bool,
     /// True if a switch makes an adaptive player fetch the last buffered segment again.
-    pub(super) refetches_last: Option<Spanned<bool>>,
+    pub(super) refetches_last: bool,
     /// Number of segments that an adaptive player needs to start.
-    pub(super) start_segments: Option<Spanned<u32>>,
-    pub(super) count: Option<Spanned<u32>>,
+    pub(super) start_segments: Option<u32>,
+    pub(super) count: Option<u32>,
     pub(super) joins: Option<Text<TimeRange>>,
     pub(super) join_every: Option<Text<Time>>,
     pub(super) leaves_after: Option<Text<Time>>,
     pub(super) server_knows_buffer: Option<bool>,
     pub(super) ack_packets: Option<NonZeroU32>,
-    pub(super) receive_autotuning: Option<bool>,
+    pub(super) receive_autotuning: bool,
     /// Playback speed; 1 is normal.
-    pub(super) speed: Option<Spanned<f64>>,
+    pub(super) speed: Option<f64>,
     /// Copies of the title that each viewer's connection carries at once.
-    pub(super) titles_per_connection: Option<Spanned<u32>>,
+    pub(super) titles_per_connection: Option<u32>,
     /// Jumps of the viewer, such as `20s->80s`.
     pub(super) seeks: Vec<Text<SeekText>>,
     /// True if the requests have CMCD, including the playback speed unless it is normal.
-    pub(super) reports_speed: Option<bool>,
+    pub(super) reports_speed: bool,
     /// True if the servers' hosts remember ssthresh of the previous connection.
-    pub(super) remembers_ssthresh: Option<Spanned<bool>>,
+    pub(super) remembers_ssthresh: bool,
 }
 
 /// Controller of downloads: a spec, or `same` for that of the viewers.
@@ -218,7 +200,7 @@ impl FromStr for BulkController {
 #[serde(deny_unknown_fields)]
 pub(super) struct BulkTable {
     pub(super) controller: Text<BulkController>,
-    pub(super) count: Option<Spanned<u32>>,
+    pub(super) count: Option<u32>,
     pub(super) joins: Option<Text<TimeRange>>,
     pub(super) join_every: Option<Text<Time>>,
     pub(super) leaves_after: Option<Text<Time>>,
@@ -233,7 +215,7 @@ pub(crate) struct MeasureTable {
 }
 
 /// A value that a scenario writes as a string, parsed by the type's own [`FromStr`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Text<T>(pub(crate) T);
 
 impl<'de, T> Deserialize<'de> for Text<T>
@@ -262,28 +244,22 @@ where
 }
 
 /// A quantity to be parsed later, written as a string with its unit or, without a unit, as a whole number.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Amount(pub(crate) String);
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected a string in quotes, such as \"150kB\", or a whole number"
+)]
+pub(crate) enum Amount {
+    Text(String),
+    Number(i64),
+}
 
-impl<'de> Deserialize<'de> for Amount {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct AmountVisitor;
-        impl Visitor<'_> for AmountVisitor {
-            type Value = Amount;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string in quotes, such as \"150kB\", or a whole number")
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Amount, E> {
-                Ok(Amount(text.to_owned()))
-            }
-
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Amount, E> {
-                Ok(Amount(number.to_string()))
-            }
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Number(number) => number.fmt(f),
         }
-        from.deserialize_any(AmountVisitor)
     }
 }
 
@@ -297,6 +273,11 @@ impl FromStr for Time {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         duration::parse(text).map(Self)
     }
+}
+
+/// The duration of an optional key.
+pub(super) fn time(text: Option<Text<Time>>) -> Option<Duration> {
+    text.map(|time| time.0.0)
 }
 
 /// A jump of the viewer. Text form: `20s->80s`, the time since the request and the position in the title.

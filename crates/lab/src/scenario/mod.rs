@@ -13,7 +13,6 @@ mod memory;
 mod path;
 mod setting;
 mod share;
-mod source;
 mod titles;
 mod variation;
 
@@ -26,27 +25,26 @@ use playrate_netsim::{Loss, PathConfig, Rate, Seed};
 use playrate_transport::{AckRequest, ControllerChoice};
 use playrate_units::Bitrate;
 use sha2::{Digest, Sha256};
-use toml::{Spanned, Table};
+use toml::Table;
 use video_client::Seek;
 use video_client::playout::{
     CatchUp, Clock, ClockKind, Fill, PLAYOUT_BUFFER_448, Playout, PlayoutConfig, RECEIVE_BUFFER_PAPERS,
     Rebuffer, Start,
 };
 
+pub use document::ScenarioSource;
+pub(crate) use document::{BUILT_IN, groups, named};
 pub use error::ScenarioError;
 pub(crate) use explain::explain;
 pub(crate) use file::Vary;
-pub(crate) use memory::{kept_ssthresh, with_ssthresh};
 pub(crate) use path::UPLINK_QUEUE;
 pub use setting::Setting;
-pub use source::ScenarioSource;
-pub(crate) use source::{BUILT_IN, groups, named};
 pub(crate) use variation::TrialValues;
 
 use crate::sim::{Access, Bulk, ServedTitle, Setup, TransportProfile, Viewer, Window};
 use document::{Case, Document};
 use error::SourceMap;
-use file::{BulkController, BulkTable, Text, Time, TimeRange, ViewerTable};
+use file::{BulkController, BulkTable, Text, Time, TimeRange, ViewerTable, time};
 
 /// Trials with `--quick`, if the scenario has more and no `quick.trials`.
 const QUICK_TRIALS: u32 = 2;
@@ -156,10 +154,14 @@ pub fn open(name: &str, changes: &Changes) -> Result<Vec<Scenario>, ScenarioErro
 impl Scenario {
     /// The scenario for a case of a document.
     fn of_case(document: &Document<'_>, case: &Case<'_>, changes: &Changes) -> Result<Self, ScenarioError> {
-        let (file, hashed, map) = document.read(case, &changes.settings)?;
-        let mut trials = file.trials.as_ref().map_or(1, |trials| *trials.get_ref());
-        if let Some(wrong) = file.trials.as_ref().filter(|trials| *trials.get_ref() == 0) {
-            return Err(map.at(wrong.span(), "`trials` must be at least 1 (got 0)"));
+        let map = document.case_map(case, &changes.settings);
+        let table = document.values(case, map)?;
+        let values = table.get_ref();
+        let map = SourceMap { values, ..map };
+        let (file, hashed) = document::read(map, &table)?;
+        let mut trials = file.trials.unwrap_or(1);
+        if trials == 0 {
+            return Err(map.at_key("trials", "`trials` must be at least 1 (got 0)"));
         }
         if changes.quick {
             trials = case.quick_trials.unwrap_or(trials.min(QUICK_TRIALS)).max(1);
@@ -167,43 +169,33 @@ impl Scenario {
         let base = &document.source.base;
         let title = titles::title(map, &file.title, base)?;
         let path = path::path(map, &file.path, title.source().title().average_rate(), base)?;
-        let table = file
-            .viewer
-            .unwrap_or_else(|| Spanned::new(0..0, ViewerTable::default()));
-        let declared = file.title.get_ref().declared_rate_factor.as_ref();
+        let table = &file.viewer;
+        let declared = file.title.declared_rate_factor;
         let declared_rate_factor = titles::within(map, declared, "title.declared_rate_factor", 1e-6..=1e6)?;
-        let playout = playout(map, &table)?;
-        let table = table.into_inner();
-        let dash = titles::player(map, &table, &title)?;
+        let playout = playout(map, table)?;
+        let dash = titles::player(map, table, &title)?;
         if let (Some(_), Some(true)) = (title.representations(), file.ideal) {
             let problem = "`ideal` must be left out: the ideal row is of a title in one representation";
-            return Err(map.at(file.title.span(), problem));
+            return Err(map.at_key("title", problem));
         }
-        if let (Some(_), Some(true)) = (title.representations(), table.receive_autotuning) {
+        if title.representations().is_some() && table.receive_autotuning {
             let problem = "`viewer.receive_autotuning` must be left out: a player of several representations pauses \
                            between segments";
-            return Err(map.at(file.title.span(), problem));
+            return Err(map.at_key("title", problem));
         }
-        let titles_per_connection = titles::per_connection(map, &table, &title)?;
+        let titles_per_connection = titles::per_connection(map, table, &title)?;
         let mut seeks: Vec<Seek> = table.seeks.iter().map(|seek| seek.0.0).collect();
         seeks.sort_by_key(|seek| seek.at);
-        let viewers = Flows::viewers(map, &table)?;
-        let bulk = file
-            .bulk
-            .as_ref()
-            .map(|table| BulkFlows::new(map, table))
-            .transpose()?;
+        let viewers = Flows::viewers(map, table)?;
+        let bulk = file.bulk.map(|table| BulkFlows::new(map, table)).transpose()?;
         let bulk = bulk.filter(|bulk| bulk.flows.count > 0);
-        let access_delay = file.path.get_ref().access_delay.as_ref();
-        let access_delay = access_delay.map_or(TimeRange::ZERO, |times| times.0);
-        let span = file.controllers.span();
-        let controllers = file.controllers.into_inner().into_iter();
+        let controllers = file.controllers.into_iter();
         let controllers: Vec<ControllerChoice> = controllers.map(|text| text.0).collect();
         let Some(first) = controllers.first() else {
             let problem = "`controllers` must name at least one controller, such as [\"cubic\"]";
-            return Err(map.at(span, problem));
+            return Err(map.at_key("controllers", problem));
         };
-        let remembers_ssthresh = memory::check(map, table.remembers_ssthresh.as_ref(), &controllers)?;
+        memory::check(map, table.remembers_ssthresh, &controllers)?;
         let longest = LONGEST_ACK_DELAY.min(path.round_trip() / 4);
         let request = |packets: NonZeroU32| AckRequest::new(packets.get()).within(longest);
         let viewer = Viewer {
@@ -211,18 +203,16 @@ impl Scenario {
             dash,
             server_knows_buffer: table.server_knows_buffer.unwrap_or(true),
             ack_request: table.ack_packets.map(request),
-            receive_autotuning: table.receive_autotuning.unwrap_or(false),
+            receive_autotuning: table.receive_autotuning,
             titles_per_connection,
             seeks,
-            reports_speed: table.reports_speed.unwrap_or(false),
+            reports_speed: table.reports_speed,
             declared_rate_factor,
             leaves_after: viewers.leaves_after,
             ..Viewer::new(first.clone(), title)
         };
         let title = &viewer.title;
         let transport = file.transport.profile();
-        let vary = file.vary.map_or_else(Vary::default, |vary| vary.0);
-        let number = |number: &Spanned<f64>| *number.get_ref();
         Ok(Self {
             name: document.name().to_owned(),
             case: case.name.clone(),
@@ -231,20 +221,20 @@ impl Scenario {
             about: file.about.trim().to_owned(),
             source: file.source,
             controllers,
-            remembers_ssthresh,
+            remembers_ssthresh: table.remembers_ssthresh,
             trials: changes.trials.unwrap_or(trials),
             seed: changes.seed.or(file.seed).unwrap_or(1),
-            vary,
+            vary: file.vary,
             ideal: file.ideal.unwrap_or(title.representations().is_none()),
             text: Arc::from(&*document.source.text),
-            hash: hash(hashed, title, &path, (vary, transport)),
+            hash: hash(hashed, title, &path, (file.vary, transport)),
             viewer,
-            variability: file.title.get_ref().variability.as_ref().map(number),
+            variability: file.title.variability,
             path,
-            loss_scale: file.path.get_ref().loss_scale.as_ref().map(number),
+            loss_scale: file.path.loss_scale,
             viewers,
             bulk,
-            access_delay,
+            access_delay: file.path.access_delay.map_or(TimeRange::ZERO, |times| times.0),
             windows: file.measure.windows.into_iter().map(|window| window.0).collect(),
             transport,
         })
@@ -328,30 +318,23 @@ impl Scenario {
     }
 }
 
-fn playout(map: SourceMap<'_>, table: &Spanned<ViewerTable>) -> Result<PlayoutConfig, ScenarioError> {
-    let (span, table) = (table.span(), table.get_ref());
-    let buffer = table
-        .playout_buffer
-        .as_ref()
-        .map_or(PLAYOUT_BUFFER_448, |size| size.0);
-    let kind = table.clock.as_ref().map_or(ClockKind::CatchUp, |clock| clock.0);
+fn playout(map: SourceMap<'_>, table: &ViewerTable) -> Result<PlayoutConfig, ScenarioError> {
+    let buffer = table.playout_buffer.map_or(PLAYOUT_BUFFER_448, |size| size.0);
+    let kind = table.clock.map_or(ClockKind::CatchUp, |clock| clock.0);
     let defaults = CatchUp::default();
     let clock = match kind {
         ClockKind::CatchUp => Clock::CatchUp(CatchUp {
-            late: time(table.late.as_ref()).unwrap_or(defaults.late),
-            max_jitter: time(table.max_jitter.as_ref()).unwrap_or(defaults.max_jitter),
+            late: time(table.late).unwrap_or(defaults.late),
+            max_jitter: time(table.max_jitter).unwrap_or(defaults.max_jitter),
             speed_percent: table.catch_up_percent.unwrap_or(defaults.speed_percent),
         }),
         ClockKind::Rebuffer => Clock::Rebuffer(Rebuffer {
-            resume: time(table.resume.as_ref()).map_or(Fill::Bytes(buffer), Fill::PlayingTime),
+            resume: time(table.resume).map_or(Fill::Bytes(buffer), Fill::PlayingTime),
         }),
     };
     let mut config = PlayoutConfig::new(buffer, clock);
-    config.receive_buffer = table
-        .receive_buffer
-        .as_ref()
-        .map_or(RECEIVE_BUFFER_PAPERS, |size| size.0);
-    let speed = titles::within(map, table.speed.as_ref(), "viewer.speed", 0.25..=4.0)?;
+    config.receive_buffer = table.receive_buffer.map_or(RECEIVE_BUFFER_PAPERS, |size| size.0);
+    let speed = titles::within(map, table.speed, "viewer.speed", 0.25..=4.0)?;
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -359,12 +342,12 @@ fn playout(map: SourceMap<'_>, table: &Spanned<ViewerTable>) -> Result<PlayoutCo
     )]
     let percent = (speed * 100.0).round() as u32;
     config.speed_percent = percent;
-    if let Some(after) = time(table.start_after.as_ref()) {
+    if let Some(after) = time(table.start_after) {
         config.start = Start::After(after);
     }
     match Playout::new(config.clone()) {
         Ok(_) => Ok(config),
-        Err(error) => Err(map.at(span, error.to_string())),
+        Err(error) => Err(map.at_key("viewer", error.to_string())),
     }
 }
 
@@ -411,24 +394,31 @@ fn hash(
     })
 }
 
-/// The duration of an optional key.
-fn time(text: Option<&Text<Time>>) -> Option<Duration> {
-    text.map(|time| time.0.0)
-}
-
 impl Flows {
     fn viewers(map: SourceMap<'_>, table: &ViewerTable) -> Result<Self, ScenarioError> {
-        let none = table.count.as_ref().filter(|count| *count.get_ref() == 0);
-        if let Some(none) = none {
+        if table.count == Some(0) {
             let problem = format!("`viewer.count` must be 1 to {MOST_FLOWS} (got 0)");
-            return Err(map.at(none.span(), problem));
+            return Err(map.at_key("viewer.count", problem));
         }
-        Ok(Self {
-            count: count(map, table.count.as_ref())?,
-            joins: table.joins.as_ref().map_or(TimeRange::ZERO, |joins| joins.0),
-            join_every: time(table.join_every.as_ref()).unwrap_or_default(),
-            leaves_after: time(table.leaves_after.as_ref()),
-        })
+        let count = count(map, table.count, "viewer.count")?;
+        Ok(Self::new(
+            count,
+            table.joins,
+            [table.join_every, table.leaves_after],
+        ))
+    }
+
+    fn new(
+        count: u32,
+        joins: Option<Text<TimeRange>>,
+        [join_every, leaves_after]: [Option<Text<Time>>; 2],
+    ) -> Self {
+        Self {
+            count,
+            joins: joins.map_or(TimeRange::ZERO, |joins| joins.0),
+            join_every: time(join_every).unwrap_or_default(),
+            leaves_after: time(leaves_after),
+        }
     }
 
     /// Time at which flow `number` joins; `seed` is that of the flow.
@@ -445,21 +435,15 @@ impl Flows {
 }
 
 impl BulkFlows {
-    fn new(map: SourceMap<'_>, table: &BulkTable) -> Result<Self, ScenarioError> {
-        let flows = Flows {
-            count: count(map, table.count.as_ref())?,
-            joins: table.joins.as_ref().map_or(TimeRange::ZERO, |joins| joins.0),
-            join_every: time(table.join_every.as_ref()).unwrap_or_default(),
-            leaves_after: time(table.leaves_after.as_ref()),
-        };
-        let controller = match &table.controller.0 {
-            BulkController::Same => None,
-            BulkController::Own(controller) => Some(controller.clone()),
-        };
+    fn new(map: SourceMap<'_>, table: BulkTable) -> Result<Self, ScenarioError> {
+        let count = count(map, table.count, "bulk.count")?;
         Ok(Self {
-            flows,
-            controller,
-            stays: time(table.stays.as_ref()).filter(|stays| !stays.is_zero()),
+            flows: Flows::new(count, table.joins, [table.join_every, table.leaves_after]),
+            controller: match table.controller.0 {
+                BulkController::Same => None,
+                BulkController::Own(controller) => Some(controller),
+            },
+            stays: time(table.stays).filter(|stays| !stays.is_zero()),
         })
     }
 }
@@ -472,13 +456,14 @@ fn access(delay: TimeRange, seed: Seed) -> Access {
     }
 }
 
-fn count(map: SourceMap<'_>, count: Option<&Spanned<u32>>) -> Result<u32, ScenarioError> {
-    let Some(count) = count else { return Ok(1) };
-    if *count.get_ref() <= MOST_FLOWS {
-        return Ok(*count.get_ref());
+/// The number of flows given by `key`, 1 if it is left out.
+fn count(map: SourceMap<'_>, count: Option<u32>, key: &str) -> Result<u32, ScenarioError> {
+    let count = count.unwrap_or(1);
+    if count <= MOST_FLOWS {
+        return Ok(count);
     }
-    let problem = format!("`count` must be at most {MOST_FLOWS} (got {})", count.get_ref());
-    Err(map.at(count.span(), problem))
+    let problem = format!("`count` must be at most {MOST_FLOWS} (got {count})");
+    Err(map.at_key(key, problem))
 }
 
 /// Names of a scenario and of its case, if it has any: `p12-3 n10`.

@@ -1,11 +1,9 @@
 //! Paths of scenarios: rate, delay, queue and loss of both directions.
 
-use std::ops::Range;
 use std::path::Path;
 
 use playrate_netsim::{ConfigError, LinkConfig, Loss, PathConfig, QueueLimit, Rate, Seed};
 use playrate_units::Bitrate;
-use toml::Spanned;
 
 use super::error::{ScenarioError, SourceMap};
 use super::file::PathTable;
@@ -17,35 +15,32 @@ pub(crate) const UPLINK_QUEUE: QueueLimit = QueueLimit::Packets(64);
 /// The path described by a scenario's `path` table, for a title with this average rate. Files are relative to `base`.
 pub(super) fn path(
     map: SourceMap<'_>,
-    table: &Spanned<PathTable>,
+    table: &PathTable,
     title: Bitrate,
     base: &Path,
 ) -> Result<PathConfig, ScenarioError> {
-    let (span, table) = (table.span(), table.get_ref());
-    let rate = table.rate.get_ref().0.resolve(title, base);
-    let rate = rate.map_err(|problem| map.at(table.rate.span(), problem))?;
+    let rate = table.rate.0.resolve(title, base);
+    let rate = rate.map_err(|problem| map.at_key("path.rate", problem))?;
     let rate = with_hop(map, table, rate)?;
     let queue = queue(table, &rate);
-    let path = PathConfig::of_rate(rate, table.rtt.get_ref().0.clone());
+    let path = PathConfig::of_rate(rate, table.rtt.0.clone());
     let forward = forward(map, table, path.forward.with_queue(queue))?;
     let config = PathConfig::new(forward, backward(map, table, path.backward)?);
-    let wrong = |error: ConfigError, [queue, delay]: [Option<Range<usize>>; 2]| {
-        let at_fault = match error {
-            ConfigError::Delay(_) => delay,
-            ConfigError::Queue { .. } => queue,
-            ConfigError::Policer(_) => table.policer.as_ref().map(Spanned::span),
-            ConfigError::Wifi(_) => table.wifi.as_ref().map(Spanned::span),
-            _ => None,
-        };
-        map.at(at_fault.unwrap_or(span.clone()), error.to_string())
-    };
-    let (rtt, queue) = (Some(table.rtt.span()), table.queue.as_ref().map(Spanned::span));
-    let built = config.forward.build(config.round_trip(), Seed::new(0));
-    built.map_err(|error| wrong(error, [queue, rtt]))?;
-    let uplink_queue = table.uplink_queue.as_ref().map(Spanned::span);
-    let batches = table.ack_batches.as_ref().map(Spanned::span);
-    let built = config.backward.build(config.round_trip(), Seed::new(0));
-    built.map_err(|error| wrong(error, [uplink_queue, batches]))?;
+    for (link, queue, delay) in [
+        (&config.forward, "path.queue", "path.rtt"),
+        (&config.backward, "path.uplink_queue", "path.ack_batches"),
+    ] {
+        link.build(config.round_trip(), Seed::new(0)).map_err(|error| {
+            let key = match error {
+                ConfigError::Delay(_) => delay,
+                ConfigError::Queue { .. } => queue,
+                ConfigError::Policer(_) => "path.policer",
+                ConfigError::Wifi(_) => "path.wifi",
+                _ => "path",
+            };
+            map.at_key(key, error.to_string())
+        })?;
+    }
     Ok(config)
 }
 
@@ -59,22 +54,21 @@ fn with_hop(map: SourceMap<'_>, table: &PathTable, rate: Rate) -> Result<Rate, S
             "`path.wifi` sets parameters of a Wi-Fi hop, and `path.rate` is `{rate}`: leave it out, or write a rate \
              such as wifi(15Mbit/s)"
         );
-        return Err(map.at(parameters.span(), problem));
+        return Err(map.at_key("path.wifi", problem));
     };
-    for (name, value) in parameters.get_ref() {
-        hop.set(name, &value.get_ref().0)
-            .map_err(|error| map.at(value.span(), error.to_string()))?;
+    for (name, value) in parameters {
+        hop.set(name, &value.to_string())
+            .map_err(|error| map.at_key(&format!("path.wifi.{name}"), error.to_string()))?;
     }
     Ok(Rate::Wifi(hop))
 }
 
 /// The queue towards the viewers; a multiple of the bandwidth-delay product is at least `path.least_queue`.
 fn queue(table: &PathTable, rate: &Rate) -> QueueLimit {
-    let queue = table.queue.as_ref();
-    let queue = queue.map_or(rate.default_queue(), |queue| queue.get_ref().0);
+    let queue = table.queue.map_or(rate.default_queue(), |queue| queue.0);
     if let (QueueLimit::Bdp(thousandths), Some(mean), Some(least)) = (queue, rate.mean(), &table.least_queue)
     {
-        let bytes = (mean * table.rtt.get_ref().0.first()).as_u64();
+        let bytes = (mean * table.rtt.0.first()).as_u64();
         let bytes = u128::from(bytes) * u128::from(thousandths) / 1_000;
         if bytes < u128::from(least.0.as_u64()) {
             return QueueLimit::Bytes(least.0);
@@ -96,7 +90,7 @@ fn forward(
         forward = forward.with_aqm(aqm.0);
     }
     if let Some(policer) = &table.policer {
-        forward = forward.with_policer(policer.get_ref().0);
+        forward = forward.with_policer(policer.0);
     }
     if let Some(reordering) = &table.reordering {
         forward = forward.with_reordering(reordering.0);
@@ -120,21 +114,21 @@ fn backward(
         backward = backward.with_loss(loss.0);
     }
     if let Some(batches) = &table.ack_batches {
-        backward = backward.with_batches(batches.get_ref().0.0);
+        backward = backward.with_batches(batches.0.0);
     }
-    match (&table.uplink, &table.uplink_queue) {
-        (Some(rate), _) if backward.rate.shared_medium().is_some() => {
+    match (&table.uplink, table.uplink_queue) {
+        (Some(_), _) if backward.rate.shared_medium().is_some() => {
             let problem = "both directions of a Wi-Fi hop share its rate: leave `path.uplink` out";
-            return Err(map.at(rate.span(), problem.to_owned()));
+            return Err(map.at_key("path.uplink", problem));
         }
         (Some(rate), queue) => {
-            let queue = queue.as_ref().map_or(UPLINK_QUEUE, |queue| queue.get_ref().0);
-            backward = backward.with_rate(rate.get_ref().0.clone()).with_queue(queue);
+            let queue = queue.map_or(UPLINK_QUEUE, |queue| queue.0);
+            backward = backward.with_rate(rate.0.clone()).with_queue(queue);
         }
-        (None, Some(queue)) => {
+        (None, Some(_)) => {
             let problem =
                 "`path.uplink_queue` needs `path.uplink`: write a rate for it too, such as 100kbit/s";
-            return Err(map.at(queue.span(), problem.to_owned()));
+            return Err(map.at_key("path.uplink_queue", problem));
         }
         (None, None) => {}
     }
@@ -143,16 +137,16 @@ fn backward(
 
 /// `path.loss`, with its frequency multiplied by `path.loss_scale`.
 fn loss(map: SourceMap<'_>, table: &PathTable) -> Result<Option<Loss>, ScenarioError> {
-    let loss = table.loss.as_ref().map(|loss| loss.0);
-    let Some(scale) = &table.loss_scale else {
+    let loss = table.loss.map(|loss| loss.0);
+    let Some(factor) = table.loss_scale else {
         return Ok(loss);
     };
-    let (factor, given) = (*scale.get_ref(), loss.unwrap_or_default());
+    let given = loss.unwrap_or_default();
     let Some(scaled) = given.scaled(factor) else {
         let problem = format!(
             "`path.loss_scale` must be 0 or more, and {given} times it no more than 100% (got {factor})"
         );
-        return Err(map.at(scale.span(), problem));
+        return Err(map.at_key("path.loss_scale", problem));
     };
     Ok(loss.map(|_| scaled))
 }

@@ -1,17 +1,15 @@
 //! Titles of scenarios: frame traces, MP4 files, and ladders of representations with their adaptive player.
 
-use std::ops::{Range, RangeInclusive};
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use playrate_media::{FileSource, FrameTrace, Ladder, MediaError, SegmentSizes, TraceSource, assets};
 use playrate_units::{Bitrate, rounded};
-use toml::Spanned;
 use video_client::dash::{Abr, DashOptions, DashPlayer};
 
 use super::error::{ScenarioError, SourceMap};
-use super::file::{Text, Time, TitleTable, ViewerTable};
+use super::file::{TitleTable, ViewerTable, time};
 use crate::sim::ServedTitle;
 use crate::words::count;
 
@@ -32,6 +30,16 @@ const LADDER_TEXT: &str = include_str!(concat!(
 /// Maximum number of titles on one connection: the server adds up the rates of this many.
 const MOST_TITLES: u32 = 16;
 
+/// Settings of an adaptive player only.
+const OF_LADDERS: [&str; 6] = [
+    "viewer.abr",
+    "viewer.buffer",
+    "viewer.buffer_at_top",
+    "viewer.fast_switch",
+    "viewer.refetches_last",
+    "viewer.start_segments",
+];
+
 /// Name of the embedded MP4.
 const EMBEDDED: &str = "embedded";
 
@@ -43,44 +51,46 @@ fn stem(name: &str) -> &str {
 /// The title described by a scenario's `title` table; files are relative to `base`.
 pub(super) fn title(
     map: SourceMap<'_>,
-    table: &Spanned<TitleTable>,
+    table: &TitleTable,
     base: &Path,
 ) -> Result<ServedTitle, ScenarioError> {
-    let (span, table) = (table.span(), table.get_ref());
-    if let (None, Some(rates)) = (&table.ladder, &table.rates) {
+    if table.ladder.is_none() && table.rates.is_some() {
         let problem = "only a ladder has several rates: add ladder = \"bbb\", or write `rate`";
-        return Err(map.at(rates.span(), problem));
+        return Err(map.at_key("title.rates", problem));
     }
-    if let (None, Some(variability)) = (&table.trace, &table.variability) {
+    if table.trace.is_none() && table.variability.is_some() {
         let problem =
             "only a trace can be made more or less variable: add trace = \"film-1080p\", or leave this out";
-        return Err(map.at(variability.span(), problem));
+        return Err(map.at_key("title.variability", problem));
     }
-    let rate = table.rate.as_ref().map(Spanned::span);
-    let rate_or_duration = rate.or(table.duration.as_ref().map(Spanned::span));
+    let rate_or_duration = ["title.rate", "title.duration"];
+    let rate_or_duration = rate_or_duration.into_iter().find(|key| map.value(key).is_some());
     match (&table.trace, &table.file, &table.ladder) {
         (None, None, Some(name)) => ladder(map, name, table, base),
         (Some(name), None, None) => {
-            let trace = trace(name.get_ref(), base).map_err(|error| {
+            let mut trace = trace(name, base).map_err(|error| {
                 let problem = format!("{error}; expected a file or a built-in trace: {TRACE}");
-                map.at(name.span(), problem)
+                map.at_key("title.trace", problem)
             })?;
-            let trace = varied(trace, table.variability.as_ref())
-                .map_err(|(span, error)| map.at(span, format!("`title.variability`: {error}")))?;
-            generated(name.get_ref(), trace, table)
-                .map_err(|error| map.at(rate_or_duration.unwrap_or(span), error.to_string()))
+            if let Some(factor) = table.variability {
+                trace = trace.with_variability(factor).map_err(|error| {
+                    map.at_key("title.variability", format!("`title.variability`: {error}"))
+                })?;
+            }
+            generated(name, trace, table)
+                .map_err(|error| map.at_key(rate_or_duration.unwrap_or("title"), error.to_string()))
         }
         (None, Some(name), None) => match rate_or_duration {
             Some(extra) => {
                 let problem = "the rate and duration of an MP4 are fixed: leave this out, or play a `trace`";
-                Err(map.at(extra, problem))
+                Err(map.at_key(extra, problem))
             }
-            None => mp4(name.get_ref(), base).map_err(|error| map.at(name.span(), error.to_string())),
+            None => mp4(name, base).map_err(|error| map.at_key("title.file", error.to_string())),
         },
         _ => {
             let problem = "expected exactly one of `trace`, `file` and `ladder`, such as trace = \"film-1080p\", \
                            file = \"embedded\" or ladder = \"bbb\"";
-            Err(map.at(span, problem))
+            Err(map.at_key("title", problem))
         }
     }
 }
@@ -94,26 +104,13 @@ fn trace(name: &str, base: &Path) -> Result<FrameTrace, MediaError> {
     FrameTrace::open(base.join(name))
 }
 
-/// The trace with its variability scaled, or the position of the factor and the error.
-fn varied(
-    trace: FrameTrace,
-    factor: Option<&Spanned<f64>>,
-) -> Result<FrameTrace, (Range<usize>, MediaError)> {
-    match factor {
-        None => Ok(trace),
-        Some(factor) => trace
-            .with_variability(*factor.get_ref())
-            .map_err(|error| (factor.span(), error)),
-    }
-}
-
 /// A title of generated payload: the trace repeated to the table's duration, then scaled to its rate.
 fn generated(name: &str, mut trace: FrameTrace, table: &TitleTable) -> Result<ServedTitle, MediaError> {
-    if let Some(duration) = &table.duration {
-        trace = trace.repeat_to(duration.get_ref().0.0)?;
+    if let Some(duration) = table.duration {
+        trace = trace.repeat_to(duration.0.0)?;
     }
-    if let Some(rate) = &table.rate {
-        trace = trace.scale_to_rate(rate.get_ref().0)?;
+    if let Some(rate) = table.rate {
+        trace = trace.scale_to_rate(rate.0)?;
     }
     Ok(ServedTitle::trace(stem(name), TraceSource::new(&trace)))
 }
@@ -143,36 +140,33 @@ fn segment_sizes(name: &str, base: &Path) -> Result<SegmentSizes, MediaError> {
 
 fn ladder(
     map: SourceMap<'_>,
-    name: &Spanned<String>,
+    name: &str,
     table: &TitleTable,
     base: &Path,
 ) -> Result<ServedTitle, ScenarioError> {
-    if let Some(rate) = &table.rate {
+    if table.rate.is_some() {
         let problem = "a ladder has several rates: write rates = { 480p = \"0.44Mbit/s\", 720p = \"2.64Mbit/s\" } \
                        instead";
-        return Err(map.at(rate.span(), problem));
+        return Err(map.at_key("title.rate", problem));
     }
     let Some(rates) = &table.rates else {
         let problem =
             "a ladder needs rates, such as rates = { 480p = \"0.44Mbit/s\", 720p = \"2.64Mbit/s\" }";
-        return Err(map.at(name.span(), problem));
+        return Err(map.at_key("title.ladder", problem));
     };
-    let sizes = segment_sizes(name.get_ref(), base).map_err(|error| {
+    let sizes = segment_sizes(name, base).map_err(|error| {
         let problem = format!("{error}; expected a file or a built-in ladder: {LADDER}");
-        map.at(name.span(), problem)
+        map.at_key("title.ladder", problem)
     })?;
     let segments = u32::try_from(sizes.len()).unwrap_or(u32::MAX);
     let whole = sizes.segment_duration().saturating_mul(segments);
-    let duration = table.duration.as_ref().map_or(whole, |time| time.get_ref().0.0);
-    let list: Vec<(String, Bitrate)> = rates
-        .get_ref()
-        .iter()
-        .map(|(name, rate)| (name.clone(), rate.0))
-        .collect();
-    let wrong = |error: &dyn ToString| map.at(rates.span(), error.to_string());
+    let duration = table.duration.map_or(whole, |time| time.0.0);
+    let list = rates.iter().map(|(name, rate)| (name.clone(), rate.0));
+    let list: Vec<(String, Bitrate)> = list.collect();
+    let wrong = |error: &dyn ToString| map.at_key("title.rates", error.to_string());
     let frames = trace(TRACE, base).map_err(|error| wrong(&error))?;
     let ladder = Ladder::generate(&sizes, &frames, &list, duration).map_err(|error| wrong(&error))?;
-    ServedTitle::ladder(stem(name.get_ref()), ladder).map_err(|error| wrong(&error))
+    ServedTitle::ladder(stem(name), ladder).map_err(|error| wrong(&error))
 }
 
 /// Number of copies of `title` on each viewer's connection.
@@ -181,38 +175,30 @@ pub(super) fn per_connection(
     table: &ViewerTable,
     title: &ServedTitle,
 ) -> Result<u32, ScenarioError> {
-    let Some(number) = &table.titles_per_connection else {
-        return Ok(1);
-    };
-    match *number.get_ref() {
+    let problem = match table.titles_per_connection.unwrap_or(1) {
         2.. if title.representations().is_some() => {
-            let problem =
-                "`viewer.titles_per_connection` must be left out: only titles in one piece share one";
-            Err(map.at(number.span(), problem))
+            "`viewer.titles_per_connection` must be left out: only titles in one piece share one".to_owned()
         }
-        number @ 1..=MOST_TITLES => Ok(number),
-        wrong => {
-            let problem = format!("`viewer.titles_per_connection` must be 1 to {MOST_TITLES} (got {wrong})");
-            Err(map.at(number.span(), problem))
-        }
-    }
+        number @ 1..=MOST_TITLES => return Ok(number),
+        wrong => format!("`viewer.titles_per_connection` must be 1 to {MOST_TITLES} (got {wrong})"),
+    };
+    Err(map.at_key("viewer.titles_per_connection", problem))
 }
 
-/// The factor of the optional key `name`, 1 if it is left out.
+/// The factor of the optional key `key`, 1 if it is left out.
 pub(super) fn within(
     map: SourceMap<'_>,
-    value: Option<&Spanned<f64>>,
-    name: &str,
+    value: Option<f64>,
+    key: &str,
     allowed: RangeInclusive<f64>,
 ) -> Result<f64, ScenarioError> {
-    let Some(value) = value else { return Ok(1.0) };
-    let number = *value.get_ref();
+    let number = value.unwrap_or(1.0);
     if allowed.contains(&number) {
         return Ok(number);
     }
     let (least, most) = (allowed.start(), allowed.end());
-    let problem = format!("`{name}` must be {least} to {most} (got {number})");
-    Err(map.at(value.span(), problem))
+    let problem = format!("`{key}` must be {least} to {most} (got {number})");
+    Err(map.at_key(key, problem))
 }
 
 /// The settings of a ladder's adaptive player.
@@ -223,46 +209,34 @@ pub(super) fn player(
 ) -> Result<DashOptions, ScenarioError> {
     let mut options = DashOptions::default();
     let Some(presentation) = title.representations() else {
-        let spans = [
-            table.abr.as_ref().map(Spanned::span),
-            table.buffer.as_ref().map(Spanned::span),
-            table.buffer_at_top.as_ref().map(Spanned::span),
-            table.fast_switch.as_ref().map(Spanned::span),
-            table.refetches_last.as_ref().map(Spanned::span),
-            table.start_segments.as_ref().map(Spanned::span),
-        ];
-        return match spans.into_iter().flatten().next() {
-            Some(span) => {
+        return match OF_LADDERS.into_iter().find(|key| map.value(key).is_some()) {
+            Some(key) => {
                 let problem = "only the player of a ladder has this setting: leave it out, or play \
                                title.ladder = \"bbb\"";
-                Err(map.at(span, problem))
+                Err(map.at_key(key, problem))
             }
             None => Ok(options),
         };
     };
-    let time = |key: &Option<Spanned<Text<Time>>>| -> Option<Duration> {
-        key.as_ref().map(|time| time.get_ref().0.0)
-    };
-    if let Some(target) = time(&table.buffer) {
+    if let Some(target) = time(table.buffer) {
         options.buffer.stable = target;
     }
-    if let Some(target) = time(&table.buffer_at_top) {
+    if let Some(target) = time(table.buffer_at_top) {
         options.buffer.top = target;
         options.buffer.top_of_long = target;
     }
-    let is_set = |key: &Option<Spanned<bool>>| key.as_ref().is_some_and(|key| *key.get_ref());
-    options.fast_switch = is_set(&table.fast_switch);
-    options.refetches_last = is_set(&table.refetches_last);
-    if let Some(segments) = &table.start_segments {
-        if *segments.get_ref() == 0 {
-            return Err(map.at(segments.span(), "a player starts with at least 1 segment"));
+    options.fast_switch = table.fast_switch;
+    options.refetches_last = table.refetches_last;
+    if let Some(segments) = table.start_segments {
+        if segments == 0 {
+            return Err(map.at_key("viewer.start_segments", "a player starts with at least 1 segment"));
         }
-        options.start_segments = *segments.get_ref();
+        options.start_segments = segments;
     }
     if let Some(abr) = &table.abr {
-        options.abr = abr.get_ref().0.clone();
+        options.abr = abr.0.clone();
         DashPlayer::new(Arc::clone(presentation), &options)
-            .map_err(|error| map.at(abr.span(), error.to_string()))?;
+            .map_err(|error| map.at_key("viewer.abr", error.to_string()))?;
     }
     Ok(options)
 }

@@ -1,14 +1,16 @@
 //! Valid and invalid scenario files.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 mod built_in;
 mod unknowns;
 mod variation;
 
-use super::source::PAPERS;
+use super::document::PAPERS;
 use super::*;
 use playrate_netsim::{QueueLimit, WifiConfig};
+use playrate_test_support::assert_contains;
 use playrate_units::{Bitrate, Bytes};
 use rstest::rstest;
 use std::path::Path;
@@ -44,6 +46,14 @@ const QUICK: Changes = Changes {
     seed: None,
     settings: Vec::new(),
 };
+
+/// Changes of this setting only.
+fn set(setting: &str) -> Changes {
+    Changes {
+        settings: vec![setting.parse().unwrap()],
+        ..Changes::default()
+    }
+}
 
 /// The scenario of a text without cases.
 fn parse_with(text: &str, changes: &Changes) -> Scenario {
@@ -96,27 +106,20 @@ fn the_player_may_be_faster_than_the_server_knows_and_the_title_of_another_rate(
     assert_eq!((viewer.playout.speed_percent, viewer.reports_speed), (177, true));
     assert!((viewer.declared_rate_factor - 1e-5).abs() < 1e-12);
     assert_eq!(scenario.title_rate(), Bitrate::from_kbps(5_240));
-    let words = explain(&[scenario]);
-    assert!(
-        words.contains("plays at 1.77 times the normal speed, reported"),
-        "{words}"
-    );
-    assert!(
-        words.contains("(λ), 0.00001 times that according to the server's library"),
-        "{words}"
+    assert_contains(
+        &explain(&[scenario]),
+        &[
+            "plays at 1.77 times the normal speed, reported",
+            "(λ), 0.00001 times that according to the server's library",
+        ],
     );
     for (key, wrong) in [
         ("viewer.speed", "5.0"),
         ("title.declared_rate_factor", "0"),
         ("viewer.titles_per_connection", "17"),
     ] {
-        let setting = format!("{key}={wrong}").parse().unwrap();
-        let changes = Changes {
-            settings: vec![setting],
-            ..Changes::default()
-        };
-        let error = all(GOOD, &changes).unwrap_err().to_string();
-        assert!(error.contains(&format!("`{key}` must be ")), "{error}");
+        let error = all(GOOD, &set(&format!("{key}={wrong}"))).unwrap_err();
+        assert_contains(&error.to_string(), &[&format!("`{key}` must be ")]);
     }
 }
 
@@ -131,16 +134,10 @@ fn seeks_are_sorted_by_time_and_a_connection_may_carry_several_titles() {
         [(20, 50), (40, 5)]
     );
     assert_eq!(viewer.titles_per_connection, 3);
-    let words = explain(&[scenario]);
-    assert!(
-        words.contains("after 20.0 s to 50.0 s, after 40.0 s to 5.00 s"),
-        "{words}"
-    );
-    let error = problem(&text.replace("20s->50s", "20s"));
-    assert!(
-        error.contains("write TIME->POSITION, such as 20s->80s"),
-        "{error}"
-    );
+    let said = explain(&[scenario]);
+    assert_contains(&said, &["after 20.0 s to 50.0 s, after 40.0 s to 5.00 s"]);
+    let said = problem(&text.replace("20s->50s", "20s"));
+    assert_contains(&said, &["write TIME->POSITION, such as 20s->80s"]);
 }
 
 #[test]
@@ -155,8 +152,8 @@ fn the_papers_transport_is_named_by_their_scenarios_and_has_the_hash_of_programs
             assert_eq!(case.transport, TransportProfile::PAPERS, "{name}");
         }
     }
-    let error = problem(&format!("{GOOD}[transport]\nloss_thresholds = \"3\"\n"));
-    assert!(error.contains("expected one of: product, rfc9002"), "{error}");
+    let said = problem(&format!("{GOOD}[transport]\nloss_thresholds = \"3\"\n"));
+    assert_contains(&said, &["unknown variant `3`", "`product` or `rfc9002`"]);
 }
 
 #[test]
@@ -218,11 +215,7 @@ fn a_title_is_a_trace_a_file_or_a_ladder_and_not_two_of_them() {
     let both = GOOD.replace("trace =", "file = \"embedded\"\ntrace =");
     let ladder = GOOD.replace("trace =", "ladder = \"bbb\"\ntrace =");
     for text in [neither, both, ladder] {
-        let error = problem(&text);
-        assert!(
-            error.contains("exactly one of `trace`, `file` and `ladder`"),
-            "{error}"
-        );
+        assert_contains(&problem(&text), &["exactly one of `trace`, `file` and `ladder`"]);
     }
 }
 
@@ -251,24 +244,15 @@ fn a_ladder_has_rates_and_an_adaptive_player() {
     let scenario = parse(LADDER);
     let presentation = scenario.viewer.title.representations().unwrap();
     assert_eq!(presentation.segment_count(), 10);
-    let names: Vec<_> = presentation
-        .representations()
-        .iter()
-        .map(|it| &*it.name)
-        .collect();
-    assert_eq!(names, ["low", "high"]);
+    let [low, high] = presentation.representations() else {
+        panic!("{presentation:?}")
+    };
+    assert_eq!((&*low.name, &*high.name), ("low", "high"));
     assert_eq!(scenario.title_rate(), Bitrate::from_kbps(4_820));
-    assert_eq!(scenario.viewer.dash.abr.to_string(), "fixed:low");
-    assert_eq!(scenario.viewer.dash.buffer.stable, Duration::from_secs(9));
     let options = &scenario.viewer.dash;
-    assert_eq!(
-        (
-            options.fast_switch,
-            options.refetches_last,
-            options.start_segments
-        ),
-        (true, true, 1)
-    );
+    assert_eq!(options.abr.to_string(), "fixed:low");
+    assert_eq!(options.buffer.stable, Duration::from_secs(9));
+    assert!(options.fast_switch && options.refetches_last && options.start_segments == 1);
     assert!(!scenario.ideal, "there is no ideal sender for an adaptive player");
     let joins = |seed| {
         let setup = scenario.setup(&scenario.controllers[0], seed);
@@ -283,48 +267,39 @@ fn only_a_ladder_has_rates_and_an_adaptive_player() {
     let rates = GOOD.replace("trace =", "rates = { a = \"1Mbit/s\" }\ntrace =");
     let abr = format!("{GOOD}\n[viewer]\nabr = \"throughput\"\n");
     for text in [rates, abr] {
-        let error = problem(&text);
-        assert!(error.contains("ladder = \"bbb\""), "{error}");
+        assert_contains(&problem(&text), &["ladder = \"bbb\""]);
     }
-    let error = problem(&LADDER.replace("count = 2", "receive_autotuning = true"));
-    assert!(
-        error.contains("`viewer.receive_autotuning` must be left out"),
-        "{error}"
-    );
+    let said = problem(&LADDER.replace("count = 2", "receive_autotuning = true"));
+    assert_contains(&said, &["`viewer.receive_autotuning` must be left out"]);
 }
 
 #[test]
 fn every_scenario_of_the_directory_is_built_in_and_can_be_read_and_explained() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-    let mut files = 0;
-    for entry in std::fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_some_and(|end| end == "toml") {
-            let stem = path.file_stem().unwrap().to_str().unwrap();
-            assert!(
-                BUILT_IN.iter().any(|(name, _)| *name == stem),
-                "{stem} is not built in"
-            );
-            files += 1;
-        }
-    }
-    assert_eq!(files, BUILT_IN.len());
+    let entries = std::fs::read_dir(directory).unwrap();
+    let files: BTreeSet<String> = entries
+        .filter_map(|entry| entry.unwrap().file_name().into_string().ok())
+        .filter_map(|name| Some(name.strip_suffix(".toml")?.to_owned()))
+        .collect();
+    assert_eq!(
+        files,
+        BUILT_IN.iter().map(|(name, _)| (*name).to_owned()).collect()
+    );
     for (name, _) in BUILT_IN {
         for changes in [Changes::default(), QUICK] {
-            let text = explain(&open(name, &changes).unwrap());
-            assert!(text.contains(name) && text.contains("──▶"), "{text}");
+            assert_contains(&explain(&open(name, &changes).unwrap()), &[name, "──▶"]);
         }
     }
 }
 
 #[test]
 fn an_unknown_name_is_answered_with_the_known_ones() {
-    let error = open("p13-99", &Changes::default()).unwrap_err().to_string();
-    assert!(error.contains("`p13-99`") && error.contains("p13-9,"), "{error}");
+    let said = open("p13-99", &Changes::default()).unwrap_err().to_string();
+    assert_contains(&said, &["`p13-99`", "p13-9,"]);
     let error = open("./no-such.toml", &Changes::default())
         .unwrap_err()
         .to_string();
-    assert!(error.contains("./no-such.toml"), "{error}");
+    assert_contains(&error, &["./no-such.toml"]);
 }
 
 const CASES: &str = r#"
@@ -349,21 +324,17 @@ fn a_case_is_the_scenario_with_some_values_in_place_of_others() {
         panic!("{cases:?}")
     };
     assert_eq!((short.case.as_str(), slow.case.as_str()), ("short", "slow"));
-    assert_eq!(short.path.round_trip(), Duration::from_millis(10));
-    assert_eq!(slow.path.round_trip(), Duration::from_millis(100));
+    let rtts = [short, slow].map(|case| case.path.round_trip().as_millis());
+    assert_eq!(rtts, [10, 100]);
     assert_eq!(slow.path.forward.rate.mean(), Some(Bitrate::from_mbps(2)));
     assert_eq!(slow.title_rate(), Bitrate::from_mbps(1));
     assert_eq!((short.trials, slow.trials), (2, 3));
     assert_eq!(short.full_name(), "test short");
-    let text = explain(&cases);
-    for words in [
-        "Near the viewer.",
-        "path.rtt = \"10ms\"",
-        "10 ms round trip",
-        "seeds 7 to 8",
-    ] {
-        assert!(text.contains(words), "{words} is missing in {text}");
-    }
+    let (text, set) = (explain(&cases), "path.rtt = \"10ms\"");
+    assert_contains(
+        &text,
+        &["Near the viewer.", set, "10 ms round trip", "seeds 7 to 8"],
+    );
 }
 
 #[test]
@@ -380,19 +351,15 @@ fn quick_runs_the_cases_it_names_with_its_own_values_and_settings_win() {
     assert_eq!((slow.case.as_str(), playing(&slow)), ("slow", 10));
     assert_eq!(slow.viewers.leaves_after, Some(Duration::from_secs(5)));
     let changes = Changes {
-        settings: vec!["title.duration=12s".parse().unwrap()],
-        ..QUICK
+        quick: true,
+        ..set("title.duration=12s")
     };
     assert_eq!(playing(&parse_with(&with_cases(), &changes)), 12);
 }
 
 #[test]
 fn an_error_in_a_setting_names_the_command_line() {
-    let changes = Changes {
-        settings: vec!["path.queue=tiny".parse().unwrap()],
-        ..Changes::default()
-    };
-    let error = all(GOOD, &changes).unwrap_err().to_string();
+    let error = all(GOOD, &set("path.queue=tiny")).unwrap_err().to_string();
     assert!(
         error.starts_with("test.toml, command line, `path.queue`: "),
         "{error}"
@@ -426,16 +393,9 @@ fn join_times_and_access_delays_are_drawn_from_the_seed() {
     let scenario = parse(&with_flows());
     let cubic: ControllerChoice = "cubic".parse().unwrap();
     let setup = scenario.setup(&cubic, 5);
-    assert_eq!(
-        (setup.viewers.len(), setup.bulk.len(), scenario.flows()),
-        (3, 20, 23)
-    );
-    let joins: Vec<_> = setup
-        .viewers
-        .iter()
-        .map(|viewer| viewer.joins.as_secs())
-        .collect();
-    assert_eq!(joins, [40, 41, 42]);
+    assert_eq!((setup.bulk.len(), scenario.flows()), (20, 23));
+    let joins = setup.viewers.iter().map(|viewer| viewer.joins.as_secs());
+    assert_eq!(joins.collect::<Vec<_>>(), [40, 41, 42]);
     let range = Duration::from_millis(5)..=Duration::from_millis(15);
     for bulk in &setup.bulk {
         assert_eq!(bulk.controller.to_string(), "reno");
@@ -452,14 +412,12 @@ fn join_times_and_access_delays_are_drawn_from_the_seed() {
     let windows: Vec<_> = setup.windows.iter().map(ToString::to_string).collect();
     assert_eq!(windows, ["50s..150s", "50s.."]);
     let text = explain(std::slice::from_ref(&scenario));
-    for words in [
-        "3 viewers; joining at 40.0 s, one more every 1.00 s",
-        "20 endless downloads, each under reno",
-        "5ms..15ms from each end",
-        "3 viewers + 20 downloads",
-    ] {
-        assert!(text.contains(words), "{words} is missing in {text}");
-    }
+    assert_contains(&text, &["3 viewers; joining at 40.0 s, one more every 1.00 s"]);
+    assert_contains(
+        &text,
+        &["20 endless downloads, each under reno", "5ms..15ms from each end"],
+    );
+    assert_contains(&text, &["3 viewers + 20 downloads"]);
 }
 
 #[test]
@@ -475,13 +433,7 @@ fn downloads_can_have_the_viewers_controller_or_be_absent() {
 #[rstest]
 #[case::unit(GOOD, "0.95λ", "20Mbits", "line 13, `path.rate`", "20Mbit/s")]
 #[case::number(GOOD, "\"100ms\"", "100", "line 14, `path.rtt`", "in quotes")]
-#[case::route(
-    GOOD,
-    "\"100ms\"",
-    "\"down,100ms@1s\"",
-    "line 14, `path.rtt`",
-    "must be a time"
-)]
+#[case::route(GOOD, "100ms", "down,100ms@1s", "line 14, `path.rtt`", "must be a time")]
 #[case::unknown_key(GOOD, "loss =", "los =", "line 16, `path.los`", "expected")]
 #[case::controller(GOOD, "\"cubic\"", "\"cubik\"", "line 3, `controllers`", "cubic")]
 #[case::loss(GOOD, "0.01%", "sometimes", "line 16, `path.loss`", "0.01%")]
@@ -491,25 +443,13 @@ fn downloads_can_have_the_viewers_controller_or_be_absent() {
 #[case::no_trials(GOOD, "trials = 3", "trials = 0", "line 4, `trials`", "at least 1")]
 #[case::no_controllers(GOOD, "\"reno\", \"cubic\"", "", "line 3, `controllers`", "at least one")]
 #[case::syntax(GOOD, "seed = 7", "seed = ", "line 5, `seed`", "")]
-#[case::ladder_without_rates(
-    LADDER,
-    "rates = { high = \"4.82Mbit/s\", low = \"0.44Mbit/s\" }\n",
-    "",
-    "line ",
-    "needs rates"
-)]
+#[case::ladder_without_rates(LADDER, "rates =", "#", "line ", "needs rates")]
 #[case::ladder_with_a_rate(LADDER, "rates =", "rate = \"1Mbit/s\"\nrates =", "line ", "several rates")]
 #[case::equal_rates(LADDER, "0.44", "4.82", "line ", "differ")]
 #[case::ladder(LADDER, "\"bbb\"", "\"films.csv\"", "line ", "a built-in ladder: bbb")]
 #[case::fixed(LADDER, "fixed:low", "fixed:1080p", "line ", "expected one of: low, high")]
 #[case::abr(LADDER, "fixed:low", "bola", "line ", "bola")]
-#[case::no_start(
-    LADDER,
-    "start_segments = 1",
-    "start_segments = 0",
-    "line ",
-    "at least 1 segment"
-)]
+#[case::no_start(LADDER, "segments = 1", "segments = 0", "line ", "at least 1 segment")]
 #[case::not_of_a_ladder(
     GOOD,
     "[path]",
@@ -517,13 +457,7 @@ fn downloads_can_have_the_viewers_controller_or_be_absent() {
     "line ",
     "only the player of a ladder"
 )]
-#[case::ideal(
-    LADDER,
-    "controllers",
-    "ideal = true\ncontrollers",
-    "line ",
-    "`ideal` must be left out"
-)]
+#[case::ideal(LADDER, "about", "ideal = true\nabout", "line ", "`ideal` must be left out")]
 #[case::range(LADDER, "0s..3s", "3s..0s", "line ", "shorter time first")]
 #[case::case_value(&with_cases(), "\"10ms\"", "\"10\"", "line 27, case `short`, `path.rtt`", "100ms")]
 #[case::case_key(&with_cases(), "path.rtt", "path.rrt", "line 27, case `short`, `path.rrt`", "unknown field")]
@@ -561,12 +495,9 @@ fn an_uplink_has_a_rate_a_queue_and_batches_of_its_own() {
     assert_eq!(link.queue, UPLINK_QUEUE);
     assert_eq!(link.batches, Duration::from_millis(25));
     assert!((link.loss.mean() - 0.02).abs() < 1e-9);
-    let words = explain(&[scenario]);
-    assert!(
-        words.contains("queue 64packets")
-            && words.contains("every 25 ms")
-            && words.contains("ACKs over 0.10 Mbit/s"),
-        "{words}"
+    assert_contains(
+        &explain(&[scenario]),
+        &["queue 64packets", "every 25 ms", "ACKs over 0.10 Mbit/s"],
     );
     let text = text.replacen("ack_loss", "uplink_queue = \"20kB\"\nack_loss", 1);
     let other = parse_with(&text, &Changes::default());

@@ -1,6 +1,7 @@
 //! Keys for what the description of a test bed leaves open.
 
 use super::*;
+use crate::scenario::memory::{kept_ssthresh, with_ssthresh};
 use playrate_netsim::Loss;
 
 /// [`GOOD`] with `line` replaced by `other`.
@@ -31,11 +32,8 @@ fn a_loss_scale_multiplies_the_loss_that_the_path_says() {
     // A hop's residual loss has its own key.
     let hop = parse(&wifi("loss_scale = 3")).path.forward;
     assert_eq!(hop.loss.to_string(), "0.06%");
-    let text = explain(&[parse(&with(LOSS, "loss = \"0.01%\"\nloss_scale = 4"))]);
-    assert!(
-        text.contains("4 times as frequent as the path says: 0.04%"),
-        "{text}"
-    );
+    let said = explain(&[parse(&with(LOSS, "loss = \"0.01%\"\nloss_scale = 4"))]);
+    assert_contains(&said, &["4 times as frequent as the path says: 0.04%"]);
 }
 
 #[test]
@@ -45,8 +43,8 @@ fn acknowledgements_are_lost_on_the_way_back_only() {
         (path.forward.loss, path.backward.loss.to_string().as_str()),
         (Loss::None, "0.1%")
     );
-    let text = explain(&[parse(&with(LOSS, "ack_loss = \"0.1%\""))]);
-    assert!(text.contains("0.1% of ACKs lost"), "{text}");
+    let said = explain(&[parse(&with(LOSS, "ack_loss = \"0.1%\""))]);
+    assert_contains(&said, &["0.1% of ACKs lost"]);
     let hop = parse(&wifi("ack_loss = \"1%\"")).path;
     assert_eq!(
         [hop.forward.loss, hop.backward.loss].map(|loss| loss.to_string()),
@@ -60,17 +58,11 @@ fn parameters_of_a_wifi_hop_are_set_one_by_one_over_those_of_the_rate() {
     let scenario = parse(&wifi(keys));
     let rate = "wifi(15Mbit/s,queue=150kB,modes=50/100,attempts=4,gap=5s,stall=300ms)";
     assert_eq!(scenario.path.forward.rate.to_string(), rate);
-    assert_eq!(
-        scenario.path.forward.queue,
-        QueueLimit::Bytes(Bytes::from_kb(150))
-    );
+    let queue = scenario.path.forward.queue;
+    assert_eq!(queue, QueueLimit::Bytes(Bytes::from_kb(150)));
     assert!(explain(std::slice::from_ref(&scenario)).contains(rate));
     // As a setting of a command, or of a case.
-    let changes = Changes {
-        settings: vec!["path.wifi.queue=200packets".parse().unwrap()],
-        ..Changes::default()
-    };
-    let scenario = parse_with(&wifi(""), &changes);
+    let scenario = parse_with(&wifi(""), &set("path.wifi.queue=200packets"));
     assert_eq!(scenario.path.forward.queue, QueueLimit::Packets(200));
 }
 
@@ -84,8 +76,7 @@ fn one_queue_in_packets_or_bytes_is_the_same_for_all_paths() {
             let queue = with("\"1bdp\"", &format!("\"{text}\"")).replace("100ms", rtt);
             let scenario = parse(&queue.replace("0.95λ", rate));
             assert_eq!(scenario.path.forward.queue, limit);
-            let shown = explain(&[scenario]);
-            assert!(shown.contains(words), "{shown}");
+            assert_contains(&explain(&[scenario]), &[words]);
         }
     }
 }
@@ -110,8 +101,8 @@ fn a_variable_title_has_the_same_rate_in_other_frames() {
     );
     assert!(second(&nominal, 16) < second(&nominal, 0) / 5);
     assert!(second(&even, 16).abs_diff(second(&even, 0)) < second(&even, 0) / 100);
-    let text = explain(&[parse(&variable("1.5"))]);
-    assert!(text.contains("its rate 1.5 times as variable"), "{text}");
+    let said = explain(&[parse(&variable("1.5"))]);
+    assert_contains(&said, &["its rate 1.5 times as variable"]);
 }
 
 #[test]
@@ -132,11 +123,8 @@ fn a_connection_leaves_the_larger_of_ssthresh_and_half_its_window_behind() {
         format!("{text}\n[viewer]\nremembers_ssthresh = true\n")
     };
     assert!(parse(&viewer("[\"cubic\"]")).remembers_ssthresh);
-    let error = problem(&viewer("[\"cubic\", \"quinn-cubic\"]"));
-    assert!(
-        error.contains("`viewer.remembers_ssthresh`: ") && error.contains("`quinn-cubic`"),
-        "{error}"
-    );
+    let said = problem(&viewer("[\"cubic\", \"quinn-cubic\"]"));
+    assert_contains(&said, &["`viewer.remembers_ssthresh`: ", "`quinn-cubic`"]);
 }
 
 #[test]
@@ -149,8 +137,8 @@ fn clients_may_acknowledge_as_rarely_as_browsers() {
         request.longest.unwrap() <= Duration::from_millis(25),
         "{request:?}"
     );
-    let error = problem(&format!("{GOOD}\n[viewer]\nack_packets = 0\n"));
-    assert!(error.contains("nonzero"), "{error}");
+    let said = problem(&format!("{GOOD}\n[viewer]\nack_packets = 0\n"));
+    assert_contains(&said, &["nonzero"]);
 }
 
 #[rstest]
@@ -168,11 +156,7 @@ fn clients_may_acknowledge_as_rarely_as_browsers() {
 #[case::hop_unit(wifi("wifi = { gap = 5 }"), "path.wifi.gap", "ms")]
 #[case::hop_type(wifi("wifi = { gap = true }"), "path.wifi.gap", "in quotes")]
 #[case::useless_hop(wifi("wifi = { modes = \"0/100\" }"), "path.wifi", "none of them 0")]
-#[case::variability(
-    with("rate = \"5", "variability = 11\nrate = \"5"),
-    "title.variability",
-    "0 and 10"
-)]
+#[case::variability(with("trace", "variability = 11\ntrace"), "title.variability", "0 and 10")]
 #[case::of_a_file(
     with("trace = \"film-1080p\"", "file = \"embedded\"\nvariability = 2"),
     "title.variability",
@@ -181,9 +165,6 @@ fn clients_may_acknowledge_as_rarely_as_browsers() {
 fn an_error_names_key_and_correction(#[case] text: String, #[case] key: &str, #[case] correction: &str) {
     let error = problem(&text);
     let place = format!("`{key}`: ");
-    assert!(
-        error.starts_with("test.toml, line ") && error.contains(&place),
-        "{error}"
-    );
-    assert!(error.contains(correction), "{error}");
+    assert!(error.starts_with("test.toml, line "), "{error}");
+    assert_contains(&error, &[&place, correction]);
 }
