@@ -71,11 +71,12 @@ pub enum CommandError {
 
 impl CommandError {
     /// Returns true if different arguments would help.
-    pub const fn is_bad_input(&self) -> bool {
-        matches!(
-            self,
-            Self::Scenario(_) | Self::BadInput(_) | Self::Sim(SimError::Path(_))
-        )
+    pub fn is_bad_input(&self) -> bool {
+        match self {
+            Self::Scenario(_) | Self::BadInput(_) | Self::Sim(SimError::Path(_)) => true,
+            Self::Read { error, .. } => error.kind() == io::ErrorKind::NotFound,
+            _ => false,
+        }
     }
 
     /// The error of a file or directory below `--out` that cannot be written.
@@ -84,20 +85,6 @@ impl CommandError {
             "cannot write {}: {error}; choose another directory with --out",
             path.display()
         ))
-    }
-
-    /// The error of reading results in `directory`: bad input if there are none.
-    pub(crate) fn read(directory: &Path, error: io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::NotFound => Self::BadInput(format!(
-                "cannot read results in {}: {error}; expected a directory of `lab run`",
-                directory.display()
-            )),
-            _ => Self::Read {
-                directory: directory.to_owned(),
-                error,
-            },
-        }
     }
 
     /// The error of storing results in `directory`; `advice` applies if the directory already has some.

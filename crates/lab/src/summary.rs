@@ -219,68 +219,53 @@ fn summary(metric: &Metric, flows: &Flows<'_>, all: &[Flows<'_>], baseline: Opti
 impl Group<'_> {
     /// Summary of a metric.
     pub(crate) fn find(&self, metric: &str, controller: &str, role: &str) -> Option<&Summary> {
-        let is = |one: &&Summary| {
-            (one.metric, one.controller.as_str(), one.role.as_str()) == (metric, controller, role)
-        };
-        self.summaries.iter().find(is)
+        self.of(controller, role).find(|one| one.metric == metric)
     }
 
-    /// Controllers with a role, in order, with the labels of their lines.
-    fn lines(&self) -> Vec<(&str, &str, String)> {
-        let mut lines: Vec<(&str, &str, String)> = Vec::new();
-        for controller in &self.controllers {
-            for role in [VIEWER, BULK] {
-                let of_role = |one: &&Summary| one.controller == *controller && one.role == role;
-                if let Some(first) = self.summaries.iter().find(of_role) {
-                    let name = short_name(controller);
-                    let label = match role {
-                        BULK => format!("  beside {name}: {}", short_name(&first.flow_controller)),
-                        _ => name,
-                    };
-                    lines.push((controller, role, label));
-                }
-            }
-        }
-        lines
+    /// Summaries of the flows with a role under a controller.
+    fn of(&self, controller: &str, role: &str) -> impl Iterator<Item = &Summary> {
+        let is = move |one: &&Summary| one.controller == controller && one.role == role;
+        self.summaries.iter().filter(is)
     }
 
     /// The group's tables for a terminal.
     fn text(&self) -> String {
-        let lines = self.lines();
+        let controllers = self.controllers.iter();
+        let lines = controllers.flat_map(|controller| [VIEWER, BULK].map(|role| (controller.as_str(), role)));
+        let lines: Vec<_> = lines
+            .filter(|line| self.of(line.0, line.1).next().is_some())
+            .collect();
         let has_values = |(name, _): &&(&str, bool)| {
             lines
                 .iter()
-                .any(|(controller, role, _)| self.find(name, controller, role).is_some())
+                .any(|(controller, role)| self.find(name, controller, role).is_some())
         };
         let columns: Vec<(&Metric, bool)> = COLUMNS
             .iter()
             .filter(has_values)
             .filter_map(|(name, of_bulk)| Some((Metric::find(name)?, *of_bulk)))
             .collect();
-        let head = columns.iter().map(|(metric, _)| match metric.unit.axis() {
+        let mut head = vec!["controller".to_owned(), "runs".to_owned()];
+        head.extend(columns.iter().map(|(metric, _)| match metric.unit.axis() {
             ("", _) => metric.label.to_owned(),
             (unit, _) => format!("{} [{unit}]", metric.label),
-        });
-        let head: Vec<String> = ["controller", "runs"]
-            .map(str::to_owned)
-            .into_iter()
-            .chain(head)
-            .collect();
-        let cells = |(controller, role, label): &(&str, &str, String)| -> Vec<String> {
-            let cell = |(metric, of_bulk): &(&Metric, bool)| {
-                let summary = self.find(metric.name, controller, role);
-                let shown = summary.filter(|_| *of_bulk || *role == VIEWER);
-                shown.map_or_else(|| "–".to_owned(), |summary| cell(summary, metric.unit.axis().1))
+        }));
+        let cells = |line: &(&str, &str)| -> Vec<String> {
+            let (name, role) = (short_name(line.0), line.1);
+            let label = match self.of(line.0, role).next() {
+                Some(flow) if role == BULK => {
+                    format!("  beside {name}: {}", short_name(&flow.flow_controller))
+                }
+                _ => name,
             };
-            let runs = self
-                .summaries
-                .iter()
-                .filter(|one| one.controller == **controller && one.role == **role);
-            let runs = runs.map(|one| one.values.count).max().unwrap_or_default();
-            [label.clone(), runs.to_string()]
-                .into_iter()
-                .chain(columns.iter().map(cell))
-                .collect()
+            let runs = self.of(line.0, role).map(|one| one.values.count).max();
+            let mut cells = vec![label, runs.unwrap_or_default().to_string()];
+            cells.extend(columns.iter().map(|(metric, of_bulk)| {
+                let summary = self.find(metric.name, line.0, role);
+                let shown = summary.filter(|_| *of_bulk || role == VIEWER);
+                shown.map_or_else(|| "–".to_owned(), |summary| cell(summary, metric.unit.axis().1))
+            }));
+            cells
         };
         let rows: Vec<Vec<String>> = lines.iter().map(cells).collect();
         let paths = match self.paths {
@@ -368,12 +353,7 @@ mod tests {
         let difference = cubic.difference.as_ref().unwrap();
         // 9 − 4 and 25 − 16.
         assert_eq!((difference.values.count, difference.values.mean), (2, 7.0));
-        assert!(
-            group
-                .find("frames_discarded", "reno", VIEWER)
-                .unwrap()
-                .difference
-                .is_none()
-        );
+        let reno = group.find("frames_discarded", "reno", VIEWER).unwrap();
+        assert_eq!(reno.difference, None);
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::ReportArgs;
-use super::decimate::decimate;
+use super::decimate::{Point, decimate};
 use crate::controllers::short_name;
 use crate::metric::Unit;
 use crate::result::{BULK, ResultKey, Row, series_file};
@@ -84,46 +84,35 @@ pub(super) fn points_per_line(args: &ReportArgs, rows: &[Row]) -> usize {
 /// The curves of `rows` whose time series are in one of `directories`, with at most about `points` points per line.
 pub(super) fn read(directories: &[PathBuf], rows: &[&Row], points: usize) -> Vec<Curve> {
     let flows = Flows::of(rows.iter().copied());
-    let mut curves: BTreeMap<usize, Vec<Line>> = BTreeMap::new();
     let several = rows.iter().any(|row| row.key.scenario != rows[0].key.scenario);
-    for row in rows {
-        for (kind, text) in flows.texts(directories, row) {
-            for (place, (_, _, _, of, column)) in QUANTITIES.iter().enumerate() {
-                let found = if *of == kind {
-                    values(&text, column)
-                } else {
-                    Vec::new()
-                };
-                if found.is_empty() {
-                    continue;
-                }
-                let (t, v): (Vec<f64>, Vec<f64>) = decimate(&found, points / 4).into_iter().unzip();
-                let flow = format!("{} {}", row.role, row.viewer);
-                curves.entry(place).or_default().push(Line {
-                    controller: short_name(&row.key.controller),
-                    flow: if several {
-                        format!("{} {flow}", row.key.scenario)
-                    } else {
-                        flow
-                    },
-                    trial: row.key.trial,
-                    sum: sums(&found, &t),
-                    t,
-                    v,
-                });
-            }
-        }
-    }
-    let curve = |(place, lines): (usize, Vec<Line>)| {
-        let (quantity, label, unit, ..) = QUANTITIES[place];
-        Curve {
-            quantity,
-            label,
-            unit,
-            lines,
-        }
+    let line = |row: &Row, kind: &str, column: &str| {
+        let text = fs::read_to_string(flows.file(directories, row, kind)?).ok()?;
+        let kept = decimate(&samples(&text, column), points / 4);
+        let flow = format!("{} {}", row.role, row.viewer);
+        let part = |place: usize| kept.iter().map(|point| point[place]).collect();
+        (!kept.is_empty()).then(|| Line {
+            controller: short_name(&row.key.controller),
+            flow: if several {
+                format!("{} {flow}", row.key.scenario)
+            } else {
+                flow
+            },
+            trial: row.key.trial,
+            t: part(0),
+            v: part(1),
+            sum: part(2),
+        })
     };
-    curves.into_iter().map(curve).collect()
+    let curves = QUANTITIES.map(|(quantity, label, unit, kind, column)| Curve {
+        quantity,
+        label,
+        unit,
+        lines: rows.iter().filter_map(|row| line(row, kind, column)).collect(),
+    });
+    curves
+        .into_iter()
+        .filter(|curve| !curve.lines.is_empty())
+        .collect()
 }
 
 /// Number of each run's first bulk flow, if any: series of bulk flows and of viewers are numbered separately.
@@ -151,43 +140,26 @@ impl<'a> Flows<'a> {
             .map(|directory| series_file(directory, &row.key, &flow, kind));
         files.find(|file| file.exists())
     }
-
-    /// Kind and text of each series of a flow.
-    fn texts(&self, directories: &[PathBuf], row: &Row) -> Vec<(&'static str, String)> {
-        let kinds = ["transport", "playout", "queue"].into_iter();
-        let text = |kind| Some((kind, fs::read_to_string(self.file(directories, row, kind)?).ok()?));
-        kinds.filter_map(text).collect()
-    }
 }
 
-/// Time and value of each line with a value in `column`.
-fn values(text: &str, column: &str) -> Vec<(f64, f64)> {
+/// Time, value, and sum of value × time so far of each line with a value in `column`; a value holds until the next one.
+fn samples(text: &str, column: &str) -> Vec<Point> {
     let mut lines = text.lines();
     let head = lines.next().unwrap_or_default();
     let Some(place) = head.split(',').position(|name| name == column) else {
         return Vec::new();
     };
-    let point = |line: &str| {
-        let cell = |place: usize| line.split(',').nth(place)?.parse().ok();
-        Some((cell(0)?, cell(place)?))
-    };
-    lines.filter_map(point).collect()
-}
-
-/// Sum of value × time of `samples` up to each of `times`; a value holds until the next sample.
-fn sums(samples: &[(f64, f64)], times: &[f64]) -> Vec<f64> {
-    let mut sum = 0.0;
-    let mut sums = BTreeMap::new();
-    for (number, (at, _)) in samples.iter().enumerate() {
-        if let Some((before, value)) = number.checked_sub(1).and_then(|before| samples.get(before)) {
-            sum += value * (at - before);
+    let mut samples: Vec<Point> = Vec::new();
+    for line in lines {
+        let cell = |place: usize| line.split(',').nth(place)?.parse::<f64>().ok();
+        if let (Some(at), Some(value)) = (cell(0), cell(place)) {
+            let sum = samples
+                .last()
+                .map_or(0.0, |[before, held, sum]| sum + held * (at - before));
+            samples.push([at, value, sum]);
         }
-        sums.insert(at.to_bits(), sum);
     }
-    times
-        .iter()
-        .map(|at| sums.get(&at.to_bits()).copied().unwrap_or(sum))
-        .collect()
+    samples
 }
 
 #[cfg(test)]
@@ -197,13 +169,12 @@ mod tests {
     #[test]
     fn thinning_keeps_the_mean_of_a_curve_with_spikes() {
         let spike = |number: i32| if number % 1_000 == 0 { 1_000.0 } else { 0.0 };
-        let samples: Vec<(f64, f64)> = (0..=10_000)
-            .map(|number| (f64::from(number), spike(number)))
+        let lines: Vec<String> = (0..=10_000)
+            .map(|number| format!("{number},{}", spike(number)))
             .collect();
-        let thinned = decimate(&samples, 50);
+        let thinned = decimate(&samples(&format!("at_s,v\n{}", lines.join("\n")), "v"), 50);
         assert!(thinned.len() < 250);
-        let times: Vec<f64> = thinned.iter().map(|point| point.0).collect();
-        let sums = sums(&samples, &times);
+        let sums: Vec<f64> = thinned.iter().map(|point| point[2]).collect();
         assert_eq!((sums.first(), sums.last()), (Some(&0.0), Some(&10_000.0)));
         assert!(sums.is_sorted());
     }
@@ -211,8 +182,9 @@ mod tests {
     #[test]
     fn a_column_is_read_by_its_name_and_empty_cells_are_left_out() {
         let text = "at_s,window_bytes,rtt_s\n0,12000,\n0.5,24000,0.05\n";
-        assert_eq!(values(text, "window_bytes"), [(0.0, 12_000.0), (0.5, 24_000.0)]);
-        assert_eq!(values(text, "rtt_s"), [(0.5, 0.05)]);
-        assert_eq!(values(text, "capacity_bps"), []);
+        let window = [[0.0, 12_000.0, 0.0], [0.5, 24_000.0, 6_000.0]];
+        assert_eq!(samples(text, "window_bytes"), window);
+        assert_eq!(samples(text, "rtt_s"), [[0.5, 0.05, 0.0]]);
+        assert_eq!(samples(text, "capacity_bps"), [[0.0; 3]; 0]);
     }
 }

@@ -1,12 +1,15 @@
 //! Draws a line that looks the same with fewer points.
 
+/// Position x and value y of a point, and another number that belongs to it.
+pub(super) type Point = [f64; 3];
+
 /// At most about `4 × buckets` of `points`, which draw the same line: the first, lowest, highest and last point of
 /// every bucket of equal width in x, so that no spike is lost. `points` are sorted by x.
-pub(super) fn decimate(points: &[(f64, f64)], buckets: usize) -> Vec<(f64, f64)> {
+pub(super) fn decimate(points: &[Point], buckets: usize) -> Vec<Point> {
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
         return Vec::new();
     };
-    let width = (last.0 - first.0) / buckets.max(1) as f64;
+    let width = (last[0] - first[0]) / buckets.max(1) as f64;
     if points.len() <= buckets.saturating_mul(4) || width <= 0.0 {
         return points.to_vec();
     }
@@ -15,12 +18,12 @@ pub(super) fn decimate(points: &[(f64, f64)], buckets: usize) -> Vec<(f64, f64)>
     let mut bucket = 0_usize;
     while !rest.is_empty() {
         bucket += 1;
-        let edge = first.0 + width * bucket as f64;
+        let edge = first[0] + width * bucket as f64;
         let is_last = bucket >= buckets;
         let end = if is_last {
             rest.len()
         } else {
-            rest.partition_point(|point| point.0 < edge)
+            rest.partition_point(|point| point[0] < edge)
         };
         let (here, after) = rest.split_at(end);
         keep_extremes(here, &mut kept);
@@ -29,11 +32,11 @@ pub(super) fn decimate(points: &[(f64, f64)], buckets: usize) -> Vec<(f64, f64)>
     kept
 }
 
-fn keep_extremes(points: &[(f64, f64)], kept: &mut Vec<(f64, f64)>) {
+fn keep_extremes(points: &[Point], kept: &mut Vec<Point>) {
     if points.is_empty() {
         return;
     }
-    let by_value = |a: &usize, b: &usize| points[*a].1.total_cmp(&points[*b].1);
+    let by_value = |a: &usize, b: &usize| points[*a][1].total_cmp(&points[*b][1]);
     let lowest = (0..points.len()).min_by(by_value).unwrap_or(0);
     let highest = (0..points.len()).max_by(by_value).unwrap_or(0);
     let mut chosen = vec![0, lowest, highest, points.len() - 1];
@@ -46,10 +49,9 @@ fn keep_extremes(points: &[(f64, f64)], kept: &mut Vec<(f64, f64)>) {
 mod tests {
     use super::*;
 
-    fn saw(n: u32) -> Vec<(f64, f64)> {
-        (0..n)
-            .map(|i| (f64::from(i), if i == n / 3 { 1e6 } else { f64::from(i % 10) }))
-            .collect()
+    fn saw(n: u32) -> Vec<Point> {
+        let value = |i| if i == n / 3 { 1e6 } else { f64::from(i % 10) };
+        (0..n).map(|i| [f64::from(i), value(i), 0.0]).collect()
     }
 
     #[test]
@@ -57,7 +59,7 @@ mod tests {
         let points = saw(100_000);
         let kept = decimate(&points, 200);
         assert!(kept.len() <= 800, "{}", kept.len());
-        assert!(kept.iter().any(|point| point.1 >= 1e6));
+        assert!(kept.iter().any(|point| point[1] >= 1e6));
         assert_eq!((kept.first(), kept.last()), (points.first(), points.last()));
     }
 
@@ -65,7 +67,7 @@ mod tests {
     fn points_stay_in_order_and_are_taken_from_the_input() {
         let points = saw(5_000);
         let kept = decimate(&points, 50);
-        assert!(kept.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        assert!(kept.windows(2).all(|pair| pair[0][0] < pair[1][0]));
         assert!(kept.iter().all(|point| points.contains(point)));
     }
 
@@ -73,8 +75,8 @@ mod tests {
     fn few_points_are_kept_unchanged() {
         let points = saw(40);
         assert_eq!(decimate(&points, 10), points);
-        assert_eq!(decimate(&[], 10), []);
-        let same_x = vec![(1.0, 2.0); 100];
+        assert_eq!(decimate(&[], 10), [[0.0; 3]; 0]);
+        let same_x = vec![[1.0, 2.0, 0.0]; 100];
         assert_eq!(decimate(&same_x, 10), same_x);
     }
 }

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
+use serde::de::value::{Error as ProbeError, MapAccessDeserializer};
+use serde::de::{DeserializeOwned, Deserializer, Error, MapAccess, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
+use serde_json::{Map, Value};
 
 /// Reads a flattened group of fields for `#[serde(flatten, deserialize_with = "group")]`: `None` if the row has none of
 /// them. A plain `#[serde(flatten)]` of an `Option` also gives `None` if the group exists but one field is missing,
@@ -14,44 +16,39 @@ use serde::{Deserialize, forward_to_deserialize_any};
 pub(super) fn group<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
-    T: Deserialize<'de>,
+    T: DeserializeOwned,
 {
-    let mut found = false;
-    let read = T::deserialize(Watched {
-        inner: from,
-        found: &mut found,
-    });
-    match read {
-        Ok(group) => Ok(Some(group)),
-        Err(_) if !found => Ok(None),
-        Err(error) => Err(error),
+    let mut names = FieldNames::default();
+    // The probe always fails.
+    let _ = T::deserialize(&mut names);
+    let fields = from.deserialize_struct("group", names.0, FieldsVisitor)?;
+    if fields.is_empty() {
+        return Ok(None);
     }
+    serde_json::from_value(fields.into())
+        .map(Some)
+        .map_err(D::Error::custom)
 }
 
-/// A deserializer, a visitor or a map that records whether it had any field.
-struct Watched<'a, T> {
-    inner: T,
-    found: &'a mut bool,
-}
+/// A deserializer that records the names of a struct's fields and reads nothing.
+#[derive(Default)]
+struct FieldNames(&'static [&'static str]);
 
-impl<'de, D: Deserializer<'de>> Deserializer<'de> for Watched<'_, D> {
-    type Error = D::Error;
+impl<'de> Deserializer<'de> for &mut FieldNames {
+    type Error = ProbeError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, D::Error> {
-        Err(D::Error::custom("a group of fields must be a struct"))
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, ProbeError> {
+        Err(ProbeError::custom("a group of fields must be a struct"))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
         self,
-        name: &'static str,
+        _: &'static str,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, D::Error> {
-        let visitor = Watched {
-            inner: visitor,
-            found: self.found,
-        };
-        self.inner.deserialize_struct(name, fields, visitor)
+    ) -> Result<V::Value, ProbeError> {
+        self.0 = fields;
+        self.deserialize_any(visitor)
     }
 
     forward_to_deserialize_any! {
@@ -60,31 +57,17 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Watched<'_, D> {
     }
 }
 
-impl<'de, V: Visitor<'de>> Visitor<'de> for Watched<'_, V> {
-    type Value = V::Value;
+/// Reads the fields as JSON.
+struct FieldsVisitor;
+
+impl<'de> Visitor<'de> for FieldsVisitor {
+    type Value = Map<String, Value>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.inner.expecting(f)
+        f.write_str("fields of a group")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
-        self.inner.visit_map(Watched {
-            inner: map,
-            found: self.found,
-        })
-    }
-}
-
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for Watched<'_, A> {
-    type Error = A::Error;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
-        let key = self.inner.next_key_seed(seed)?;
-        *self.found |= key.is_some();
-        Ok(key)
-    }
-
-    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
-        self.inner.next_value_seed(seed)
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        Map::deserialize(MapAccessDeserializer::new(map))
     }
 }

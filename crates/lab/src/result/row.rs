@@ -6,8 +6,7 @@ use std::time::Duration;
 use playrate_netsim::LinkStats;
 use playrate_transport::telemetry::Totals;
 use playrate_units::{Bitrate, Bytes};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use video_client::dash::DashReport;
 use video_client::playout::PlaybackReport;
 use video_client::report::Outcome;
@@ -145,7 +144,6 @@ pub(crate) struct Adaptive {
     pub(crate) segments_by_representation: BTreeMap<String, u64>,
     pub(crate) switches: u64,
     pub(crate) switch_share: f64,
-    #[serde(deserialize_with = "sizes")]
     pub(crate) switch_sizes: BTreeMap<i64, u64>,
     pub(crate) mean_representation_bps: u64,
     pub(crate) instant_mean_bps: u64,
@@ -160,18 +158,6 @@ pub(crate) struct Adaptive {
     pub(crate) smoothed_p50_bps: u64,
     pub(crate) smoothed_p95_bps: u64,
     pub(crate) smoothed_variation: f64,
-}
-
-/// Reads a map with numeric keys, which are strings in JSON: serde does not convert them in a flattened group.
-fn sizes<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<i64, u64>, D::Error> {
-    let read = BTreeMap::<String, u64>::deserialize(from)?;
-    let number = |text: String| {
-        text.parse()
-            .map_err(|error| D::Error::custom(format!("`{text}`: {error}")))
-    };
-    read.into_iter()
-        .map(|(size, count)| Ok((number(size)?, count)))
-        .collect()
 }
 
 impl Adaptive {

@@ -149,12 +149,11 @@ impl Store {
     }
 
     /// Writes the rows of the runs of `plan`, in its order, followed by those of other scenarios already in the
-    /// directory. Returns the file.
+    /// directory.
     ///
     /// # Errors
     /// If they cannot be written.
-    pub(crate) fn finish<'a>(self, plan: impl Iterator<Item = &'a ResultKey>) -> io::Result<PathBuf> {
-        let target = self.directory.join(ROWS);
+    pub(crate) fn finish<'a>(self, plan: impl Iterator<Item = &'a ResultKey>) -> io::Result<()> {
         let new = self.directory.join("runs.new.jsonl");
         let mut out = io::BufWriter::new(File::create(&new)?);
         let plan: Vec<&ResultKey> = plan.collect();
@@ -169,9 +168,8 @@ impl Store {
         out.into_inner()
             .map_err(io::IntoInnerError::into_error)?
             .sync_all()?;
-        fs::rename(&new, &target)?;
-        fs::remove_file(self.directory.join(PART))?;
-        Ok(target)
+        fs::rename(&new, self.directory.join(ROWS))?;
+        fs::remove_file(self.directory.join(PART))
     }
 }
 
@@ -283,7 +281,10 @@ fn parse(line: &str) -> Result<Option<Row>, String> {
 pub(crate) fn read_directories(directories: &[PathBuf]) -> Result<Vec<Row>, CommandError> {
     let mut found: IndexMap<(ResultKey, u32), (Row, &Path)> = IndexMap::new();
     for directory in directories {
-        let read = read_directory(directory).map_err(|error| CommandError::read(directory, error))?;
+        let read = read_directory(directory).map_err(|error| CommandError::Read {
+            directory: directory.clone(),
+            error,
+        })?;
         for row in read {
             match found.entry((row.key.clone(), row.viewer)) {
                 Entry::Vacant(place) => {
@@ -303,33 +304,19 @@ pub(crate) fn read_directories(directories: &[PathBuf]) -> Result<Vec<Row>, Comm
             }
         }
     }
-    let mut rows: Vec<Row> = found.into_values().map(|(row, _)| row).collect();
-    let mut places: [BTreeMap<(String, String, String), usize>; 3] = Default::default();
-    let names = |row: &Row| {
-        let ResultKey {
-            scenario,
-            case,
-            controller,
-            ..
-        } = &row.key;
-        [
-            ("", ""),
-            (case.as_str(), ""),
-            (case.as_str(), controller.as_str()),
-        ]
-        .map(|(case, controller)| (scenario.clone(), case.to_owned(), controller.to_owned()))
-    };
-    for (number, row) in rows.iter().enumerate() {
-        for (place, name) in places.iter_mut().zip(names(row)) {
-            place.entry(name).or_insert(number);
-        }
+    let mut scenarios: IndexMap<String, IndexMap<String, IndexMap<String, Vec<Row>>>> = IndexMap::new();
+    for (row, _) in found.into_values() {
+        let key = row.key.clone();
+        let cases = scenarios.entry(key.scenario).or_default();
+        let controllers = cases.entry(key.case).or_default();
+        controllers.entry(key.controller).or_default().push(row);
     }
-    rows.sort_by_cached_key(|row| {
-        let names = names(row);
-        let first = [0, 1, 2].map(|level| places[level].get(&names[level]).copied());
-        (first, row.key.trial, row.viewer)
+    let cases = scenarios.into_values().flat_map(IndexMap::into_values);
+    let runs = cases.flat_map(IndexMap::into_values).flat_map(|mut rows| {
+        rows.sort_by_key(|row| (row.key.trial, row.viewer));
+        rows
     });
-    Ok(rows)
+    Ok(runs.collect())
 }
 
 #[cfg(test)]
