@@ -15,6 +15,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
+use playrate_units::Bytes;
 use tokio::task::JoinSet;
 
 pub use args::DemoArgs;
@@ -29,7 +30,6 @@ use crate::scenario::Scenario;
 use crate::sim::{self, RunHandle, SimError, Simulated, StatusCell};
 use explain::Explanation;
 use progress::SessionsDisplay;
-use scenario::DemoPath;
 
 /// Advice about a directory with results of other runs.
 const ADVICE: &str = "choose another directory with --out";
@@ -44,8 +44,10 @@ const SEEDS: u32 = 10;
 /// Results of the demo.
 #[derive(Debug)]
 pub struct DemoReport {
+    args: DemoArgs,
     scenario: Arc<Scenario>,
-    path: DemoPath,
+    /// Size of the queue before the bottleneck.
+    queue: Bytes,
     /// One run per controller, in the order of the arguments.
     runs: Vec<DemoRun>,
     /// Each run compared with its virtual runs; empty if these failed or the demo was stopped.
@@ -88,7 +90,7 @@ impl DemoReport {
 /// If the path cannot be built, a component cannot be set up, or the results cannot be written. A failed session is
 /// part of the results.
 pub async fn run(args: &DemoArgs, out: &mut impl Write) -> Result<DemoReport, CommandError> {
-    let path = DemoPath::of(args)?;
+    let queue = scenario::queue(args)?;
     let scenario = Arc::new(scenario::scenario(args)?);
     // Checked before any run, so that no results are lost.
     let save_error = |error: io::Error| match error.kind() {
@@ -96,7 +98,10 @@ pub async fn run(args: &DemoArgs, out: &mut impl Write) -> Result<DemoReport, Co
         _ => CommandError::cannot_write(&args.out, &error),
     };
     Store::check_replaceable(&args.out, &scenario.name).map_err(save_error)?;
-    let (runs, complete) = play_all(&scenario, &path, args.json).await?;
+    if !args.json {
+        output::announce(&scenario, args, queue);
+    }
+    let (runs, complete) = play_all(&scenario, args.json).await?;
     let comparisons = if complete {
         compare(&scenario, &runs).await.unwrap_or_else(|error| {
             // A closed stderr is not an error.
@@ -108,8 +113,9 @@ pub async fn run(args: &DemoArgs, out: &mut impl Write) -> Result<DemoReport, Co
     };
     let store = Store::replace(&args.out, &scenario.name).map_err(save_error)?;
     let demo = DemoReport {
+        args: args.clone(),
         scenario,
-        path,
+        queue,
         runs,
         comparisons,
     };
@@ -133,23 +139,18 @@ pub async fn run(args: &DemoArgs, out: &mut impl Write) -> Result<DemoReport, Co
 /// Writes rows, time series, scenario and explanation.
 fn save(demo: &DemoReport, explanation: &Explanation, mut store: Store) -> io::Result<()> {
     store.add_scenario(&demo.scenario)?;
-    store.add_text(EXPLANATION, &explanation.text())?;
+    store.add_text(EXPLANATION, &explanation.text(usize::MAX))?;
     for run in &demo.runs {
         store.add(vec![run.row.clone()])?;
         for (name, text) in series_files(&run.row.key, &run.run) {
             store.add_series(&name, &text)?;
         }
     }
-    store.finish(demo.runs.iter().map(|run| &run.row.key))?;
-    Ok(())
+    store.finish(demo.runs.iter().map(|run| &run.row.key))
 }
 
 /// Plays the title under all controllers at once; `quiet` hides progress. The flag is false if Ctrl-C stopped it.
-async fn play_all(
-    scenario: &Arc<Scenario>,
-    path: &DemoPath,
-    quiet: bool,
-) -> Result<(Vec<DemoRun>, bool), CommandError> {
+async fn play_all(scenario: &Arc<Scenario>, quiet: bool) -> Result<(Vec<DemoRun>, bool), CommandError> {
     let jobs = plan(&[Arc::clone(scenario)]);
     let statuses: Vec<StatusCell> = jobs.iter().map(|_| StatusCell::default()).collect();
     let specs: Vec<String> = jobs.iter().map(|job| short_name(&job.key.controller)).collect();
@@ -158,9 +159,6 @@ async fn play_all(
     for (index, (job, status)) in jobs.into_iter().zip(&statuses).enumerate() {
         let (status, handle) = (status.clone(), Arc::clone(&handle));
         sessions.spawn(async move { (index, play(job, status, &handle).await) });
-    }
-    if !quiet {
-        output::announce(scenario, path, &specs);
     }
     let mut display = SessionsDisplay::new(specs.into_iter().zip(statuses).collect(), quiet);
     let interruption = tokio::spawn({
@@ -171,7 +169,7 @@ async fn play_all(
             }
         }
     });
-    let runs = sim::join_all(&mut sessions, || display.refresh()).await;
+    let runs = sim::ticking(sim::join_all(&mut sessions), || display.refresh()).await;
     interruption.abort();
     display.finish();
     Ok((runs?, !handle.is_stopped()))
@@ -187,7 +185,7 @@ async fn play(job: Job, status: StatusCell, handle: &Arc<RunHandle>) -> Result<D
     let row = row.ok_or_else(|| SimError::setup("a session", &"it has no viewer"))?;
     Ok(DemoRun {
         row,
-        attempt: Attempt::of(&live.relay.totals.lateness, live.flaws()),
+        attempt: Attempt::of(&live.relay),
         run: live.run,
     })
 }

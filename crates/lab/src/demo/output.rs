@@ -5,18 +5,19 @@ use std::path::Path;
 use std::time::Duration;
 
 use comfy_table::{CellAlignment, Table, presets};
+use playrate_units::Bytes;
 use playrate_units::rounded::{percent, rate, size, time};
 use serde_json::{Value, json};
 
 use super::explain::{Explanation, text};
-use super::scenario::DemoPath;
-use super::{DemoReport, DemoRun, LONGEST};
+use super::{DemoArgs, DemoReport, DemoRun, LONGEST};
+use crate::controllers::short_name;
 use crate::live::ControllerComparison;
 use crate::metric::{Better, Metric};
 use crate::result::SessionOutcome;
 use crate::scenario::Scenario;
 use crate::sim::Span;
-use crate::words::{self, WIDTH, wrapped};
+use crate::words::{self, WIDTH};
 
 /// The sections of the table with their metrics.
 const TABLE: [(&str, &[&str]); 2] = [
@@ -46,30 +47,25 @@ const TABLE: [(&str, &[&str]); 2] = [
 ];
 
 /// Announces the sessions on stderr.
-pub(super) fn announce(scenario: &Scenario, path: &DemoPath, specs: &[String]) {
-    let loss = match path.loss.as_f64() {
+pub(super) fn announce(scenario: &Scenario, args: &DemoArgs, queue: Bytes) {
+    let loss = match args.loss.as_f64() {
         0.0 => "no random loss".to_owned(),
         loss => format!("{} random loss", percent(loss)),
     };
     let title = scenario.viewer.title.source().title();
-    let expected = path
-        .rate
-        .time_for(title.file_size())
-        .unwrap_or(LONGEST)
-        .min(LONGEST);
+    let expected = args.rate.time_for(title.file_size());
+    let expected = expected.unwrap_or(LONGEST).min(LONGEST);
+    let (name, format) = (scenario.viewer.title.name(), format_of(scenario));
+    let (average, playing) = (rate(title.average_rate()), time(title.duration()));
+    let (link, rtt, queue) = (rate(args.rate), time(args.rtt), size(queue));
+    let specs = scenario.controllers.iter();
+    let specs: Vec<String> = specs.map(|choice| short_name(&choice.to_string())).collect();
+    let (specs, rest) = (specs.join(", "), time(expected));
     // A closed stderr is not an error.
     let _ = writeln!(
         io::stderr(),
-        "{} ({}, {} on average, {})\nover UDP through {}, {} RTT, a queue of {}, {loss}:\n{}, about {} to go\n",
-        scenario.viewer.title.name(),
-        format_of(scenario),
-        rate(title.average_rate()),
-        time(title.duration()),
-        rate(path.rate),
-        time(path.rtt),
-        size(path.queue),
-        specs.join(", "),
-        time(expected),
+        "{name} ({format}, {average} on average, {playing})\nover UDP through {link}, {rtt} RTT, a queue of {queue}, \
+         {loss}:\n{specs}, about {rest} to go\n"
     );
 }
 
@@ -90,18 +86,8 @@ pub(super) fn print(report: &DemoReport, explanation: &Explanation, out: &mut im
     for line in table(&report.runs).to_string().lines() {
         writeln!(out, "{}", line.trim_end())?;
     }
-    let headline = wrapped("", &explanation.headline, WIDTH);
-    writeln!(out, "\n* the better value, where they differ\n\n{headline}")?;
-    for reason in &explanation.reasons {
-        write!(out, "{}", wrapped("- ", reason, WIDTH))?;
-    }
-    if let Some(verdict) = &explanation.verdict {
-        write!(out, "\n{}", wrapped("", verdict, WIDTH))?;
-    }
-    if let Some(warning) = &explanation.warning {
-        write!(out, "\n{}", wrapped("WARNING: ", warning, WIDTH))?;
-    }
-    Ok(())
+    let text = explanation.text(WIDTH);
+    write!(out, "\n* the better value, where they differ\n\n{text}")
 }
 
 fn table(runs: &[DemoRun]) -> Table {
@@ -156,7 +142,7 @@ pub(super) fn print_json(
     page: &Path,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let (scenario, path) = (&report.scenario, &report.path);
+    let (scenario, args) = (&report.scenario, &report.args);
     let title = scenario.viewer.title.source().title();
     let runs: Vec<Value> = report
         .runs
@@ -175,11 +161,11 @@ pub(super) fn print_json(
             "pictures": title.frames().len(),
         },
         "path": {
-            "rate": path.rate,
-            "rtt": path.rtt.as_secs_f64(),
-            "queue": path.queue,
-            "loss": path.loss,
-            "seed": path.seed,
+            "rate": args.rate,
+            "rtt": args.rtt.as_secs_f64(),
+            "queue": report.queue,
+            "loss": args.loss,
+            "seed": args.seed,
         },
         "playout_buffer": scenario.viewer.playout.playout_buffer,
         "headline": explanation.headline,

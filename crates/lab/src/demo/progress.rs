@@ -3,10 +3,11 @@
 use std::io::{IsTerminal as _, Write as _, stderr};
 use std::time::Duration;
 
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget};
 use playrate_units::Bitrate;
 use playrate_units::rounded::{rate, size};
 
+use crate::run::bar_style;
 use crate::sim::{LiveStatus, StatusCell, ViewerState};
 use crate::words::count;
 
@@ -19,107 +20,78 @@ const BAR: Duration = Duration::from_secs(8);
 /// Maximum length of a spec shown in full, so that a line fits a terminal.
 const SPEC: usize = 11;
 
+/// Interval over which a bar's rate is measured.
+const RATE_OVER: Duration = Duration::from_millis(700);
+
 /// Shows all sessions. The owner calls [`SessionsDisplay::refresh`] several times a second.
-pub(super) struct SessionsDisplay {
-    sessions: Vec<ShownSession>,
-    style: Style,
-}
+pub(super) struct SessionsDisplay(Vec<ShownSession>);
 
 struct ShownSession {
     spec: String,
     status: StatusCell,
+    /// The status at the end of the last interval, and the rate in that interval.
     before: LiveStatus,
     rate: Bitrate,
-}
-
-enum Style {
-    Bars(Vec<ProgressBar>),
-    Lines { next: Duration },
-    Silent,
+    /// `None` for plain lines.
+    bar: Option<ProgressBar>,
 }
 
 impl SessionsDisplay {
     /// A display of sessions named by their specs; `quiet` hides everything.
-    pub(super) fn new(sessions: Vec<(String, StatusCell)>, quiet: bool) -> Self {
-        let style = if quiet {
-            Style::Silent
-        } else if stderr().is_terminal() {
-            Style::Bars(bars(&sessions))
-        } else {
-            Style::Lines { next: LINE_EVERY }
-        };
+    pub(super) fn new(mut sessions: Vec<(String, StatusCell)>, quiet: bool) -> Self {
+        if quiet {
+            sessions.clear();
+        }
+        let bars = stderr().is_terminal().then(|| bars(&sessions));
+        let mut bars = bars.into_iter().flatten();
         let shown = |(spec, status): (String, StatusCell)| ShownSession {
             spec: shortened(&spec),
             status,
             before: LiveStatus::default(),
             rate: Bitrate::ZERO,
+            bar: bars.next(),
         };
-        Self {
-            sessions: sessions.into_iter().map(shown).collect(),
-            style,
-        }
+        Self(sessions.into_iter().map(shown).collect())
     }
 
     /// Shows the latest status of every session.
     pub(super) fn refresh(&mut self) {
-        let due = match self.style {
-            Style::Lines { next } => self.sessions.iter().any(|shown| shown.status.get().at >= next),
-            _ => false,
-        };
-        for (i, shown) in self.sessions.iter_mut().enumerate() {
+        for shown in &mut self.0 {
             let now = shown.status.get();
             let span = now.at.saturating_sub(shown.before.at);
-            let enough = Duration::from_millis(if due { 1 } else { 700 });
-            if span >= enough {
+            let interval = shown.bar.as_ref().map_or(LINE_EVERY, |_| RATE_OVER);
+            let is_due = span >= interval;
+            if is_due {
                 let bytes = now.received - shown.before.received;
                 shown.rate = bytes.per(span).unwrap_or(Bitrate::ZERO);
-                if !matches!(self.style, Style::Lines { .. }) || due {
-                    shown.before = now;
-                }
+                shown.before = now;
             }
-            let text = describe(&now, shown.rate, matches!(self.style, Style::Lines { .. }));
-            match &self.style {
-                Style::Bars(bars) => {
-                    if let Some(bar) = bars.get(i) {
-                        bar.set_position(u64::try_from(now.ahead.min(BAR).as_millis()).unwrap_or(0));
-                        bar.set_message(text);
-                    }
-                }
-                Style::Lines { .. } if due => {
-                    // A closed stderr is not an error.
-                    let _ = writeln!(stderr(), "{:>3.0} s {}: {text}", now.at.as_secs_f64(), shown.spec);
-                }
-                Style::Lines { .. } | Style::Silent => {}
+            let text = describe(&now, shown.rate, shown.bar.is_none());
+            if let Some(bar) = &shown.bar {
+                bar.set_position(u64::try_from(now.ahead.min(BAR).as_millis()).unwrap_or(0));
+                bar.set_message(text);
+            } else if is_due {
+                // A closed stderr is not an error.
+                let _ = writeln!(stderr(), "{:>3.0} s {}: {text}", now.at.as_secs_f64(), shown.spec);
             }
-        }
-        if let (true, Style::Lines { next }) = (due, &mut self.style) {
-            *next += LINE_EVERY;
         }
     }
 
     /// Shows the last status and keeps it on the screen.
     pub(super) fn finish(mut self) {
         self.refresh();
-        if let Style::Bars(bars) = &self.style {
-            for bar in bars {
-                bar.abandon();
-            }
+        for bar in self.0.iter().filter_map(|shown| shown.bar.as_ref()) {
+            bar.abandon();
         }
     }
 }
 
 fn bars(sessions: &[(String, StatusCell)]) -> Vec<ProgressBar> {
     let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(8));
-    let width = sessions
-        .iter()
-        .map(|(spec, _)| spec.chars().count().min(SPEC))
-        .max()
-        .unwrap_or(0);
+    let widths = sessions.iter().map(|(spec, _)| spec.chars().count());
+    let width = widths.max().unwrap_or(0).min(SPEC);
     let full = u64::try_from(BAR.as_millis()).unwrap_or(1);
-    let template = "{prefix} ▕{bar:8.cyan/dim}▏ {msg}";
-    let style = ProgressStyle::with_template(template)
-        .unwrap_or_else(|_| ProgressStyle::default_bar())
-        .progress_chars("█▉▊▋▌▍▎▏ ");
+    let style = bar_style("{prefix} ▕{bar:8.cyan/dim}▏ {msg}");
     sessions
         .iter()
         .map(|(spec, _)| {
@@ -159,38 +131,32 @@ mod tests {
     use super::*;
     use playrate_units::Bytes;
 
-    #[test]
-    fn a_line_has_the_viewers_state_and_the_underflows_so_far() {
-        let status = LiveStatus {
-            at: Duration::from_secs(12),
+    fn stalled() -> LiveStatus {
+        LiveStatus {
             state: ViewerState::Stalled,
-            ahead: Duration::ZERO,
-            received: Bytes::from_kb(3_000),
             window: Some(Bytes::from_kb(42)),
             underflows: 1,
-            discarded: 7,
-        };
+            ..LiveStatus::default()
+        }
+    }
+
+    #[test]
+    fn a_line_has_the_viewers_state_and_the_underflows_so_far() {
+        let status = stalled();
         let rate = Bitrate::from_kbps(1_250);
-        assert_eq!(
-            describe(&status, rate, true),
-            "STALLED  0.0 s ahead, 1.25 Mbit/s, cwnd 42 kB, 1 underflow"
-        );
-        assert_eq!(
-            describe(&status, rate, false),
-            "STALLED 1.25 Mbit/s, cwnd 42 kB, 1 underflow"
-        );
+        let rest = "1.25 Mbit/s, cwnd 42 kB, 1 underflow";
+        let line = format!("STALLED  0.0 s ahead, {rest}");
+        assert_eq!(describe(&status, rate, true), line);
+        assert_eq!(describe(&status, rate, false), format!("STALLED {rest}"));
     }
 
     #[test]
     fn a_line_of_progress_fits_a_terminal() {
         let status = LiveStatus {
-            at: Duration::from_secs(112),
-            state: ViewerState::Stalled,
             ahead: Duration::from_secs(42),
-            received: Bytes::from_kb(3_000),
             window: Some(Bytes::from_kb(142)),
             underflows: 12,
-            discarded: 700,
+            ..stalled()
         };
         let spec = shortened("cubic(fast_convergence=off)+start=hystartpp");
         assert_eq!(spec, "cubic(fast…");

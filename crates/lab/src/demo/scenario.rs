@@ -1,10 +1,9 @@
-//! The scenario and the path described by the demo's arguments.
+//! The scenario described by the demo's arguments.
 
 use std::path::Path;
-use std::time::Duration;
 
 use playrate_netsim::{PathConfig, QueueLimit, Seed};
-use playrate_units::{Bitrate, Bytes, Probability, duration};
+use playrate_units::{Bytes, duration};
 use video_client::playout::{CatchUp, Clock, PlayoutConfig};
 
 use super::{DemoArgs, LONGEST};
@@ -15,51 +14,17 @@ use crate::sim::SimError;
 /// Name of the demo's scenario.
 const NAME: &str = "demo";
 
-/// The path in numbers. The bottleneck is in the direction of the video.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct DemoPath {
-    /// Rate of the bottleneck.
-    pub(super) rate: Bitrate,
-    /// Propagation RTT, without queueing.
-    pub(super) rtt: Duration,
-    /// Size of the drop-tail queue before the bottleneck.
-    pub(super) queue: Bytes,
-    /// Probability that a packet towards the viewer is lost at random.
-    pub(super) loss: Probability,
-    /// Seed of the random losses.
-    pub(super) seed: u64,
-}
-
-impl DemoPath {
-    /// The path described by `args`.
-    ///
-    /// # Errors
-    /// If its parameters are inconsistent.
-    pub(super) fn of(args: &DemoArgs) -> Result<Self, CommandError> {
-        let config = PathConfig::bottleneck(args.rate, args.rtt, args.queue, args.loss);
-        let built = config.build(Seed::new(args.seed)).map_err(SimError::from)?;
-        let queue = match args.queue {
-            QueueLimit::Packets(packets) => config.forward.mtu * u64::from(packets),
-            _ => built.forward.queue_limit().unwrap_or(Bytes::MAX),
-        };
-        Ok(Self {
-            rate: args.rate,
-            rtt: args.rtt,
-            queue,
-            loss: args.loss,
-            seed: args.seed,
-        })
-    }
-
-    /// Bandwidth-delay product: the bytes in flight when the bottleneck is busy but its queue is empty.
-    pub(super) fn bdp(&self) -> Bytes {
-        self.rate * self.rtt
-    }
-
-    /// Returns true if the bottleneck carries a title of this average rate, with about 4 % of headers.
-    pub(super) fn suffices_for(&self, title: Bitrate) -> bool {
-        self.rate >= title.scaled(104, 100)
-    }
+/// Size of the drop-tail queue of the path described by `args`.
+///
+/// # Errors
+/// If the path's parameters are inconsistent.
+pub(super) fn queue(args: &DemoArgs) -> Result<Bytes, CommandError> {
+    let config = PathConfig::bottleneck(args.rate, args.rtt, args.queue, args.loss);
+    let built = config.build(Seed::new(args.seed)).map_err(SimError::from)?;
+    Ok(match args.queue {
+        QueueLimit::Packets(packets) => config.forward.mtu * u64::from(packets),
+        _ => built.forward.queue_limit().unwrap_or(Bytes::MAX),
+    })
 }
 
 /// The scenario with one viewer of the embedded title per controller.
@@ -117,10 +82,8 @@ mod tests {
             "--controllers ccp-lca,ccp+shape=rate-floor",
         ] {
             let error = scenario(&arguments(line).unwrap()).unwrap_err();
-            assert!(
-                error.is_bad_input() && error.to_string().contains("more than once"),
-                "{error}"
-            );
+            assert!(error.is_bad_input(), "{error}");
+            assert!(error.to_string().contains("more than once"), "{error}");
         }
     }
 

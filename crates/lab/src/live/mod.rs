@@ -34,8 +34,6 @@ use crate::words::count;
 
 /// Maximum number of attempts at a valid live run.
 const ATTEMPTS: usize = 4;
-/// Interval at which progress is shown.
-const REFRESH: Duration = Duration::from_millis(100);
 
 /// Makes the runs of `args`, shows progress on stderr, writes the report and prints it to `out`. When `stop` becomes
 /// true, the current run is abandoned and the finished controllers are reported.
@@ -196,7 +194,7 @@ impl LiveRunner<'_> {
             let Some(live) = self.once(&setup).await? else {
                 return Ok(None);
             };
-            let attempt = Attempt::of(&live.relay.totals.lateness, live.flaws());
+            let attempt = Attempt::of(&live.relay);
             let valid = attempt.flaws.is_empty();
             attempts.push(attempt);
             if !valid {
@@ -213,22 +211,14 @@ impl LiveRunner<'_> {
         let handle = Arc::new(RunHandle::default());
         let began = Instant::now();
         let before = millis(choice::length(self.scenario)) * self.done as u64;
-        let mut tick = tokio::time::interval(REFRESH);
-        let mut run = std::pin::pin!(sim::run_live(setup, &[], &handle));
-        loop {
-            tokio::select! {
-                biased;
-                live = &mut run => {
-                    return Ok((!self.stop.load(Relaxed)).then_some(live?));
-                }
-                _ = tick.tick() => {
-                    self.display.show(self.done, before + millis(began.elapsed()));
-                    if self.stop.load(Relaxed) {
-                        handle.stop();
-                    }
-                }
+        let tick = || {
+            self.display.show(self.done, before + millis(began.elapsed()));
+            if self.stop.load(Relaxed) {
+                handle.stop();
             }
-        }
+        };
+        let live = sim::ticking(sim::run_live(setup, &[], &handle), tick).await?;
+        Ok((!self.stop.load(Relaxed)).then_some(live))
     }
 }
 

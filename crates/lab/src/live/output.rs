@@ -154,6 +154,7 @@ pub(super) fn save(report: &LiveReport, directory: &Path) -> Result<(PathBuf, St
 #[cfg(test)]
 mod tests {
     use super::*;
+    use playrate_test_support::assert_contains;
 
     fn report(verdicts: &[Option<bool>]) -> LiveReport {
         let comparisons: Vec<_> = verdicts
@@ -187,11 +188,7 @@ mod tests {
             (&[None], "No verdict"),
             (&[Some(true), None, Some(false)], "do NOT agree"),
         ] {
-            let text = report(verdicts).text();
-            assert!(
-                text.contains(said) && text.contains("Stopped before cubic."),
-                "{text}"
-            );
+            assert_contains(&report(verdicts).text(), &[said, "Stopped before cubic."]);
         }
     }
 }

@@ -21,7 +21,7 @@ use indexmap::{IndexMap, IndexSet};
 use playrate_transport::ControllerChoice;
 
 pub(crate) use job::{Job, plan, work};
-pub(crate) use progress::ProgressDisplay;
+pub(crate) use progress::{ProgressDisplay, bar_style};
 
 use crate::controllers::Controllers;
 use crate::error::CommandError;

@@ -11,29 +11,28 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// Shows the progress of runs on stderr.
 pub(crate) struct ProgressDisplay {
-    style: Style,
+    /// `None` for plain lines.
+    bar: Option<ProgressBar>,
     began: Instant,
+    next_line: Duration,
     total: u64,
     runs: usize,
-}
-
-enum Style {
-    Bar(ProgressBar),
-    Lines { next: Duration },
 }
 
 impl ProgressDisplay {
     /// A display of `runs` runs with the total weight `total`.
     pub(crate) fn new(runs: usize, total: u64) -> Self {
-        let style = if stderr().is_terminal() {
-            Style::Bar(bar(total))
-        } else {
-            Style::Lines { next: LINE_EVERY }
+        let total = total.max(1);
+        let bar = || {
+            let target = ProgressDrawTarget::stderr_with_hz(8);
+            ProgressBar::with_draw_target(Some(total), target)
+                .with_style(bar_style("▕{bar:30.cyan/dim}▏ {percent:>3} %  {msg}"))
         };
         Self {
-            style,
+            bar: stderr().is_terminal().then(bar),
             began: Instant::now(),
-            total: total.max(1),
+            next_line: LINE_EVERY,
+            total,
             runs,
         }
     }
@@ -47,26 +46,20 @@ impl ProgressDisplay {
             Some(remaining) => format!("{done} of {} runs, about {} to go", self.runs, time(remaining)),
             None => format!("{done} of {} runs", self.runs),
         };
-        match &mut self.style {
-            Style::Bar(bar) => {
-                bar.set_position(weight);
-                bar.set_message(text);
-            }
-            Style::Lines { next } => {
-                if elapsed >= *next {
-                    *next = elapsed + LINE_EVERY;
-                    // A closed stderr is not an error.
-                    let _ = writeln!(stderr(), "{text}");
-                }
-            }
+        if let Some(bar) = &self.bar {
+            bar.set_position(weight);
+            bar.set_message(text);
+        } else if elapsed >= self.next_line {
+            self.next_line = elapsed + LINE_EVERY;
+            self.note(&text);
         }
     }
 
     /// Prints a line above the progress.
     pub(crate) fn note(&self, text: &str) {
-        match &self.style {
-            Style::Bar(bar) => bar.println(text),
-            Style::Lines { .. } => {
+        match &self.bar {
+            Some(bar) => bar.println(text),
+            None => {
                 // A closed stderr is not an error.
                 let _ = writeln!(stderr(), "{text}");
             }
@@ -74,19 +67,17 @@ impl ProgressDisplay {
     }
 
     pub(crate) fn finish(self) {
-        if let Style::Bar(bar) = self.style {
+        if let Some(bar) = self.bar {
             bar.finish_and_clear();
         }
     }
 }
 
-fn bar(total: u64) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(total.max(1)), ProgressDrawTarget::stderr_with_hz(8));
-    let style = ProgressStyle::with_template("▕{bar:30.cyan/dim}▏ {percent:>3} %  {msg}")
+/// The look of bars with this template.
+pub(crate) fn bar_style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template)
         .unwrap_or_else(|_| ProgressStyle::default_bar())
-        .progress_chars("█▉▊▋▌▍▎▏ ");
-    bar.set_style(style);
-    bar
+        .progress_chars("█▉▊▋▌▍▎▏ ")
 }
 
 /// Remaining time at the pace so far; `None` in the first second.

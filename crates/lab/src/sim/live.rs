@@ -4,9 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use playrate_netsim::{
-    Aqm, LinkConfig, NetworkStats, Relay, RelayConfig, RelayFlaw, RelayHandle, RelayReport,
-};
+use playrate_netsim::{Aqm, LinkConfig, NetworkStats, Relay, RelayConfig, RelayHandle, RelayReport};
 use playrate_transport::udp_socket;
 use quinn::{AsyncUdpSocket, Runtime, TokioRuntime};
 use tokio::task::JoinSet;
@@ -27,13 +25,6 @@ pub struct LiveRun {
     pub run: Simulated,
     /// The relay's counters, including lateness.
     pub relay: RelayReport,
-}
-
-impl LiveRun {
-    /// The reasons why the path differed from the model, in words; empty if it did not.
-    pub(crate) fn flaws(&self) -> Vec<String> {
-        self.relay.flaws().iter().map(RelayFlaw::to_string).collect()
-    }
 }
 
 /// The reason why `setup` can only run in virtual time; `None` if it can run live.
@@ -95,7 +86,7 @@ pub async fn run_live(
             (index, Box::pin(session.play(&handle)).await)
         });
     }
-    let sessions = join_all(&mut sessions, || {}).await?;
+    let sessions = join_all(&mut sessions).await?;
     let relay = tokio::task::spawn_blocking(|| relay.stop())
         .await
         .map_err(|error| SimError::setup("the relay", &error))?
@@ -141,26 +132,30 @@ fn relay(setup: &Setup, servers: &[Arc<dyn AsyncUdpSocket>]) -> Result<RelayHand
     Relay::start(&config.with_max_clients(clients)).map_err(|error| SimError::setup("the relay", &error))
 }
 
-/// Waits for all sessions and returns their results in the order of their numbers; calls `tick` ten times a second.
+/// Waits for all sessions and returns their results in the order of their numbers.
 ///
 /// # Errors
 /// The error of the first session that fails or panics.
 pub(crate) async fn join_all<T: 'static>(
     sessions: &mut JoinSet<(usize, Result<T, SimError>)>,
-    mut tick: impl FnMut(),
 ) -> Result<Vec<T>, SimError> {
     let mut all = Vec::new();
+    while let Some(finished) = sessions.join_next().await {
+        let (index, session) = finished.map_err(|error| SimError::setup("a session", &error))?;
+        all.push((index, session?));
+    }
+    Ok(in_order(all))
+}
+
+/// Waits for `work` and calls `tick` ten times a second until then.
+pub(crate) async fn ticking<T>(work: impl Future<Output = T>, mut tick: impl FnMut()) -> T {
+    let mut work = std::pin::pin!(work);
     let mut interval = tokio::time::interval(TICK);
     loop {
         tokio::select! {
             biased;
-            finished = sessions.join_next() => match finished {
-                Some(Ok((index, session))) => all.push((index, session?)),
-                Some(Err(error)) => return Err(SimError::setup("a session", &error)),
-                None => break,
-            },
+            done = &mut work => return done,
             _ = interval.tick() => tick(),
         }
     }
-    Ok(in_order(all))
 }

@@ -53,7 +53,7 @@ pub use delivery::DeliveryScore;
 pub use error::SimError;
 pub(crate) use ideal::{Ideal, WIRE_PER_MEDIA, ideal};
 pub use live::{LiveRun, run_live};
-pub(crate) use live::{join_all, virtual_only};
+pub(crate) use live::{join_all, ticking, virtual_only};
 pub use meter::ControlStatistics;
 pub use restarts::RestartStatistics;
 pub use session::{SERVER_NAME, identity};

@@ -10,9 +10,10 @@ use playrate_units::rounded::{percent, rate, size, time};
 use super::{DemoReport, DemoRun, SEEDS};
 use crate::controllers::short_name;
 use crate::live::{ControllerComparison, ReferenceVerdict};
-use crate::metric::Metric;
+use crate::metric::{Metric, Unit};
 use crate::result::{Row, SessionOutcome};
-use crate::words::count;
+use crate::rounding::whole;
+use crate::words::{count, wrapped};
 
 /// Summary of a demo in sentences.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,18 +65,18 @@ impl Explanation {
         }
     }
 
-    /// The explanation as a text file: headline, an empty line, a line `- …` per reason, the verdict, and `WARNING: …`
-    /// if there is one.
-    pub(super) fn text(&self) -> String {
-        let mut lines = vec![self.headline.clone(), String::new()];
-        lines.extend(self.reasons.iter().map(|reason| format!("- {reason}")));
-        if let Some(verdict) = &self.verdict {
-            lines.extend([String::new(), verdict.clone()]);
-        }
-        if let Some(warning) = &self.warning {
-            lines.extend([String::new(), format!("WARNING: {warning}")]);
-        }
-        lines.join("\n") + "\n"
+    /// The explanation in at most `width` columns: headline, an empty line, a line `- …` per reason, the verdict, and
+    /// `WARNING: …` if there is one.
+    pub(super) fn text(&self, width: usize) -> String {
+        let reasons = self.reasons.iter().map(|reason| wrapped("- ", reason, width));
+        let verdict = self.verdict.iter().map(|verdict| wrapped("", verdict, width));
+        let warning = self
+            .warning
+            .iter()
+            .map(|warning| wrapped("WARNING: ", warning, width));
+        let ending = verdict.chain(warning).map(|text| format!("\n{text}"));
+        let headline = wrapped("", &self.headline, width) + "\n";
+        headline + &reasons.chain(ending).collect::<String>()
     }
 }
 
@@ -88,16 +89,6 @@ pub(super) fn text(row: &Row, metric: &str) -> String {
     let metric = Metric::find(metric);
     let known = metric.and_then(|metric| Some(metric.unit.text(metric.value(row)?)));
     known.unwrap_or_else(|| "none".to_owned())
-}
-
-/// A computed size, rounded to whole bytes.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a share of a byte count is a byte count"
-)]
-fn whole_bytes(value: f64) -> Bytes {
-    Bytes::new(value.round() as u64)
 }
 
 impl DemoRun {
@@ -175,29 +166,31 @@ impl DemoReport {
 
     /// Bytes in flight that are needed to deliver the title at its average rate without queueing delay.
     fn needed_window(&self) -> Bytes {
-        self.scenario.title_rate() * self.path.rtt
+        self.scenario.title_rate() * self.args.rtt
+    }
+
+    /// Bandwidth-delay product: the bytes in flight when the bottleneck is busy but its queue is empty.
+    fn bdp(&self) -> Bytes {
+        self.args.rate * self.args.rtt
     }
 
     /// The title's demand on the path.
     fn demand(&self) -> String {
-        let (title, path) = (self.scenario.title_rate(), &self.path);
-        let sufficient = if path.suffices_for(title) {
+        let (title, args) = (self.scenario.title_rate(), &self.args);
+        // With about 4 % of headers.
+        let sufficient = if args.rate >= title.scaled(104, 100) {
             "suffices"
         } else {
             "does not suffice for that under any controller"
         };
-        let depth = path.queue.as_u64() as f64 / path.bdp().as_u64().max(1) as f64;
+        let depth = self.queue.as_u64() as f64 / self.bdp().as_u64().max(1) as f64;
         let depth = format!("{depth:.2}");
         let depth = depth.trim_end_matches('0').trim_end_matches('.');
+        let (needed, flight, rtt) = (rate(title), size(self.needed_window()), time(args.rtt));
+        let (link, queue, bdp) = (rate(args.rate), size(self.queue), size(self.bdp()));
         format!(
-            "The title needs {} on average, which at an RTT of {} is {} in flight. The bottleneck's {} {sufficient}; \
-             its queue holds {}, {depth} × the bandwidth-delay product of {}.",
-            rate(title),
-            time(path.rtt),
-            size(self.needed_window()),
-            rate(path.rate),
-            size(path.queue),
-            size(path.bdp()),
+            "The title needs {needed} on average, which at an RTT of {rtt} is {flight} in flight. The bottleneck's \
+             {link} {sufficient}; its queue holds {queue}, {depth} × the bandwidth-delay product of {bdp}."
         )
     }
 
@@ -210,25 +203,19 @@ impl DemoReport {
         if overflows <= random {
             return None;
         }
-        let full = self.path.bdp() + self.path.queue;
+        let full = self.bdp() + self.queue;
         let left = self.runs.iter().filter_map(|run| {
             let kept = value(&run.row, "window_kept_share")?;
-            let left = whole_bytes(full.as_u64() as f64 * kept).per(self.path.rtt)?;
-            let left = rate(left.min(self.path.rate));
-            Some(format!(
-                "{} keeps {} and sends at {left}",
-                run.spec(),
-                percent(kept)
-            ))
+            let left = Bytes::new(whole(full.as_u64() as f64 * kept)).per(self.args.rtt)?;
+            let (kept, left) = (percent(kept), rate(left.min(self.args.rate)));
+            Some(format!("{} keeps {kept} and sends at {left}", run.spec()))
         });
-        let left: Vec<String> = left.collect();
+        let left = left.collect::<Vec<_>>().join(", ");
+        let (full, needed) = (size(full), rate(self.scenario.title_rate()));
         (!left.is_empty()).then(|| {
             format!(
-                "Most losses came from the full queue, when {} are in flight. Right after a cut from there {}; the \
-                 title needs {}.",
-                size(full),
-                left.join(", "),
-                rate(self.scenario.title_rate())
+                "Most losses came from the full queue, when {full} are in flight. Right after a cut from there {left}; \
+                 the title needs {needed}."
             )
         })
     }
@@ -254,23 +241,18 @@ impl DemoReport {
                 recovery(row),
             )
         };
-        let link_rate = self.path.rate.as_bits_per_second().max(1) as f64;
+        let link_rate = self.args.rate.as_bits_per_second().max(1) as f64;
         let share = value(row, "throughput_bps").unwrap_or_default() / link_rate;
         let queueing = value(row, "rtt_p50_s").map_or_else(String::new, |rtt| {
-            let queueing = (rtt - self.path.rtt.as_secs_f64()).max(0.0);
-            format!(
-                ", with {} of queueing at the median",
-                crate::metric::Unit::Seconds.text(queueing)
-            )
+            let queueing = Unit::Seconds.text((rtt - self.args.rtt.as_secs_f64()).max(0.0));
+            format!(", with {queueing} of queueing at the median")
         });
+        let (window, needed) = (text(row, "window_mean_bytes"), size(self.needed_window()));
+        let (arrived, share) = (text(row, "throughput_bps"), percent(share));
         format!(
-            "{}: {cause}. The window averaged {}, where the title needs {}. Data arrived at {}, {} of the bottleneck's \
-             rate{queueing}.",
-            run.spec(),
-            text(row, "window_mean_bytes"),
-            size(self.needed_window()),
-            text(row, "throughput_bps"),
-            percent(share),
+            "{}: {cause}. The window averaged {window}, where the title needs {needed}. Data arrived at {arrived}, \
+             {share} of the bottleneck's rate{queueing}.",
+            run.spec()
         )
     }
 
@@ -280,44 +262,32 @@ impl DemoReport {
             let all_equal = "On this path the controllers differ too little for a viewer to notice.";
             return (self.runs.len() > 1).then(|| all_equal.to_owned());
         };
+        let (best_spec, worst_spec) = (best.spec(), worst.spec());
         let mut contrasts: Vec<(f64, String)> = CONTRASTS
             .iter()
             .filter_map(|name| {
                 let metric = Metric::find(name)?;
                 let (good, bad) = (metric.value(&best.row)?, metric.value(&worst.row)?);
                 let ratio = good.max(bad) / good.min(bad);
-                let said = format!(
-                    "{} ({} for {}, {} for {})",
-                    metric.label.to_lowercase().replace("rtt", "RTT"),
-                    metric.unit.text(good),
-                    best.spec(),
-                    metric.unit.text(bad),
-                    worst.spec()
-                );
+                let label = metric.label.to_lowercase().replace("rtt", "RTT");
+                let [of_best, of_worst] = [good, bad].map(|value| metric.unit.text(value));
+                let said = format!("{label} ({of_best} for {best_spec}, {of_worst} for {worst_spec})");
                 (good > 0.0 && bad > 0.0 && ratio >= NOTABLE).then_some((ratio, said))
             })
             .collect();
         contrasts.sort_by(|one, other| other.0.total_cmp(&one.0));
-        let outcome = format!(
-            "On average {} delivered {}, {} delivered {}",
-            best.spec(),
-            text(&best.row, "throughput_bps"),
-            worst.spec(),
-            text(&worst.row, "throughput_bps")
-        );
+        let [by_best, by_worst] = [best, worst].map(|run| text(&run.row, "throughput_bps"));
+        let outcome =
+            format!("On average {best_spec} delivered {by_best}, {worst_spec} delivered {by_worst}");
         if contrasts.is_empty() {
             return Some(format!(
-                "Neither windows nor cuts, recoveries or delays differ by more than a tenth between {} and {}: the \
-                 difference is one of timing, and another seed may reverse it. {outcome}.",
-                best.spec(),
-                worst.spec()
+                "Neither windows nor cuts, recoveries or delays differ by more than a tenth between {best_spec} and \
+                 {worst_spec}: the difference is one of timing, and another seed may reverse it. {outcome}."
             ));
         }
         let largest: Vec<String> = contrasts.into_iter().take(3).map(|(_, said)| said).collect();
-        Some(format!(
-            "The largest differences: {}. {outcome}.",
-            largest.join("; ")
-        ))
+        let largest = largest.join("; ");
+        Some(format!("The largest differences: {largest}. {outcome}."))
     }
 
     /// The stalled time over many seeds in virtual time: with random losses, a single session each is not a comparison.
@@ -343,12 +313,11 @@ impl DemoReport {
         if verdict.is_some_and(|verdict| verdict.agrees) {
             return None;
         }
-        let of_run = |run: &DemoRun| -> Vec<String> {
-            run.attempt
-                .flaws
-                .iter()
+        let of_run = |run: &DemoRun| {
+            let flaws = run.attempt.flaws.iter();
+            flaws
                 .map(|flaw| format!("{}: {flaw}", run.spec()))
-                .collect()
+                .collect::<Vec<_>>()
         };
         let flaws: Vec<String> = self.runs.iter().flat_map(of_run).collect();
         (!flaws.is_empty()).then(|| {
@@ -362,11 +331,8 @@ impl DemoReport {
 }
 
 fn recovery(row: &Row) -> String {
-    match row
-        .control
-        .as_ref()
-        .map_or(0, |control| control.window_recoveries)
-    {
+    let control = row.control.as_ref();
+    match control.map_or(0, |control| control.window_recoveries) {
         0 => "; it never came back to 90 % of its former size".to_owned(),
         some => format!(
             "; {} it came back to 90 % of its former size, after {} on average",
