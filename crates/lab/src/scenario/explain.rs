@@ -22,10 +22,8 @@ pub(crate) fn explain(cases: &[Scenario]) -> String {
     let put = |text: &mut String, (label, value): &LabelledLine| {
         let _ = writeln!(text, "{label:<12}{value}");
     };
-    let shared = all.first().into_iter().flatten();
-    shared
-        .filter(|line| common(line))
-        .for_each(|line| put(&mut text, line));
+    let shared = all[0].iter().filter(|line| common(line));
+    shared.for_each(|line| put(&mut text, line));
     if first.case.is_empty() {
         return format!("{text}\n{}", first.diagram());
     }
@@ -33,10 +31,8 @@ pub(crate) fn explain(cases: &[Scenario]) -> String {
         let about = case.case_about.as_deref().unwrap_or_default();
         let _ = writeln!(text, "\nCase {}: {about}", case.case);
         for setting in &case.case_sets {
-            put(
-                &mut text,
-                &("Sets", format!("{} = {}", setting.key, setting.value)),
-            );
+            let line = ("Sets", format!("{} = {}", setting.key, setting.value));
+            put(&mut text, &line);
         }
         let own = lines.iter().filter(|line| !common(line));
         own.for_each(|line| put(&mut text, line));
@@ -64,10 +60,8 @@ type LabelledLine = (&'static str, String);
 
 impl Scenario {
     fn lines(&self) -> Vec<LabelledLine> {
-        let mut lines = Vec::new();
-        if let Some(source) = &self.source {
-            lines.push(("Source", source.clone()));
-        }
+        let mut lines: Vec<LabelledLine> = Vec::new();
+        lines.extend(self.source.clone().map(|source| ("Source", source)));
         let names: Vec<_> = self.controllers.iter().map(ToString::to_string).collect();
         lines.push(("Controllers", names.join(", ")));
         let extra = match (self.ideal, self.vary) {
@@ -85,14 +79,10 @@ impl Scenario {
         lines.extend(self.variation_words().map(|words| ("Varied", words)));
         lines.push(("Title", self.title_words()));
         lines.push(("Player", self.player_words()));
-        if let Some(viewers) = self.viewers_words() {
-            lines.push(("Viewers", viewers));
-        }
-        if self.viewer.titles_per_connection > 1 {
-            let words = format!(
-                "{} copies of the title at once on each connection",
-                self.viewer.titles_per_connection
-            );
+        lines.extend(self.viewers_words().map(|words| ("Viewers", words)));
+        let titles = self.viewer.titles_per_connection;
+        if titles > 1 {
+            let words = format!("{titles} copies of the title at once on each connection");
             lines.push(("Titles", words));
         }
         if !self.viewer.seeks.is_empty() {
@@ -130,10 +120,8 @@ impl Scenario {
         lines.extend(self.path_lines());
         if !self.windows.is_empty() {
             let names: Vec<_> = self.windows.iter().map(ToString::to_string).collect();
-            lines.push((
-                "Windows",
-                format!("{} of the run, counted separately", names.join(", ")),
-            ));
+            let words = format!("{} of the run, counted separately", names.join(", "));
+            lines.push(("Windows", words));
         }
         lines.push(("Hash", self.hash.clone()));
         lines
@@ -169,52 +157,34 @@ impl Scenario {
             lines.push(("Rate", forward.rate.to_string()));
         }
         if forward.delay.changes() {
-            lines.push((
-                "Routes",
-                format!("{} from the bottleneck to the viewers", forward.delay),
-            ));
+            let words = format!("{} from the bottleneck to the viewers", forward.delay);
+            lines.push(("Routes", words));
         }
         if let Some(policer) = &forward.policer {
-            let words = format!(
-                "drops what exceeds {}, bucket {}",
-                rate(policer.rate),
-                size(policer.burst)
-            );
-            lines.push(("Policer", words));
+            let (limit, bucket) = (rate(policer.rate), size(policer.burst));
+            lines.push(("Policer", format!("drops what exceeds {limit}, bucket {bucket}")));
         }
         if let Some(reordering) = &forward.reordering {
-            let words = format!(
-                "{} of packets {} later",
-                reordering.probability,
-                time(reordering.by)
-            );
-            lines.push(("Reordering", words));
+            let (share, by) = (reordering.probability, time(reordering.by));
+            lines.push(("Reordering", format!("{share} of packets {by} later")));
         }
         if let Some(factor) = self.loss_scale {
             let words = format!("{factor} times as frequent as the path says: {}", forward.loss);
             lines.push(("Loss", words));
         }
-        if let Some(rate) = backward
-            .rate
-            .mean()
-            .filter(|_| forward.rate.shared_medium().is_none())
-        {
-            let words = format!(
-                "{}, queue {}, for what goes back to the servers",
-                self::rate(rate),
-                backward.queue
-            );
+        let has_own_uplink = forward.rate.shared_medium().is_none();
+        if let Some(mean) = backward.rate.mean().filter(|_| has_own_uplink) {
+            let (mean, queue) = (rate(mean), backward.queue);
+            let words = format!("{mean}, queue {queue}, for what goes back to the servers");
             lines.push(("Uplink", words));
         }
         if !backward.batches.is_zero() {
             let words = format!("sent on together, every {}", time(backward.batches));
             lines.push(("ACK batches", words));
         }
-        if forward.rate.shared_medium().is_none() && backward.loss != Loss::None {
-            lines.push((
-                "ACK loss",
-                format!("{} of what goes back to the servers", backward.loss),
-            ));
+        if has_own_uplink && backward.loss != Loss::None {
+            let words = format!("{} of what goes back to the servers", backward.loss);
+            lines.push(("ACK loss", words));
         }
         let traffic = &forward.cross_traffic;
         if !traffic.is_empty() {
@@ -237,9 +207,8 @@ impl Scenario {
         let title = self.viewer.title.source().title();
         if let Some(presentation) = self.viewer.title.representations() {
             let rates = presentation.representations().iter();
-            let rates: Vec<_> = rates
-                .map(|it| format!("{} at {}", it.name, rate(it.rate)))
-                .collect();
+            let rates = rates.map(|it| format!("{} at {}", it.name, rate(it.rate)));
+            let rates: Vec<_> = rates.collect();
             return format!(
                 "{}: {} in {} segments, {}",
                 self.viewer.title.name(),
@@ -289,10 +258,8 @@ impl Scenario {
                 format!("starts with {} of playing time buffered", time(playing))
             }
             Start::Filled(Fill::Segments(number)) => {
-                format!(
-                    "starts with {} buffered",
-                    count(number.into(), "segment", "segments")
-                )
+                let number = count(number.into(), "segment", "segments");
+                format!("starts with {number} buffered")
             }
         };
         let clock = match &config.clock {
@@ -307,17 +274,13 @@ impl Scenario {
                 "rebuffer clock: stalls when the buffer is empty and resumes when it is refilled".to_owned()
             }
         };
-        let buffers = format!(
-            "playout buffer {}, receive {} {}",
-            size(config.playout_buffer),
-            if self.viewer.receive_autotuning {
-                "window autotuned up to"
-            } else {
-                "buffer"
-            },
-            size(config.receive_buffer)
-        );
-        format!("{buffers}; {start}; {clock}")
+        let receive = if self.viewer.receive_autotuning {
+            "window autotuned up to"
+        } else {
+            "buffer"
+        };
+        let (playout, holds) = (size(config.playout_buffer), size(config.receive_buffer));
+        format!("playout buffer {playout}, receive {receive} {holds}; {start}; {clock}")
     }
 
     /// Server, bottleneck and receivers as a line of text.
@@ -352,11 +315,8 @@ impl Scenario {
             format!("{} viewers", self.viewers.count)
         };
         if let Some(bulk) = &self.bulk {
-            let _ = write!(
-                text,
-                " + {}",
-                count(bulk.flows.count.into(), "download", "downloads")
-            );
+            let downloads = count(bulk.flows.count.into(), "download", "downloads");
+            let _ = write!(text, " + {downloads}");
         }
         text
     }

@@ -40,21 +40,15 @@ impl Scenario {
             let stay = bulk
                 .flows
                 .leaves_after
-                .map_or(rest, |stay| stay.as_secs_f64().min(rest));
+                .map_or(f64::INFINITY, |stay| stay.as_secs_f64());
+            let stay = stay.min(rest);
             (bulk.flows.count, if length > 0.0 { stay / length } else { 0.0 })
         });
-        let cross: u64 = link
-            .cross_traffic
-            .iter()
-            .map(|cross| cross.mean().as_bits_per_second())
-            .sum();
+        let cross = link.cross_traffic.iter();
+        let cross: u64 = cross.map(|cross| cross.mean().as_bits_per_second()).sum();
         let limit = link.policer.map_or(Bitrate::MAX, |policer| policer.rate);
-        let rate = link
-            .rate
-            .mean()?
-            .min(limit)
-            .as_bits_per_second()
-            .saturating_sub(cross) as f64;
+        let rate = link.rate.mean()?.min(limit).as_bits_per_second();
+        let rate = rate.saturating_sub(cross) as f64;
         Some(rate * equal_share(self.viewers.count, others, presence) * (1.0 - link.loss.mean()))
     }
 

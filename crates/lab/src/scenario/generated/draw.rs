@@ -5,6 +5,8 @@ use crate::scenario::share::equal_share;
 
 /// Duration of the title in seconds, and of the part of a run with schedules and competitors.
 pub(super) const TITLE_S: f64 = 120.0;
+/// Seconds at the beginning of a run during which competitors with a limited stay join.
+pub(super) const JOINS_S: f64 = 60.0;
 /// Minimum queue: ten full packets. Below that no sender can keep a link busy.
 const LEAST_QUEUE_BYTES: f64 = 15_000.0;
 /// Slowest title in Mbit/s.
@@ -87,18 +89,20 @@ pub(super) enum Medium {
     Wifi(Hop),
 }
 
-/// Kind of a Wi-Fi hop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hop {
-    /// The calibrated hop of the papers' scenarios.
-    Calibrated,
-    /// Other cells often occupy the channel for long.
-    Busy,
-    /// A station at the edge of the cell: retries and a wide range of rates.
-    Far,
-    /// Rates that persist for a second, as with slow rate adaptation.
-    Slow,
-}
+/// Kind of a Wi-Fi hop: its name, and its parameters in the text form of a rate.
+pub(super) type Hop = (&'static str, &'static str);
+
+/// The calibrated hop of the papers' scenarios; a channel that other cells often occupy for long; a station at the edge
+/// of the cell, with retries and a wide range of rates; and rates that persist for a second.
+const HOPS: [Hop; 4] = [
+    ("Wi-Fi", ""),
+    ("Wi-Fi, busy channel", ",gap=1s,stall=80ms"),
+    (
+        "Wi-Fi, edge of the cell",
+        ",frame_error=25%,modes=30/60/100/140/170",
+    ),
+    ("Wi-Fi, slow rate adaptation", ",dwell=1s"),
+];
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum DrawnLoss {
@@ -117,25 +121,14 @@ pub(super) enum DrawnLoss {
 pub(super) struct Competitors {
     pub(super) count: u32,
     pub(super) controller: &'static str,
-    pub(super) stay: Stay,
-}
-
-/// Times when competitors are present.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Stay {
-    /// From the beginning to the end.
-    Throughout,
-    /// From a random time in the first `joins_s` seconds, for `lasts_s` seconds each.
-    Some { joins_s: f64, lasts_s: f64 },
+    /// Seconds for which each stays, from a random time in the first [`JOINS_S`] seconds; `None` for the whole run.
+    pub(super) lasts_s: Option<f64>,
 }
 
 impl Competitors {
     /// Share of the title's duration during which each is present.
     fn presence(self) -> f64 {
-        match self.stay {
-            Stay::Throughout => 1.0,
-            Stay::Some { lasts_s, .. } => lasts_s / TITLE_S,
-        }
+        self.lasts_s.map_or(1.0, |lasts_s| lasts_s / TITLE_S)
     }
 }
 
@@ -218,7 +211,6 @@ fn loss(point: Point) -> DrawnLoss {
 }
 
 fn medium(point: Point) -> Medium {
-    let hops = [Hop::Calibrated, Hop::Busy, Hop::Far, Hop::Slow];
     match choice(
         point.at("medium"),
         &[(8.0, 0), (2.0, 4), (3.0, 5), (4.0, 1), (3.0, 2), (4.0, 3)],
@@ -240,8 +232,8 @@ fn medium(point: Point) -> Medium {
             }
         }
         Some(3) => {
-            let hop = choice(point.at("hop"), &hops.map(|hop| (6.0, hop)));
-            Medium::Wifi(hop.unwrap_or(Hop::Calibrated))
+            let hop = choice(point.at("hop"), &HOPS.map(|hop| (6.0, hop)));
+            Medium::Wifi(hop.unwrap_or(HOPS[0]))
         }
         _ => Medium::Constant,
     }
@@ -280,18 +272,11 @@ fn competitors(point: Point) -> Option<Competitors> {
         point.at("competitors' controller"),
         &[(12.0, "cubic"), (6.0, "reno"), (6.0, "bbr")],
     )?;
-    let throughout = point.at("competitors' stay") < 0.5;
-    let stay = if throughout {
-        Stay::Throughout
-    } else {
-        Stay::Some {
-            joins_s: 60.0,
-            lasts_s: (20.0 + 40.0 * point.free("competitors' stay")).round(),
-        }
-    };
+    let leaves = point.at("competitors' stay") >= 0.5;
+    let lasts_s = leaves.then(|| (20.0 + 40.0 * point.free("competitors' stay")).round());
     Some(Competitors {
         count,
         controller,
-        stay,
+        lasts_s,
     })
 }

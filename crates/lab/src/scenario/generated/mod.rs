@@ -16,43 +16,37 @@ use cube::Point;
 use draw::Drawn;
 
 /// Paths drawn from the same distributions. A name always gives the same paths, so new properties require a new family.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Family {
-    First,
-    Second,
+#[derive(Debug)]
+struct Family {
+    /// Beginning of the names of sets and paths, up to a colon.
+    name: &'static str,
+    /// First letter of the short names of paths.
+    letter: char,
+    /// Name of the child of a set's seed from which its paths are drawn.
+    seed: &'static str,
+    draw: fn(Point) -> Drawn,
 }
+
+static FAMILIES: [Family; 2] = [
+    Family {
+        name: "generated",
+        letter: 'g',
+        seed: "generated paths",
+        draw: Drawn::new,
+    },
+    Family {
+        name: "generated2",
+        letter: 'h',
+        seed: "second generated paths",
+        draw: second::drawn,
+    },
+];
 
 impl Family {
     /// The family of a set or path, and the rest of its name.
-    fn of(name: &str) -> Option<(Self, &str)> {
-        [Self::First, Self::Second]
-            .into_iter()
-            .find_map(|family| Some((family, name.strip_prefix(family.prefix())?)))
-    }
-
-    /// Prefix of the names of sets and paths.
-    const fn prefix(self) -> &'static str {
-        match self {
-            Self::First => "generated:",
-            Self::Second => "generated2:",
-        }
-    }
-
-    /// First letter of the short names of paths.
-    const fn letter(self) -> char {
-        match self {
-            Self::First => 'g',
-            Self::Second => 'h',
-        }
-    }
-
-    /// Values of the path with this number.
-    fn draw(self, seed: u64, number: u32) -> Drawn {
-        let seed = Seed::new(seed);
-        match self {
-            Self::First => Drawn::new(Point::new(seed.child("generated paths"), number)),
-            Self::Second => second::drawn(Point::new(seed.child("second generated paths"), number)),
-        }
+    fn of(name: &str) -> Option<(&'static Self, &str)> {
+        let rest = |family: &Self| name.strip_prefix(family.name)?.strip_prefix(':');
+        FAMILIES.iter().find_map(|family| Some((family, rest(family)?)))
     }
 }
 
@@ -78,9 +72,9 @@ impl Half {
 }
 
 /// A set of generated paths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct PathSet {
-    family: Family,
+    family: &'static Family,
     seed: u64,
     count: u32,
 }
@@ -102,17 +96,16 @@ impl PathSet {
     pub(crate) fn names(self, half: Option<Half>) -> Vec<String> {
         let wanted = |number: &u32| half.is_none_or(|half| half == Half::of(*number));
         let names = (1..=self.count).filter(wanted);
-        let beginning = format!("{}{}#", self.family.prefix(), self.seed);
+        let beginning = format!("{}:{}#", self.family.name, self.seed);
         names.map(|number| format!("{beginning}{number}")).collect()
     }
 }
 
 /// Family of the generated path with this short name, such as `g017-20M-100ms`; `None` if it is not a path's name.
 pub(crate) fn family(name: &str) -> Option<&'static str> {
-    let families = [(Family::First, "generated"), (Family::Second, "generated2")];
-    families.into_iter().find_map(|(family, called)| {
-        let (number, _) = name.strip_prefix(family.letter())?.split_once('-')?;
-        (number.len() == 3 && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(called)
+    FAMILIES.iter().find_map(|family| {
+        let (number, _) = name.strip_prefix(family.letter)?.split_once('-')?;
+        (number.len() == 3 && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(family.name)
     })
 }
 
@@ -120,12 +113,12 @@ pub(crate) fn family(name: &str) -> Option<&'static str> {
 pub(super) fn find(name: &str) -> Option<(String, String)> {
     let (family, rest) = Family::of(name)?;
     let (seed, number) = rest.split_once('#')?;
-    let (seed, number) = (seed.parse().ok()?, number.parse().ok()?);
+    let (seed, number) = (Seed::new(seed.parse().ok()?), number.parse().ok()?);
     if !(1..=MOST).contains(&number) {
         return None;
     }
-    let drawn = family.draw(seed, number);
-    let short = format!("{}{}", family.letter(), text::name(number, &drawn));
+    let drawn = (family.draw)(Point::new(seed.child(family.seed), number));
+    let short = format!("{}{}", family.letter, text::name(number, &drawn));
     Some((short, text::scenario(name, &drawn)))
 }
 

@@ -22,11 +22,8 @@ fn every_path_is_a_valid_scenario_with_its_number_rate_and_rtt_in_its_name() {
     for (path, number) in paths("generated:1:96").iter().zip(1..) {
         assert!(path.name.starts_with(&format!("g{number:03}-")), "{}", path.name);
         assert_eq!(family(&path.name), Some("generated"));
-        assert!(
-            (5..=400).contains(&path.path.round_trip().as_millis()),
-            "{}",
-            path.name
-        );
+        let rtt = path.path.round_trip().as_millis();
+        assert!((5..=400).contains(&rtt), "{}", path.name);
         let link = path.path.forward.rate.mean().unwrap().as_mbps();
         let policed = path.path.forward.policer.is_some();
         assert!(policed || (0.99..101.0).contains(&link), "{}: {link}", path.name);
@@ -38,18 +35,13 @@ fn every_path_is_a_valid_scenario_with_its_number_rate_and_rtt_in_its_name() {
 fn a_set_has_its_shares_of_losses_media_competitors_and_ladders() {
     let all = paths("generated:3:96");
     let count = |has: fn(&Scenario) -> bool| all.iter().filter(|path| has(path)).count();
-    assert_eq!(count(|path| path.text.contains("loss = \"gilbert")), 28);
-    assert_eq!(count(|path| path.text.contains("\nloss =")), 64);
-    assert_eq!(count(|path| path.text.contains("wifi(")), 16);
-    assert_eq!(count(|path| path.text.contains("0bit/s@")), 12);
-    assert_eq!(count(|path| path.text.contains("cellular(")), 12);
-    assert_eq!(count(|path| path.text.contains("\npolicer =")), 8);
-    assert_eq!(count(|path| path.text.contains("\nreordering =")), 8);
+    let with = |part: &str| all.iter().filter(|path| path.text.contains(part)).count();
+    let losses = ["loss = \"gilbert", "\nloss ="].map(with);
+    assert_eq!(losses, [28, 64]);
+    let media = ["wifi(", "0bit/s@", "cellular(", "\npolicer =", "\nreordering ="].map(with);
+    assert_eq!(media, [16, 12, 12, 8, 8]);
     assert_eq!(count(|path| path.bulk.is_some()), 48);
-    let under = |spec: &str| {
-        let named = format!("[bulk]\ncontroller = \"{spec}\"");
-        all.iter().filter(|path| path.text.contains(&named)).count()
-    };
+    let under = |spec: &str| with(&format!("[bulk]\ncontroller = \"{spec}\""));
     // For all 96 it is 48, 24 and 24; which of them have competitors is another dimension.
     assert_eq!(["cubic", "reno", "bbr"].map(under), [25, 11, 12]);
     assert_eq!(count(|path| path.viewers.count == 2), 12);
@@ -68,11 +60,14 @@ fn no_two_paths_share_a_seed() {
 #[test]
 fn the_halves_of_a_set_are_the_odd_and_the_even_numbers() {
     let set = PathSet::parse("generated:7:5").unwrap();
-    assert_eq!(
-        set.names(Some(Half::Fit)),
-        ["generated:7#1", "generated:7#3", "generated:7#5"]
-    );
-    assert_eq!(set.names(Some(Half::Judge)), ["generated:7#2", "generated:7#4"]);
+    let names = |numbers: &[u32]| -> Vec<String> {
+        numbers
+            .iter()
+            .map(|number| format!("generated:7#{number}"))
+            .collect()
+    };
+    assert_eq!(set.names(Some(Half::Fit)), names(&[1, 3, 5]));
+    assert_eq!(set.names(Some(Half::Judge)), names(&[2, 4]));
     assert_eq!(set.names(None).len(), 5);
 }
 
@@ -100,11 +95,8 @@ fn the_second_family_changes_routes_and_has_uplinks_batches_jitter_fades_and_lon
         assert!(path.path.backward.batches.as_millis() <= 25, "{}", path.name);
         let uplink = path.path.backward.rate.mean();
         let is_wifi = path.path.forward.rate.shared_medium().is_some();
-        assert!(
-            is_wifi || uplink.is_none_or(|rate| (0.05..=0.5).contains(&rate.as_mbps())),
-            "{}",
-            path.name
-        );
+        let fits = uplink.is_none_or(|rate| (0.05..=0.5).contains(&rate.as_mbps()));
+        assert!(is_wifi || fits, "{}", path.name);
     }
     let count = |has: fn(&Scenario) -> bool| all.iter().filter(|path| has(path)).count();
     assert_eq!(count(|path| path.path.forward.delay.changes()), 48);
@@ -124,22 +116,11 @@ fn the_second_family_changes_routes_and_has_uplinks_batches_jitter_fades_and_lon
 
 #[test]
 fn what_is_no_set_and_no_path_is_refused() {
-    for wrong in [
-        "generated:7",
-        "generated:7:0",
-        "generated:7:1000",
-        "generated:x:9",
-        "made:7:9",
-        "generated3:7:9",
-    ] {
-        assert_eq!(PathSet::parse(wrong), None, "{wrong}");
+    let wrong = "generated:7 generated:7:0 generated:7:1000 generated:x:9 made:7:9 generated3:7:9";
+    for wrong in wrong.split(' ') {
+        assert!(PathSet::parse(wrong).is_none(), "{wrong}");
     }
-    for wrong in [
-        "generated:7#0",
-        "generated:7#1000",
-        "generated:#1",
-        "generated:7:5",
-    ] {
+    for wrong in "generated:7#0 generated:7#1000 generated:#1 generated:7:5".split(' ') {
         let error = open(wrong, &Changes::default()).unwrap_err().to_string();
         assert!(error.contains("generated:SEED:N"), "{error}");
     }

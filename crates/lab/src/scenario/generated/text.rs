@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::draw::{Competitors, Drawn, DrawnLoss, Hop, Medium, Route, Stay, TITLE_S};
+use super::draw::{Competitors, Drawn, DrawnLoss, JOINS_S, Medium, Route, TITLE_S};
 
 /// Rates of a ladder's other representations as fractions of the highest rate, lowest first.
 const LADDER: [(&str, f64); 4] = [("r1", 0.12), ("r2", 0.25), ("r3", 0.5), ("r4", 1.0)];
@@ -36,17 +36,16 @@ pub(super) fn scenario(name: &str, drawn: &Drawn) -> String {
         about(drawn),
         drawn.seed
     );
-    let title = mbps(drawn.title);
     // Writing to a String cannot fail, here and below.
     let _ = if drawn.ladder {
         let rates = LADDER.map(|(name, part)| format!("{name} = \"{}\"", mbps(part * drawn.title)));
         writeln!(text, "ladder = \"bbb\"\nrates = {{ {} }}", rates.join(", "))
     } else {
-        writeln!(text, "trace = \"film-1080p\"\nrate = \"{title}\"")
+        writeln!(text, "trace = \"film-1080p\"\nrate = \"{}\"", mbps(drawn.title))
     };
-    if drawn.declared.to_bits() != 1.0_f64.to_bits() {
-        let _ = writeln!(text, "declared_rate_factor = {:.6}", drawn.declared);
-    }
+    let declared =
+        unless_normal(drawn.declared).map(|factor| format!("declared_rate_factor = {factor:.6}\n"));
+    text.extend(declared);
     let _ = write!(
         text,
         "duration = \"{TITLE_S}s\"\n\n[path]\nrate = \"{}\"\nrtt = \"{}\"\nqueue = \"{:.0}B\"\n",
@@ -54,38 +53,33 @@ pub(super) fn scenario(name: &str, drawn: &Drawn) -> String {
         rtt(drawn),
         drawn.queue_bytes,
     );
-    if let Some(loss) = loss(drawn.loss) {
-        let _ = writeln!(text, "loss = \"{loss}\"");
-    }
-    if drawn.codel {
-        text.push_str("aqm = \"codel\"\n");
-    }
-    if let Medium::Policed { burst_ms, .. } = drawn.medium {
-        let burst = (burst_ms * drawn.rate * 1e3 / 8.0).max(LEAST_BURST_BYTES);
-        let _ = writeln!(text, "policer = \"{},{burst:.0}B\"", mbps(drawn.rate));
-    }
-    if let Some((share, by)) = drawn.reordering {
-        let _ = writeln!(text, "reordering = \"{:.3}%,{:.0}us\"", share * 100.0, by * 1e3);
-    }
-    if let Some(jitter) = drawn.jitter {
-        let _ = writeln!(text, "jitter = \"{:.0}us\"", jitter * 1e3);
-    }
-    if let Some(uplink) = drawn.uplink {
-        let _ = writeln!(text, "uplink = \"{}\"", mbps(uplink));
-    }
-    if let Some(batches) = drawn.batches {
-        let _ = writeln!(text, "ack_batches = \"{:.0}us\"", batches * 1e3);
+    let micros = |millis: f64| format!("{:.0}us", millis * 1e3);
+    let policer = match drawn.medium {
+        Medium::Policed { burst_ms, .. } => {
+            let burst = (burst_ms * drawn.rate * 1e3 / 8.0).max(LEAST_BURST_BYTES);
+            Some(format!("{},{burst:.0}B", mbps(drawn.rate)))
+        }
+        _ => None,
+    };
+    let reordering = drawn.reordering;
+    let reordering = reordering.map(|(share, by)| format!("{:.3}%,{}", share * 100.0, micros(by)));
+    for (key, value) in [
+        ("loss", loss(drawn.loss)),
+        ("aqm", drawn.codel.then(|| "codel".to_owned())),
+        ("policer", policer),
+        ("reordering", reordering),
+        ("jitter", drawn.jitter.map(micros)),
+        ("uplink", drawn.uplink.map(mbps)),
+        ("ack_batches", drawn.batches.map(micros)),
+    ] {
+        text.extend(value.map(|value| format!("{key} = \"{value}\"\n")));
     }
     if drawn.has_former_transport {
         text.push_str("\n[transport]\nloss_thresholds = \"rfc9002\"\nmtu_discovery = false\n");
     }
     let _ = writeln!(text, "\n[viewer]\nleaves_after = \"{PATIENCE_S}s\"");
-    if drawn.speed.to_bits() != 1.0_f64.to_bits() {
-        let _ = writeln!(text, "speed = {:.2}", drawn.speed);
-    }
-    if let Some((at, to)) = drawn.seek {
-        let _ = writeln!(text, "seeks = [\"{at}s->{to}s\"]");
-    }
+    text.extend(unless_normal(drawn.speed).map(|speed| format!("speed = {speed:.2}\n")));
+    text.extend(drawn.seek.map(|(at, to)| format!("seeks = [\"{at}s->{to}s\"]\n")));
     if !drawn.ladder {
         let bytes = |seconds: f64| drawn.title * 1e6 / 8.0 * seconds;
         let _ = writeln!(text, "playout_buffer = \"{:.0}B\"", bytes(PLAYOUT_S));
@@ -102,11 +96,15 @@ pub(super) fn scenario(name: &str, drawn: &Drawn) -> String {
             "\n[bulk]\ncontroller = \"{}\"\ncount = {}\nstays = \"{TITLE_S}s\"\n",
             competitors.controller, competitors.count
         );
-        if let Stay::Some { joins_s, lasts_s } = competitors.stay {
-            let _ = writeln!(text, "joins = \"0s..{joins_s}s\"\nleaves_after = \"{lasts_s}s\"");
-        }
+        let stay = |lasts_s| format!("joins = \"0s..{JOINS_S}s\"\nleaves_after = \"{lasts_s}s\"\n");
+        text.extend(competitors.lasts_s.map(stay));
     }
     text
+}
+
+/// A factor other than exactly 1.
+fn unless_normal(factor: f64) -> Option<f64> {
+    (factor.to_bits() != 1.0_f64.to_bits()).then_some(factor)
 }
 
 /// A rate with three digits.
@@ -142,15 +140,9 @@ fn rate(drawn: &Drawn) -> String {
             let until = after_s + length_s;
             format!("{full},0bit/s@{after_s:.2}s,{full}@{until:.2}s,repeat@{every_s:.2}s")
         }
-        Medium::Wifi(hop) => {
+        Medium::Wifi((_, parameters)) => {
             // Frames are not aggregated, so on a fast hop the back-offs for 20 Mbit/s would leave no time to send.
             let backoff = (LONGEST_BACKOFF * PACKET_BITS / drawn.rate).min(70.0);
-            let parameters = match hop {
-                Hop::Calibrated => "",
-                Hop::Busy => ",gap=1s,stall=80ms",
-                Hop::Far => ",frame_error=25%,modes=30/60/100/140/170",
-                Hop::Slow => ",dwell=1s",
-            };
             let parameters = format!(",backoff={:.0}ns{parameters}", backoff * 1e3);
             format!("wifi({}{parameters})", mbps(drawn.rate))
         }
@@ -193,78 +185,49 @@ fn about(drawn: &Drawn) -> String {
         format!("RTT {:.0} ms", drawn.rtt),
         format!("queue of {:.2} products", drawn.products),
     ];
-    match &drawn.medium {
-        Medium::Constant => {}
-        Medium::Policed { times, burst_ms } => words.push(format!(
+    words.extend(match &drawn.medium {
+        Medium::Constant => None,
+        Medium::Policed { times, burst_ms } => Some(format!(
             "enforced by a policer with a bucket of {burst_ms:.0} ms on a link {times:.1} times as fast"
         )),
-        Medium::Cellular("cellular", _) => words.push("cellular".to_owned()),
-        Medium::Cellular(kind, _) => words.push(format!("{} with its fades", kind.to_uppercase())),
-        Medium::Steps(steps) => words.push(format!("{} rates in turn", steps.len())),
+        Medium::Cellular("cellular", _) => Some("cellular".to_owned()),
+        Medium::Cellular(kind, _) => Some(format!("{} with its fades", kind.to_uppercase())),
+        Medium::Steps(steps) => Some(format!("{} rates in turn", steps.len())),
         Medium::Outages {
             length_s, every_s, ..
-        } => words.push(format!("an outage of {length_s:.1} s every {every_s:.0} s")),
-        Medium::Wifi(hop) => words.push(
-            match hop {
-                Hop::Calibrated => "Wi-Fi",
-                Hop::Busy => "Wi-Fi, busy channel",
-                Hop::Far => "Wi-Fi, edge of the cell",
-                Hop::Slow => "Wi-Fi, slow rate adaptation",
-            }
-            .to_owned(),
-        ),
-    }
-    match drawn.loss {
-        DrawnLoss::None => {}
-        DrawnLoss::Random(share) => words.push(format!("{:.3} % lost at random", share * 100.0)),
-        DrawnLoss::Bursts { share, burst } => words.push(format!(
-            "{:.3} % lost in bursts of {burst:.0} packets",
-            share * 100.0
-        )),
-    }
-    if drawn.codel {
-        words.push("CoDel".to_owned());
-    }
-    if let Some((share, by)) = drawn.reordering {
-        words.push(format!("{:.2} % overtaken by {by:.0} ms", share * 100.0));
-    }
-    if let Some(jitter) = drawn.jitter {
-        words.push(format!("jitter {jitter:.0} ms"));
-    }
-    let rtts: Vec<_> = drawn
-        .routes
-        .iter()
-        .map(|route| format!("{:.0}", route.rtt))
-        .collect();
+        } => Some(format!("an outage of {length_s:.1} s every {every_s:.0} s")),
+        Medium::Wifi((kind, _)) => Some((*kind).to_owned()),
+    });
+    words.extend(match drawn.loss {
+        DrawnLoss::None => None,
+        DrawnLoss::Random(share) => Some(format!("{:.3} % lost at random", share * 100.0)),
+        DrawnLoss::Bursts { share, burst } => {
+            let percent = share * 100.0;
+            Some(format!("{percent:.3} % lost in bursts of {burst:.0} packets"))
+        }
+    });
+    words.extend(drawn.codel.then(|| "CoDel".to_owned()));
+    let reordered = |(share, by)| format!("{:.2} % overtaken by {by:.0} ms", share * 100.0);
+    words.extend(drawn.reordering.map(reordered));
+    words.extend(drawn.jitter.map(|jitter| format!("jitter {jitter:.0} ms")));
+    let rtts = drawn.routes.iter().map(|route| format!("{:.0}", route.rtt));
+    let rtts: Vec<_> = rtts.collect();
     if !rtts.is_empty() {
-        let again = if drawn.routes_repeat_s.is_some() {
-            ", over and over"
-        } else {
-            ""
-        };
+        let again = drawn.routes_repeat_s.map_or("", |_| ", over and over");
         words.push(format!("then RTTs of {} ms{again}", rtts.join(", ")));
     }
-    if let Some(uplink) = drawn.uplink {
-        words.push(format!("uplink {}", mbps(uplink)));
-    }
-    if let Some(batches) = drawn.batches {
-        words.push(format!("ACKs every {batches:.0} ms"));
-    }
-    if let Some(competitors) = drawn.competitors {
-        words.push(beside(competitors));
-    }
+    words.extend(drawn.uplink.map(|uplink| format!("uplink {}", mbps(uplink))));
+    words.extend(drawn.batches.map(|batches| format!("ACKs every {batches:.0} ms")));
+    words.extend(drawn.competitors.map(beside));
     let title = if drawn.ladder { "ladder up to" } else { "title of" };
     words.push(format!(
         "{title} {}; fair share {:.2} λ",
         mbps(drawn.title),
         drawn.ratio
     ));
-    if drawn.viewers > 1 {
-        words.push(format!("{} viewers", drawn.viewers));
-    }
-    if drawn.pauses && !drawn.ladder {
-        words.push("pauses when 30 s ahead".to_owned());
-    }
+    words.extend((drawn.viewers > 1).then(|| format!("{} viewers", drawn.viewers)));
+    let pauses = drawn.pauses && !drawn.ladder;
+    words.extend(pauses.then(|| "pauses when 30 s ahead".to_owned()));
     format!("{}.", words.join("; "))
 }
 
@@ -272,8 +235,8 @@ fn beside(competitors: Competitors) -> String {
     let Competitors {
         count, controller, ..
     } = competitors;
-    match competitors.stay {
-        Stay::Throughout => format!("beside {count} {controller}"),
-        Stay::Some { lasts_s, .. } => format!("beside {count} {controller} for {lasts_s} s each"),
-    }
+    let stay = competitors
+        .lasts_s
+        .map(|lasts_s| format!(" for {lasts_s} s each"));
+    format!("beside {count} {controller}{}", stay.unwrap_or_default())
 }
