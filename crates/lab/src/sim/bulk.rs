@@ -1,5 +1,6 @@
 //! Bulk flows: one endless response each, read immediately; no title and no player.
 
+use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -127,22 +128,14 @@ impl Download {
         let now = self.recording.since_start(self.runtime.now());
         self.state(|state| {
             state.ended = Some(now);
-            state.error = result.err();
+            state.error = result.err().map(|error| error.to_string());
         });
     }
 
-    async fn pull(&self, handle: &RunHandle) -> Result<(), String> {
-        let text = |error: &dyn ToString| error.to_string();
-        let connection = self
-            .client
-            .connect(&self.target)
-            .await
-            .map_err(|error| text(&error))?;
-        let (_, mut body) = connection
-            .get("/", HeaderMap::new())
-            .await
-            .map_err(|error| text(&error))?;
-        while let Some(chunk) = body.chunk().await.map_err(|error| text(&error))? {
+    async fn pull(&self, handle: &RunHandle) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let connection = self.client.connect(&self.target).await?;
+        let (_, mut body) = connection.get("/", HeaderMap::new()).await?;
+        while let Some(chunk) = body.chunk().await? {
             let now = self.recording.since_start(self.runtime.now());
             let length = chunk.len() as u64;
             handle.add_received(length);

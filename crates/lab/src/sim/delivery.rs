@@ -188,8 +188,8 @@ impl Delivery {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sim::{ServedTitle, Setup, Viewer, run};
-    use playrate_media::{FrameTrace, TraceSource};
+    use crate::sim::{Setup, Viewer, run};
+    use crate::tests::title;
     use playrate_netsim::{Loss, PathConfig, QueueLimit, Seed};
     use playrate_units::Bitrate;
     use proptest::prelude::*;
@@ -251,10 +251,8 @@ mod tests {
         // A second more than allowed, over 30 s of playback.
         assert!((score.waiting_share - 1.0 / 31.0).abs() < 0.001, "{score:?}");
         // Of the 250 frames after the jump, 50 miss a latency of 1 s, 40 miss 1.4 s, 25 miss 2 s and 5 miss 2.8 s.
-        assert!(
-            (score.skipping_share - 120.0 / 750.0 / 11.0).abs() < 1e-6,
-            "{score:?}"
-        );
+        let skipping = score.skipping_share;
+        assert!((skipping - 120.0 / 750.0 / 11.0).abs() < 1e-6, "{score:?}");
     }
 
     #[test]
@@ -262,11 +260,8 @@ mod tests {
         let delivery = Delivery::of_frames(frames(100), Duration::from_secs(4));
         let score = delivery.finish(Duration::from_secs(90)).unwrap();
         assert_eq!((score.waiting_share, score.skipping_share), (1.0, 1.0));
-        assert!(
-            Delivery::of_frames(frames(0), Duration::ZERO)
-                .finish(Duration::ZERO)
-                .is_none()
-        );
+        let nothing = Delivery::of_frames(frames(0), Duration::ZERO);
+        assert_eq!(nothing.finish(Duration::ZERO), None);
     }
 
     #[test]
@@ -284,20 +279,10 @@ mod tests {
 
     /// Score of `cubic` playing 20 s of a 1 Mbit/s title over a link of this many kbit/s.
     fn of_a_session(kbps: u64) -> f64 {
-        let lines: Vec<_> = (0..25)
-            .map(|n| format!("{:.2},5000,K", f64::from(n) * 0.04))
-            .collect();
-        let trace: FrameTrace = lines.join("\n").parse().unwrap();
-        let trace = trace.repeat_to(Duration::from_secs(20)).unwrap();
-        let title = ServedTitle::trace("film", TraceSource::new(&trace));
-        let rate = Bitrate::from_kbps(kbps);
-        let path = PathConfig::bottleneck(
-            rate,
-            Duration::from_millis(50),
-            QueueLimit::Bytes(Bytes::from_kb(50)),
-            Loss::None,
-        );
-        let mut viewer = Viewer::new("cubic".parse().unwrap(), title);
+        let (rate, rtt) = (Bitrate::from_kbps(kbps), Duration::from_millis(50));
+        let queue = QueueLimit::Bytes(Bytes::from_kb(50));
+        let path = PathConfig::bottleneck(rate, rtt, queue, Loss::None);
+        let mut viewer = Viewer::new("cubic".parse().unwrap(), title(20));
         viewer.leaves_after = Some(Duration::from_secs(30));
         let setup = Setup::new(path, Seed::new(1)).with_viewer(viewer).without_taps();
         run(&setup).unwrap().viewers[0].delivery.unwrap().mean()

@@ -162,10 +162,8 @@ mod tests {
 
     #[test]
     fn without_a_pause_there_is_no_restart() {
-        assert_eq!(
-            statistics(&[sample(100, Phase::Startup, 0), sample(399, Phase::Startup, 0)]),
-            None
-        );
+        let samples = [100, 399].map(|millis| sample(millis, Phase::Startup, 0));
+        assert_eq!(statistics(&samples), None);
         // A pause at the very end is not followed by a restart.
         assert_eq!(statistics(&[sample(100, Phase::Startup, 0)]), None);
     }

@@ -300,7 +300,7 @@ impl Session {
             .map_err(|error| SimError::setup("the player", &error))?
             .report;
         let network = &report.network;
-        self.viewing.download_ended(network.ended, network.received);
+        self.viewing.see(network.ended, network.received);
         self.connection.close();
         self.client.wait_idle().await;
         self.server.shutdown(self.shutdown_timeout).await;

@@ -64,26 +64,10 @@ impl Setup {
         self
     }
 
-    /// Adds one more bulk flow.
-    #[must_use]
-    pub fn with_bulk(mut self, bulk: Bulk) -> Self {
-        self.bulk.push(bulk);
-        self
-    }
-
     /// Keeps no time series.
     #[must_use]
     pub fn without_taps(self) -> Self {
         Self { taps: false, ..self }
-    }
-
-    /// Encrypts packets in virtual time too.
-    #[must_use]
-    pub fn encrypted(self) -> Self {
-        Self {
-            encrypts: true,
-            ..self
-        }
     }
 
     /// Limit of the run's virtual time. Reaching it indicates a mistake in the setup or in the product.

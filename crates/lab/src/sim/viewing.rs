@@ -93,8 +93,6 @@ pub struct LiveStatus {
     pub window: Option<Bytes>,
     /// Underflow events so far.
     pub underflows: u64,
-    /// Frames discarded so far.
-    pub discarded: u64,
 }
 
 /// The latest [`LiveStatus`] of a session. Clones share it.
@@ -148,7 +146,7 @@ impl Viewing {
     }
 
     /// Records that the last of `received` bytes arrived at `at`.
-    pub(super) fn download_ended(&mut self, at: Duration, received: Bytes) {
+    pub(super) fn see(&mut self, at: Duration, received: Bytes) {
         if let Some(delivery) = &mut self.delivery {
             delivery.see(at, received);
         }
@@ -202,7 +200,6 @@ impl Observer for Viewing {
                         at: status.get().at,
                         state: ViewerState::Ended,
                         underflows: self.underflows,
-                        discarded: self.spans.discard_times.len() as u64,
                         ..LiveStatus::default()
                     });
                 }
@@ -212,11 +209,7 @@ impl Observer for Viewing {
     }
 
     fn progress(&mut self, now: &Progress) {
-        if let Some(delivery) = &mut self.delivery {
-            delivery.see(now.at, now.received);
-        }
-        self.received
-            .see(self.joined.saturating_add(now.at), now.received.as_u64());
+        self.see(now.at, now.received);
         if let Some(handle) = &self.handle {
             handle.add_received((now.received - self.reported).as_u64());
             self.reported = now.received;
@@ -237,7 +230,6 @@ impl Observer for Viewing {
             received: now.received,
             window: self.recording.latest_window(),
             underflows: now.playback.underflow_events,
-            discarded: now.playback.frames_discarded,
         });
     }
 }

@@ -15,6 +15,12 @@ fn sample(millis: u64, window: u64) -> Sample {
     sample
 }
 
+/// The sample after this many congestion events.
+fn cut(mut sample: Sample, events: u64) -> Sample {
+    sample.congestion_events = events;
+    sample
+}
+
 fn meter() -> Meter {
     Meter::new(Some(Bytes::new(100_000)), Duration::from_millis(100))
 }
@@ -34,10 +40,8 @@ fn a_window_counts_for_as_long_as_it_held() {
     // 10 kB for 9 s, then 100 kB for 1 s.
     let seen = statistics([sample(0, 10_000), sample(9_000, 100_000), sample(10_000, 100_000)]);
     assert_eq!(seen.window_mean_bytes, 19_000);
-    assert!(
-        near(seen.window_p50_bytes, 10_000) && near(seen.window_p95_bytes, 100_000),
-        "{seen:?}"
-    );
+    assert!(near(seen.window_p50_bytes, 10_000), "{seen:?}");
+    assert!(near(seen.window_p95_bytes, 100_000), "{seen:?}");
     assert_eq!(seen.window_max_bytes, 100_000);
 }
 
@@ -61,10 +65,6 @@ fn doubling_shows_in_the_windows_of_the_first_round_trips() {
 
 #[test]
 fn a_recovery_lasts_until_the_window_is_nearly_back() {
-    let cut = |mut sample: Sample, events| {
-        sample.congestion_events = events;
-        sample
-    };
     let seen = statistics([
         sample(0, 80_000),
         sample(500, 100_000),
@@ -76,10 +76,8 @@ fn a_recovery_lasts_until_the_window_is_nearly_back() {
         cut(sample(6_000, 91_000), 3),
         cut(sample(9_000, 91_000), 3),
     ]);
-    assert_eq!(
-        (seen.window_recoveries, seen.window_recovery_mean_s),
-        (2, Some(2.0))
-    );
+    let recovered = (seen.window_recoveries, seen.window_recovery_mean_s);
+    assert_eq!(recovered, (2, Some(2.0)));
     // Half of 100 kB was kept, then four fifths of 50 kB.
     assert_eq!(seen.window_kept_share, Some(0.65));
 }
@@ -88,26 +86,19 @@ fn a_recovery_lasts_until_the_window_is_nearly_back() {
 fn a_window_that_slow_start_overshot_is_not_expected_back() {
     let mut first = sample(0, 400_000);
     first.snapshot.phase = Phase::Startup;
-    let mut second = sample(100, 200_000);
-    second.congestion_events = 1;
-    // A second round of losses, among packets that slow start had sent before it ended.
-    let mut third = sample(200, 100_000);
-    third.congestion_events = 2;
-    let mut later = sample(2_000, 130_000);
-    later.congestion_events = 2;
-    let mut cut = sample(2_100, 65_000);
-    cut.congestion_events = 3;
-    let mut back = sample(3_100, 120_000);
-    back.congestion_events = 3;
-    let seen = statistics([first, second, third, later, cut, back]);
-    assert_eq!(
-        (seen.window_recoveries, seen.window_recovery_mean_s),
-        (1, Some(1.0))
-    );
-    assert_eq!(
-        (seen.startup_s, seen.startup_window_bytes),
-        (Some(0.1), Some(400_000))
-    );
+    let seen = statistics([
+        first,
+        cut(sample(100, 200_000), 1),
+        // A second round of losses, among packets that slow start had sent before it ended.
+        cut(sample(200, 100_000), 2),
+        cut(sample(2_000, 130_000), 2),
+        cut(sample(2_100, 65_000), 3),
+        cut(sample(3_100, 120_000), 3),
+    ]);
+    let recovered = (seen.window_recoveries, seen.window_recovery_mean_s);
+    assert_eq!(recovered, (1, Some(1.0)));
+    let startup = seen.startup_s.zip(seen.startup_window_bytes);
+    assert_eq!(startup, Some((0.1, 400_000)));
 }
 
 #[test]

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use lab::sim::{self, Access, Bulk, ServedTitle, Setup, Simulated, Viewer};
-use playrate_media::{FrameTrace, TraceSource};
+use lab::sim::{self, Access, Bulk, Setup, Simulated};
 use playrate_netsim::{Loss, PathConfig, QueueLimit, Seed};
 use playrate_units::{Bitrate, Bytes};
+
+use super::{short_film, viewer};
 
 const RTT: Duration = Duration::from_millis(40);
 
@@ -13,21 +14,10 @@ fn seconds(number: u64) -> Duration {
     Duration::from_secs(number)
 }
 
-fn title() -> ServedTitle {
-    let trace: FrameTrace = "0.00,60000,K\n0.04,9000,_\n0.08,9000,_\n0.12,9000,_\n"
-        .parse()
-        .unwrap();
-    let trace = trace.repeat_to(seconds(12)).unwrap();
-    ServedTitle::trace(
-        "film",
-        TraceSource::new(&trace.scale_to_rate(Bitrate::from_mbps(2)).unwrap()),
-    )
-}
-
 /// A viewer of 3 MB who stays for 12 s, a download from 2 s on and another for 4 s in between, at 10 Mbit/s.
 fn setup() -> Setup {
     let path = PathConfig::bottleneck(Bitrate::from_mbps(10), RTT, QueueLimit::ONE_BDP, Loss::None);
-    let mut viewer = Viewer::new("stream".parse().unwrap(), title());
+    let mut viewer = viewer("stream", &short_film(2, 12));
     viewer.leaves_after = Some(seconds(12));
     viewer.playout.receive_buffer = Bytes::from_kb(200);
     viewer.playout.playout_buffer = Bytes::from_kb(100);
@@ -40,10 +30,8 @@ fn setup() -> Setup {
     let mut second = Bulk::new("reno".parse().unwrap());
     second.joins = seconds(4);
     second.leaves_after = Some(seconds(4));
-    let mut setup = Setup::new(path, Seed::new(3))
-        .with_viewer(viewer)
-        .with_bulk(first)
-        .with_bulk(second);
+    let mut setup = Setup::new(path, Seed::new(3)).with_viewer(viewer);
+    setup.bulk = vec![first, second];
     setup.windows = ["0s..2s", "2s..8s", "8s.."]
         .iter()
         .map(|text| text.parse().unwrap())
@@ -112,8 +100,5 @@ fn a_flow_is_as_far_away_as_its_access_links_say() {
 #[test]
 fn runs_with_several_flows_repeat_to_the_packet() {
     let (one, other) = (sim::run(&setup()).unwrap(), sim::run(&setup()).unwrap());
-    assert_eq!(one.wire_hash, other.wire_hash);
-    assert_eq!(one.bulk[0].windows, other.bulk[0].windows);
-    assert_eq!(one.bulk[1].totals, other.bulk[1].totals);
-    assert_eq!(one.viewers[0].windows, other.viewers[0].windows);
+    assert_eq!(format!("{one:?}"), format!("{other:?}"));
 }

@@ -56,15 +56,9 @@ fn short(seed: u64, loss: &str) -> Simulated {
 #[test]
 fn a_seed_gives_the_same_packets_on_two_runs_and_on_two_threads() {
     let here = short(7, "0.1%");
-    let threads: Vec<_> = (0..2).map(|_| std::thread::spawn(|| short(7, "0.1%"))).collect();
-    for thread in threads {
-        let there = thread.join().unwrap();
-        assert_eq!(there.wire_hash, here.wire_hash);
-        assert_eq!(there.viewers[0].transport, here.viewers[0].transport);
-        assert_eq!(there.viewers[0].queue, here.viewers[0].queue);
-        assert_eq!(there.viewers[0].report.series, here.viewers[0].report.series);
-        assert_eq!(there.viewers[0].spans, here.viewers[0].spans);
-        assert_eq!(there.viewers[0].totals, here.viewers[0].totals);
+    let threads = [(); 2].map(|()| std::thread::spawn(|| short(7, "0.1%")));
+    for there in threads.map(|thread| thread.join().unwrap()) {
+        assert_eq!(format!("{there:?}"), format!("{here:?}"));
     }
     assert_ne!(short(8, "0.1%").wire_hash, here.wire_hash);
 }
@@ -91,10 +85,8 @@ fn the_product_s_transport_is_the_default_and_probes_the_mtu() {
     };
     // 2.5 MB: the first packets have 1,200 bytes, and larger ones are sent once a probe has been acknowledged.
     let (fixed, discovering) = (sent(TransportProfile::PAPERS), sent(product.transport));
-    assert!(
-        discovering > fixed && discovering < fixed * 11 / 10,
-        "{fixed}, {discovering}"
-    );
+    assert!(discovering > fixed, "{fixed}, {discovering}");
+    assert!(discovering < fixed * 11 / 10, "{fixed}, {discovering}");
 }
 
 #[test]
@@ -116,16 +108,12 @@ fn encryption_changes_no_packet_of_any_controller() {
         ("ccpd", "0.1%"),
         ("quinn-newreno", "gilbert(0.1%,20%)"),
     ] {
-        let setup = alone(viewer(controller, &title), 20, loss, 11);
+        let mut setup = alone(viewer(controller, &title), 20, loss, 11);
         let plain = sim::run(&setup).unwrap();
-        let encrypted = sim::run(&setup.encrypted()).unwrap();
-        assert_eq!(plain.wire_hash, encrypted.wire_hash, "{controller}, {loss}");
-        let (plain, encrypted) = (&plain.viewers[0], &encrypted.viewers[0]);
-        assert_eq!(plain.transport, encrypted.transport, "{controller}, {loss}");
-        assert_eq!(
-            plain.report.series, encrypted.report.series,
-            "{controller}, {loss}"
-        );
+        setup.encrypts = true;
+        let encrypted = sim::run(&setup).unwrap();
+        let [plain, encrypted] = [plain, encrypted].map(|run| format!("{run:?}"));
+        assert_eq!(plain, encrypted, "{controller}, {loss}");
     }
 }
 
@@ -145,10 +133,8 @@ fn no_packet_is_faster_than_light_and_every_loss_is_counted() {
     assert!(seen.report.network.first_byte.unwrap() >= RTT * 2);
     let dropped = run.forward.dropped.total().packets;
     let declared = seen.totals.unwrap().lost_packets;
-    assert!(
-        declared >= dropped && declared <= dropped + 20,
-        "{declared} declared, {dropped} dropped"
-    );
+    assert!(declared >= dropped, "{declared} declared, {dropped} dropped");
+    assert!(declared <= dropped + 20, "{declared} declared, {dropped} dropped");
     assert_eq!(seen.report.network.received, Bytes::new(5_000_000));
 }
 
@@ -181,32 +167,8 @@ fn viewers_who_come_later_count_their_times_from_when_they_come() {
     };
     let (one, other) = (begins(first), begins(second));
     let close = Duration::from_millis(5);
-    assert!(
-        one.0.abs_diff(other.0) < close && one.1.abs_diff(other.1) < close,
-        "{one:?} {other:?}"
-    );
-}
-
-#[test]
-fn a_player_with_a_full_buffer_holds_the_sender_back() {
-    let mut viewer = viewer("cubic", &short_film(8, 60));
-    viewer.playout.receive_buffer = Bytes::from_mib(2);
-    viewer.leaves_after = Some(Duration::from_secs(20));
-    let run = sim::run(&alone(viewer, 100, "none", 1)).unwrap();
-    let report = &run.viewers[0].report;
-    assert_eq!(
-        (report.playback.frames_discarded, report.playback.underflow_events),
-        (0, 0)
-    );
-    // The link could have carried all 60 MB. 20 MB were shown; 2 MiB are in the player and up to 16 MiB in QUIC's
-    // window.
-    let sent = run.forward.delivered.bytes.as_u64();
-    let read = report.network.received.as_u64();
-    assert!((18_000_000..24_000_000).contains(&read), "{read} bytes read");
-    assert!(
-        sent < (read + (17 << 20)) * 106 / 100,
-        "{sent} bytes sent, {read} read"
-    );
+    assert!(one.0.abs_diff(other.0) < close, "{one:?} {other:?}");
+    assert!(one.1.abs_diff(other.1) < close, "{one:?} {other:?}");
 }
 
 #[test]
@@ -228,10 +190,7 @@ fn the_window_of_a_player_that_will_pause_is_small_and_does_not_bind_while_it_re
     let run = run(Bytes::from_mib(2), Some(Duration::from_secs(10)));
     let read = run.viewers[0].report.network.received.as_u64();
     let sent = run.forward.delivered.bytes.as_u64();
-    assert!(
-        sent < (read + (5 << 20)) * 106 / 100,
-        "{sent} bytes sent, {read} read"
-    );
+    assert!(sent < (read + (5 << 20)) * 106 / 100, "{sent}, {read} read");
 }
 
 /// Rate of a flow after `skip`, from the bytes its player had received by then and at the end.
@@ -416,8 +375,6 @@ fn a_sender_that_forgets_its_ssthresh_in_a_pause_loses_packets_after_it_and_one_
     let forgets = restarts("reno+idle=cwv(forget_ssthresh=on)");
     let keeps = restarts("reno-new-cwv-p21");
     assert!(forgets.restarts > 0 && keeps.restarts > 0);
-    assert!(
-        keeps.restart_lost_mean_bytes < forgets.restart_lost_mean_bytes,
-        "{keeps:?} {forgets:?}"
-    );
+    let [kept, forgot] = [keeps, forgets].map(|restarts| restarts.restart_lost_mean_bytes);
+    assert!(kept < forgot, "{kept} {forgot}");
 }

@@ -83,7 +83,8 @@ fn a_player_whose_buffer_is_full_holds_the_sender_back() {
         let mut setup = alone(viewer, 40, "none", 1);
         setup.windows = vec!["0s..5s".parse().unwrap(), "5s..20s".parse().unwrap()];
         let run = sim::run(&setup).unwrap();
-        let windows = &run.viewers[0].windows;
+        let (windows, playback) = (&run.viewers[0].windows, &run.viewers[0].report.playback);
+        assert_eq!(playback.frames_discarded + playback.underflow_events, 0);
         [windows[0].received_bytes, windows[1].received_bytes]
     };
     // 40 Mbit/s fill it within a second; from then on the player reads as it shows, 250 kB/s at normal speed.
@@ -112,36 +113,23 @@ fn a_viewer_who_jumps_fetches_from_there_on_over_the_same_connection() {
     let jumped = play(vec![seek(10, 40)]);
     let (whole, partial) = (&straight.report, &jumped.report);
     // 10 s of it, and the last 20.
-    assert!(
-        partial.playback.ended.unwrap() < Duration::from_secs(33),
-        "{:?}",
-        partial.playback
-    );
+    let ended = partial.playback.ended.unwrap();
+    assert!(ended < Duration::from_secs(33), "{partial:?}");
     let shown = partial.playback.frames_shown as f64 / whole.playback.frames_shown as f64;
     assert!((0.45..0.6).contains(&shown), "{shown}");
     // Data buffered at the jump is lost: 4 MB, and whatever was in flight.
     let needed = whole.network.received.as_u64() as f64 * shown;
-    assert!(
-        partial.network.received.as_u64() as f64 > needed + 3e6,
-        "{:?}",
-        partial.network
-    );
-    assert!(
-        jumped.delivery.unwrap().waiting_share < 0.001,
-        "{:?}",
-        jumped.delivery
-    );
-    assert!(
-        partial.playback.stalled_time > Duration::ZERO,
-        "the new position must arrive first"
-    );
+    let received = partial.network.received.as_u64() as f64;
+    assert!(received > needed + 3e6, "{received}");
+    let waited = jumped.delivery.unwrap().waiting_share;
+    assert!(waited < 0.001, "{waited}");
+    // The new position must arrive first.
+    assert!(partial.playback.stalled_time > Duration::ZERO);
     // Back again, after everything has arrived.
     let again = play(vec![seek(59, 0)]);
     assert!(again.report.playback.ended.unwrap() > Duration::from_secs(118));
-    assert_eq!(
-        again.report.network.received.as_u64(),
-        2 * whole.network.received.as_u64()
-    );
+    let [twice, once] = [&again.report, whole].map(|report| report.network.received.as_u64());
+    assert_eq!(twice, 2 * once);
 }
 
 #[test]
@@ -151,16 +139,9 @@ fn titles_on_one_connection_share_its_throughput_and_the_controller_knows_their_
     let received = one.viewers[0].report.network.received;
     assert_eq!(three.viewers[0].report.network.received, received);
     let sent = |run: &Simulated| run.viewers[0].totals.unwrap().sent_bytes.as_u64() as f64;
-    assert!(
-        (2.8..3.1).contains(&(sent(&three) / sent(&one))),
-        "{}",
-        sent(&three)
-    );
+    let times = sent(&three) / sent(&one);
+    assert!((2.8..3.1).contains(&times), "{times}");
     // The ceiling is three times the sum of their rates, so each is as fast as one alone.
-    assert!(
-        (mbps(&three) / mbps(&one) - 1.0).abs() < 0.15,
-        "{} {}",
-        mbps(&three),
-        mbps(&one)
-    );
+    let faster = mbps(&three) / mbps(&one);
+    assert!((faster - 1.0).abs() < 0.15, "{faster}");
 }
