@@ -137,6 +137,7 @@ pub(crate) fn run(
 mod tests {
     use super::*;
     use crate::tests::arguments;
+    use playrate_test_support::assert_contains;
     use rstest::rstest;
 
     #[test]
@@ -168,10 +169,7 @@ mod tests {
         let printed = String::from_utf8(printed).unwrap();
         let address = printed.lines().next().unwrap().parse::<SocketAddr>().unwrap();
         assert!(address.ip().is_loopback() && address.port() != 0, "{printed}");
-        assert!(
-            printed.contains("server to clients: 0 of 0 datagrams"),
-            "{printed}"
-        );
+        assert_contains(&printed, &["server to clients: 0 of 0 datagrams"]);
     }
 
     #[rstest]
@@ -183,7 +181,6 @@ mod tests {
     #[case("127.0.0.1:9 --late 5%", "5%")]
     #[case("127.0.0.1:9 --loss 101%", "101%")]
     fn an_invalid_argument_is_named(#[case] line: &str, #[case] named: &str) {
-        let error = arguments::<RelayArgs>(line).unwrap_err();
-        assert!(error.contains(named), "{error}");
+        assert_contains(&arguments::<RelayArgs>(line).unwrap_err(), &[named]);
     }
 }

@@ -123,16 +123,12 @@ mod tests {
     #[test]
     fn an_interval_is_students() {
         // Quantile of t with four degrees of freedom: 2.776; standard error √0.5.
-        let Interval {
-            count,
-            mean,
-            low,
-            high,
-        } = interval(&[1.0, 2.0, 3.0, 4.0, 5.0]);
-        assert_eq!((count, mean), (5, 3.0));
+        let of = interval(&[1.0, 2.0, 3.0, 4.0, 5.0]);
+        assert_eq!((of.count, of.mean), (5, 3.0));
         let half = 2.776_445_105 * 0.5_f64.sqrt();
-        let (low, high) = (low.unwrap(), high.unwrap());
-        assert!((low - (3.0 - half)).abs() < 1e-8 && (high - (3.0 + half)).abs() < 1e-8);
+        for (end, expected) in [(of.low, 3.0 - half), (of.high, 3.0 + half)] {
+            assert!((end.unwrap() - expected).abs() < 1e-8);
+        }
     }
 
     #[test]
@@ -141,9 +137,7 @@ mod tests {
         assert_eq!(ends(&[(10.0, 11.0), (12.0, 13.0)]), (-1.0, true));
         assert_eq!(ends(&[(10.0, 11.0); 2]), (-1.0, false));
         assert_eq!(ends(&[(1.0, 0.0), (3.0, 1.0), (5.0, 2.0)]), (2.0, true));
-        let many: Vec<(f64, f64)> = (0..8)
-            .map(|trial| (f64::from(trial), f64::from(trial + 1)))
-            .collect();
+        let many = [0, 1, 2, 3, 4, 5, 6, 7].map(|trial| (f64::from(trial), f64::from(trial + 1)));
         assert_eq!(ends(&many), (-1.0, false));
     }
 
@@ -152,10 +146,7 @@ mod tests {
         let single = interval(&[0.1]);
         assert_eq!((single.low, single.high), (None, None));
         let constant = interval(&[0.1; 3]);
-        assert_eq!(
-            (constant.low, constant.mean, constant.high),
-            (Some(0.1), 0.1, Some(0.1))
-        );
+        assert_eq!([constant.low, Some(constant.mean), constant.high], [Some(0.1); 3]);
         assert_eq!(Interval::of(&[]), None);
         assert_eq!(Interval::of(&[1.0, f64::NAN]), None);
     }

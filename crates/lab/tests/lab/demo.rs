@@ -6,6 +6,7 @@ use std::path::Path;
 
 use clap::Parser;
 use lab::demo::{self, DemoArgs};
+use playrate_test_support::assert_contains;
 use serde_json::Value;
 
 #[derive(Parser)]
@@ -108,11 +109,7 @@ async fn results_of_other_runs_are_not_overwritten() {
     fs::write(home.path().join("runs.jsonl"), &row).unwrap();
     let error = demo::run(&args(home.path()), &mut Vec::new()).await.unwrap_err();
     assert!(error.is_bad_input(), "{error}");
-    let said = error.to_string();
-    assert!(
-        said.contains("already holds results") && said.contains("--out"),
-        "{said}"
-    );
+    assert_contains(&error.to_string(), &["already holds results", "--out"]);
     assert_eq!(fs::read_to_string(home.path().join("runs.jsonl")).unwrap(), row);
 }
 

@@ -13,7 +13,7 @@ use lab::CommandError;
 use lab::live::{self, COMPARED, LiveArgs, LiveReport};
 use lab::scenario::{self, Changes, Scenario};
 use lab::sim::{self, RunHandle, SimError, StatusCell, ViewerState};
-use playrate_test_support::SCENARIO;
+use playrate_test_support::{SCENARIO, assert_contains};
 
 /// The scenario on a path of 6 Mbit/s with a queue, and without random loss.
 fn scenario_text() -> String {
@@ -65,68 +65,46 @@ async fn a_scenario_is_run_live_and_virtually_and_compared() {
     assert!((1..=4).contains(&compared.attempts.len()));
     assert_eq!(compared.virtual_runs.len(), 3);
     let json: serde_json::Value = serde_json::from_str(&saved).unwrap();
-    let (live, virtual_runs) = (
-        &json["comparisons"][0]["live"],
-        &json["comparisons"][0]["virtual"],
-    );
+    let [live, virtual_runs] = ["live", "virtual"].map(|rows| &json["comparisons"][0][rows]);
     for row in virtual_runs.as_array().unwrap() {
-        assert!(
-            row["wire_hash"].is_string() && row["outcome"] == "complete",
-            "{row}"
-        );
+        assert!(row["wire_hash"].is_string(), "{row}");
+        assert!(row["outcome"] == "complete", "{row}");
     }
-    assert!(
-        printed.contains("few, cubic") && printed.contains("live.json"),
-        "{printed}"
-    );
+    assert_contains(&printed, &["few, cubic", "live.json"]);
     // On a busy machine all attempts may be invalid; the report must then say so.
-    let valid = compared
-        .attempts
-        .iter()
-        .filter(|attempt| attempt.flaws.is_empty());
-    if valid.count() == 0 {
+    if compared.attempts.iter().all(|attempt| !attempt.flaws.is_empty()) {
         assert_eq!((compared.agrees, compared.attempts.len()), (None, 4));
         assert!(printed.contains("No verdict") && !report.agrees, "{printed}");
         assert!(!printed.contains("agrees, "), "{printed}");
     }
     assert_eq!(live.as_array().unwrap().len(), 1, "one viewer: {printed}");
     let (row, reference) = (&live[0], &virtual_runs[0]);
-    assert!(
-        row["outcome"] == "complete" && row["wire_hash"].is_null(),
-        "{row}"
-    );
+    assert!(row["outcome"] == "complete", "{row}");
+    assert!(row["wire_hash"].is_null(), "{row}");
     for field in ["received_bytes", "scenario_hash", "controller", "seed"] {
         assert_eq!(row[field], reference[field], "{field}");
     }
     // Both have the RTT drawn from the seed, within 2 % of 40 ms.
     for row in [row, reference] {
-        assert!(
-            (0.0392..0.06).contains(&row["min_rtt_s"].as_f64().unwrap()),
-            "{row}"
-        );
+        let rtt = row["min_rtt_s"].as_f64().unwrap();
+        assert!((0.0392..0.06).contains(&rtt), "{row}");
     }
     assert!(row["throughput_bps"].as_u64().unwrap() <= 6_000_000, "{row}");
-    assert!(
-        json["comparisons"][0]["measures"][0]["twin"].is_number(),
-        "{json}"
-    );
+    let measured = &json["comparisons"][0]["measures"][0];
+    assert!(measured["twin"].is_number(), "{measured}");
     assert_eq!(compared.measures.len(), COMPARED.len());
-    for label in ["Throughput", "Discarded", "Underflows", "retransmissions"] {
-        assert!(printed.contains(label), "{printed}");
-    }
+    assert_contains(
+        &printed,
+        &["Throughput", "Discarded", "Underflows", "retransmissions"],
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn json_is_the_report_itself() {
-    let (made, printed, _directory) = run(
-        &scenario_text(),
-        "--controllers reno --duration 2s --trials 1 --json",
-    )
-    .await;
-    assert_eq!(
-        serde_json::from_str::<LiveReport>(&printed).unwrap(),
-        made.unwrap()
-    );
+    let line = "--controllers reno --duration 2s --trials 1 --json";
+    let (made, printed, _directory) = run(&scenario_text(), line).await;
+    let read: LiveReport = serde_json::from_str(&printed).unwrap();
+    assert_eq!(read, made.unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -143,10 +121,8 @@ async fn a_scenario_that_a_relay_cannot_carry_is_refused_with_the_reason() {
     ] {
         let (made, printed, directory) = run(&text, "").await;
         let error = made.unwrap_err();
-        assert!(
-            error.is_bad_input() && error.to_string().contains(reason),
-            "{error}"
-        );
+        assert!(error.is_bad_input(), "{error}");
+        assert!(error.to_string().contains(reason), "{error}");
         assert!(printed.is_empty() && !directory.path().join("out").exists());
     }
 }
@@ -158,10 +134,8 @@ async fn a_scenario_with_cases_needs_one_named() {
          [[case]]\nname = \"far\"\nset = {{ \"path.rtt\" = \"90ms\" }}\n"
     );
     let error = run(&cases, "").await.0.unwrap_err();
-    assert!(
-        error.is_bad_input() && error.to_string().contains("near, far"),
-        "{error}"
-    );
+    assert!(error.is_bad_input(), "{error}");
+    assert!(error.to_string().contains("near, far"), "{error}");
     let error = run(&cases, "--case there").await.0.unwrap_err();
     assert!(error.to_string().contains("there"), "{error}");
 }
@@ -177,10 +151,8 @@ async fn stopping_it_does_not_wait_for_the_end() {
         later.store(true, Ordering::Relaxed);
     });
     let made = live::run(&args, &stop, &mut Vec::new()).await;
-    assert!(
-        matches!(made, Err(CommandError::Sim(SimError::Stopped))),
-        "{made:?}"
-    );
+    let is_stopped = matches!(made, Err(CommandError::Sim(SimError::Stopped)));
+    assert!(is_stopped, "{made:?}");
 }
 
 fn only(text: &str, changes: &Changes) -> Scenario {

@@ -10,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use playrate_test_support::assert_contains;
 use serde_json::Value;
 
 /// An empty directory where commands run.
@@ -112,8 +113,7 @@ fn bad_input_exits_2_and_names_the_value() {
         ("--out out --queue 100B", "100B"),
         ("--out /dev/null/results", "/dev/null/results"),
     ] {
-        let said = Lab::new().is_refused(&format!("demo {arguments}"));
-        assert!(said.contains(value), "{said}");
+        assert_contains(&Lab::new().is_refused(&format!("demo {arguments}")), &[value]);
     }
 }
 
@@ -121,7 +121,7 @@ fn bad_input_exits_2_and_names_the_value() {
 fn help_lists_what_there_is() {
     let help = Lab::new().succeeds("--help");
     for command in "demo list show run rows report relay completions man".split(' ') {
-        assert!(help.contains(&format!("\n  {command} ")), "{help}");
+        assert_contains(&help, &[&format!("\n  {command} ")]);
     }
 }
 
@@ -139,9 +139,6 @@ fn a_subcommand_that_is_gone_exits_2_and_names_its_replacement() {
         ("worlds", "papers search"),
     ] {
         let said = Lab::new().is_refused(&format!("{gone} few"));
-        assert!(
-            said.contains("has been removed") && said.contains(instead),
-            "{said}"
-        );
+        assert_contains(&said, &["has been removed", instead]);
     }
 }

@@ -1,6 +1,6 @@
 //! `lab run`, `lab rows`, `lab show` and `lab list`.
 
-use playrate_test_support::SCENARIO;
+use playrate_test_support::{SCENARIO, assert_contains};
 
 use super::Lab;
 
@@ -20,15 +20,14 @@ fn the_same_inputs_give_the_same_bytes_on_one_thread_or_many_and_when_resumed() 
     for row in whole.lines() {
         let ideal = row.contains("\"controller\":\"ideal\"");
         assert_eq!(row.contains("\"window_mean_bytes\":"), !ideal, "{row}");
-        assert!(row.contains("\"role\":\"viewer\""), "{row}");
+        assert_contains(row, &["\"role\":\"viewer\""]);
     }
 
     // As if it had been interrupted after three runs, in the middle of writing the fourth.
     let done: String = whole.split_inclusive('\n').take(3).collect();
     std::fs::create_dir(lab.path("part")).unwrap();
     lab.write("part/runs.part.jsonl", &format!("{done}{{\"format\":\"lab-r"));
-    let said = lab.is_refused("run ./few.toml --out part");
-    assert!(said.contains("--resume"), "{said}");
+    assert_contains(&lab.is_refused("run ./few.toml --out part"), &["--resume"]);
     lab.succeeds("run ./few.toml --out part --resume");
     assert_eq!(lab.read("part/runs.jsonl"), whole);
     assert!(!lab.path("part/runs.part.jsonl").exists());
@@ -68,21 +67,16 @@ fn an_invalid_scenario_is_refused_with_file_line_key_and_an_example() {
     lab.write("bad.toml", &SCENARIO.replace("3Mbit/s", "3Mbits"));
     for line in ["run ./bad.toml", "show bad.toml"] {
         let said = lab.is_refused(line);
-        assert!(said.contains("bad.toml, line 10, `path.rate`"), "{said}");
-        assert!(said.contains("20Mbit/s"), "{said}");
+        assert_contains(&said, &["bad.toml, line 10, `path.rate`", "20Mbit/s"]);
     }
-    let said = lab.is_refused("run nothing");
-    assert!(said.contains("three-controllers"), "{said}");
+    assert_contains(&lab.is_refused("run nothing"), &["three-controllers"]);
 }
 
 #[test]
 fn scenarios_are_listed_and_explained() {
     let lab = Lab::new();
     let listed = lab.succeeds("list");
-    assert!(
-        listed.contains("p12                   p12-3, p12-5\n"),
-        "{listed}"
-    );
+    assert_contains(&listed, &["p12                   p12-3, p12-5\n"]);
     for name in ["three-controllers", "p13-9"] {
         assert!(listed.lines().any(|line| line.starts_with(name)), "{listed}");
         let shown = lab.succeeds(&format!("show {name}"));
@@ -97,18 +91,17 @@ fn cases_are_run_together_or_one_by_one_and_named_in_the_rows() {
                  [[case]]\nname = \"far\"\nset = { \"path.rtt\" = \"80ms\" }\n";
     lab.write("cases.toml", &format!("{SCENARIO}{cases}"));
     let run = "run ./cases.toml --trials 1 --series --out";
-    let printed = lab.succeeds(&format!("{run} all"));
-    assert!(printed.contains("cases far\n"), "{printed}");
+    assert_contains(&lab.succeeds(&format!("{run} all")), &["cases far\n"]);
     let all = lab.read("all/runs.jsonl");
     assert_eq!(all.lines().count(), 6);
     lab.succeeds(&format!("{run} one --case far"));
     let far: String = all.split_inclusive('\n').skip(3).collect();
     assert_eq!(lab.read("one/runs.jsonl"), far);
-    assert!(far.contains("\"scenario\":\"cases\",\"case\":\"far\""), "{far}");
+    assert_contains(&far, &["\"scenario\":\"cases\",\"case\":\"far\""]);
     let series = "one/series/cases/far/reno-seed1-viewer0-queue.csv";
     assert!(lab.path(series).exists());
     let said = lab.is_refused(&format!("{run} none --case nowhere"));
-    assert!(said.contains("cases near, cases far"), "{said}");
+    assert_contains(&said, &["cases near, cases far"]);
 }
 
 #[test]
@@ -122,7 +115,7 @@ fn every_flow_has_a_row_and_a_series_and_the_rows_do_not_depend_on_the_threads()
         let printed = lab.succeeds(&format!(
             "run ./flows.toml --series --jobs {jobs} --out with{jobs}"
         ));
-        assert!(printed.contains("beside cubic: cubic"), "{printed}");
+        assert_contains(&printed, &["beside cubic: cubic"]);
     }
     let rows = lab.read("with1/runs.jsonl");
     assert_eq!(rows, lab.read("with3/runs.jsonl"));
@@ -135,22 +128,25 @@ fn every_flow_has_a_row_and_a_series_and_the_rows_do_not_depend_on_the_threads()
     assert!(lab.path(series).exists());
 }
 
+/// Values under both controllers of the scenario called `name`, from one trial.
+fn values<const N: usize>(lab: &Lab, name: &str, fields: [&str; N]) -> [[f64; N]; 2] {
+    lab.succeeds(&format!("run ./{name}.toml --trials 1 --out {name}"));
+    let rows = lab.rows(name);
+    let [ideal, reno, cubic] = &rows[..] else {
+        panic!("{rows:?}")
+    };
+    assert_eq!(ideal["controller"], "ideal");
+    [reno, cubic].map(|row| fields.map(|field| row[field].as_f64().unwrap()))
+}
+
 #[test]
 fn a_server_that_remembers_ssthresh_leaves_slow_start_there() {
     let lab = Lab::with(&SCENARIO.replace("loss = \"0.5%\"", "queue = \"24packets\""));
     let remembers = format!("{}\n[viewer]\nremembers_ssthresh = true\n", lab.read("few.toml"));
     lab.write("again.toml", &remembers);
-    let first_exit = |name: &str| -> Vec<f64> {
-        lab.succeeds(&format!("run ./{name}.toml --trials 1 --out {name}"));
-        let rows = lab.rows(name);
-        rows.iter()
-            .filter_map(|row| row["startup_window_bytes"].as_f64())
-            .collect()
-    };
-    let (fresh, again) = (first_exit("few"), first_exit("again"));
-    assert_eq!((fresh.len(), again.len()), (2, 2));
-    for (fresh, again) in fresh.iter().zip(&again) {
-        assert!(again < fresh, "{again} after {fresh}");
+    let first_exit = |name: &str| values(&lab, name, ["startup_window_bytes"]);
+    for (fresh, again) in first_exit("few").iter().zip(first_exit("again")) {
+        assert!(again < *fresh, "{again:?} after {fresh:?}");
     }
 }
 
@@ -160,28 +156,16 @@ fn an_autotuned_receive_window_keeps_player_and_queue_short() {
     let lab = Lab::with(&text.replace("4s", "12s").replace("0.5%", "0%"));
     let autotuned = format!("{}\n[viewer]\nreceive_autotuning = true\n", lab.read("few.toml"));
     lab.write("autotuned.toml", &autotuned);
-    let times = |name: &str| -> Vec<[f64; 2]> {
-        lab.succeeds(&format!("run ./{name}.toml --trials 1 --out {name}"));
-        let rows = lab.rows(name);
-        let times = rows.iter().filter(|row| row["controller"] != "ideal");
-        times
-            .map(|row| ["download_s", "rtt_max_s"].map(|name| row[name].as_f64().unwrap()))
-            .collect()
-    };
+    let times = |name: &str| values(&lab, name, ["download_s", "rtt_max_s"]);
     let (wide, autotuned) = (times("few"), times("autotuned"));
-    assert_eq!((wide.len(), autotuned.len()), (2, 2));
     // 12 s at 2 Mbit/s: the playout buffer holds 2.6 s of it, the window twice the bytes read in a round trip of 40 ms.
     // Otherwise, slow start into a queue that holds the whole title goes on until everything is sent.
-    assert!(
-        wide.iter().all(|[download, rtt]| *download < 2.5 && *rtt > 0.5),
-        "{wide:?}"
-    );
-    assert!(
-        autotuned
-            .iter()
-            .all(|[download, rtt]| *download > 7.0 && *rtt < 0.3),
-        "{autotuned:?}"
-    );
+    for [download, rtt] in wide {
+        assert!(download < 2.5 && rtt > 0.5, "{wide:?}");
+    }
+    for [download, rtt] in autotuned {
+        assert!(download > 7.0 && rtt < 0.3, "{autotuned:?}");
+    }
     assert!(lab.succeeds("show ./autotuned.toml").contains("autotuned"));
 }
 
@@ -202,18 +186,16 @@ fn a_run_over_values_has_a_case_for_each_combination_and_resumes_them() {
 #[test]
 fn a_run_says_by_how_much_each_controller_differs_from_the_baseline() {
     let lab = Lab::with(SCENARIO);
-    let printed = lab.succeeds("run ./few.toml --trials 3 --baseline reno --out table");
-    assert!(
-        printed.contains("Δ: difference to reno, trial by trial"),
-        "{printed}"
-    );
+    let said = lab.succeeds("run ./few.toml --trials 3 --baseline reno --out table");
+    assert_contains(&said, &["Δ: difference to reno, trial by trial"]);
     let json = lab.succeeds("run ./few.toml --trials 3 --baseline reno --json --out json");
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let summaries = json["groups"][0]["summaries"].as_array().unwrap();
+    let lost_packets = || summaries.iter().filter(|one| one["metric"] == "lost_packets");
     let of = |controller: &str| {
-        let is =
-            |one: &&serde_json::Value| one["metric"] == "lost_packets" && one["controller"] == controller;
-        summaries.iter().find(is).unwrap()
+        lost_packets()
+            .find(|one| one["controller"] == controller)
+            .unwrap()
     };
     let (reno, cubic) = (of("reno"), of("cubic"));
     let lost = |controller: &str| -> Vec<f64> {
@@ -221,24 +203,17 @@ fn a_run_says_by_how_much_each_controller_differs_from_the_baseline() {
         let own = rows.iter().filter(|row| row["controller"] == controller);
         own.map(|row| row["lost_packets"].as_f64().unwrap()).collect()
     };
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    let (theirs, ours) = (lost("reno"), lost("cubic"));
+    let [theirs, ours] = ["reno", "cubic"].map(|name| lost(name).iter().sum::<f64>() / 3.0);
     assert_eq!(cubic["count"], 3);
-    assert!(
-        (cubic["mean"].as_f64().unwrap() - mean(&ours)).abs() < 1e-9,
-        "{cubic}"
-    );
-    let difference = cubic["difference"]["mean"].as_f64().unwrap();
-    assert!(
-        (difference - (mean(&ours) - mean(&theirs))).abs() < 1e-9,
-        "{cubic}"
-    );
+    for (said, expected) in [(cubic, ours), (&cubic["difference"], ours - theirs)] {
+        assert!(
+            (said["mean"].as_f64().unwrap() - expected).abs() < 1e-9,
+            "{cubic}"
+        );
+    }
     assert!(reno["difference"].is_null() && reno["low"].is_number(), "{reno}");
     let said = lab.is_refused("run ./few.toml --baseline vegas --out none");
-    assert!(
-        said.contains("`vegas` does not run in few") && said.contains("reno, cubic"),
-        "{said}"
-    );
+    assert_contains(&said, &["`vegas` does not run in few", "reno, cubic"]);
 }
 
 #[test]
@@ -249,16 +224,12 @@ fn generated_paths_are_summarised_together_path_by_path() {
     assert!(printed.starts_with("generated, 4 paths\n"), "{printed}");
     let json = lab.succeeds(&format!("{run} --out json --json"));
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    let group = &json["groups"][0];
-    assert_eq!(
-        (group["paths"].as_u64(), json["groups"].as_array().unwrap().len()),
-        (Some(4), 1)
-    );
+    let [group] = &json["groups"].as_array().unwrap()[..] else {
+        panic!("{json}")
+    };
     let first = &group["summaries"][0];
-    assert_eq!(
-        (first["metric"].as_str(), first["count"].as_u64()),
-        (Some("impaired_share"), Some(4))
-    );
+    assert_eq!(first["metric"], "impaired_share");
+    assert_eq!([&group["paths"], &first["count"]], [4, 4]);
 }
 
 #[test]
@@ -269,19 +240,12 @@ fn rows_are_printed_with_the_metrics_that_are_computed_from_several_fields() {
     let stored = lab.read("out/runs.jsonl");
     assert_eq!(printed.lines().count(), stored.lines().count());
     for (printed, stored) in printed.lines().zip(stored.lines()) {
-        assert!(
-            printed.starts_with(stored.strip_suffix('}').unwrap()),
-            "{printed}"
-        );
+        let fields = stored.strip_suffix('}').unwrap();
+        assert!(printed.starts_with(fields), "{printed}");
         let row: serde_json::Value = serde_json::from_str(printed).unwrap();
-        assert!(
-            (0.0..=1.0).contains(&row["impaired_share"].as_f64().unwrap()),
-            "{printed}"
-        );
+        let impaired = row["impaired_share"].as_f64().unwrap();
+        assert!((0.0..=1.0).contains(&impaired), "{printed}");
     }
     let said = lab.is_refused("rows none");
-    assert!(
-        said.contains("none") && said.contains("expected a directory of `lab run`"),
-        "{said}"
-    );
+    assert_contains(&said, &["none", "expected a directory of `lab run`"]);
 }

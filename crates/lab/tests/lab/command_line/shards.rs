@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use playrate_test_support::SCENARIO;
+use playrate_test_support::{SCENARIO, assert_contains};
 
 use super::{Lab, text};
 
@@ -43,7 +43,7 @@ fn the_rows_of_all_shards_are_those_of_one_run() {
     lab.succeeds("run ./few.toml --trials 3 --out all --resume");
     assert_eq!(lab.read("all/runs.jsonl"), lab.read("whole/runs.jsonl"));
     let said = lab.is_refused("run ./few.toml --shard 3/2 --out none");
-    assert!(said.contains("`3/2` is not a shard"), "{said}");
+    assert_contains(&said, &["`3/2` is not a shard"]);
 }
 
 #[test]
@@ -56,10 +56,9 @@ fn directories_with_different_results_of_a_run_are_refused() {
         .replace("\"frames_shown\":", "\"frames_shown\":1");
     lab.write("other/runs.jsonl", &changed);
     for command in ["rows", "report"] {
-        let said = lab.is_refused(&format!("{command} one other"));
-        assert!(
-            said.contains("few under ideal with seed 1 differ between one and other"),
-            "{said}"
+        assert_contains(
+            &lab.is_refused(&format!("{command} one other")),
+            &["few under ideal with seed 1 differ between one and other"],
         );
     }
 }
@@ -102,9 +101,9 @@ fn an_interrupted_run_keeps_finished_runs_and_resuming_leaves_the_same_bytes() {
     let kept = done();
     let all = 3 * TRIALS;
     assert!((TRIALS + 3..all).contains(&kept), "{kept}");
-    assert!(
-        said.contains(&format!("stopped after {kept} of {all} runs")) && said.contains("--resume"),
-        "{said}"
+    assert_contains(
+        &said,
+        &[&format!("stopped after {kept} of {all} runs"), "--resume"],
     );
     assert!(!lab.path("cut/runs.jsonl").exists());
 
