@@ -1,8 +1,9 @@
-//! Types and the macro that the four kinds of components share.
+//! Types that components share, and the macro for kinds with many of them.
 //!
-//! All kinds have the same form: a folder with a trait (`Algorithm`, `Startup`, …), one file for each implementation
-//! with its [`Entry`](crate::registry::Entry), and an enum of all of them (`AnyAlgorithm`, …) that [`dispatch`]
-//! defines. A controller holds its components by value and calls their methods without indirection.
+//! Algorithms, startup components and idle policies have the same form: a folder with a trait (`Algorithm`, …), one
+//! file for each implementation with its [`Entry`](crate::registry::Entry), and an enum of all of them (`AnyAlgorithm`,
+//! …) that [`dispatch`] defines. A controller holds its components by value and calls their methods without
+//! indirection.
 
 use crate::Facts;
 

@@ -3,14 +3,10 @@
 use core::fmt;
 use std::sync::Arc;
 
-use crate::adjustment::AnyAdjustment;
-use crate::algorithm::AnyAlgorithm;
 use crate::component::Traits;
 use crate::compose::Components;
-use crate::idle::AnyIdlePolicy;
 use crate::parameter::{Arguments, Parameter};
-use crate::startup::AnyStartup;
-use crate::state::{GROWTH, OF_ALL_ALGORITHMS, Rules};
+use crate::state::{GROWTH, OF_ALL_ALGORITHMS};
 use crate::{CongestionController, Path, VideoKnowledge};
 
 /// The component of a controller that `KEY=COMPONENT` sets. Specs print keys in the order of this declaration, and an
@@ -56,14 +52,14 @@ impl fmt::Display for Key {
 pub(crate) type Build =
     Arc<dyn Fn(&Path, &Arguments, Arc<VideoKnowledge>) -> Box<dyn CongestionController> + Send + Sync>;
 
-/// Constructor of the entry's controller or component from its arguments.
+/// Makes a component from its arguments and stores it with the others.
+pub(crate) type Add = fn(&mut Components, &Arguments);
+
+/// Constructor of the entry's controller or component.
 #[derive(Clone)]
 pub(crate) enum Make {
-    Algorithm(fn(&Arguments) -> AnyAlgorithm),
-    Startup(fn(&Arguments) -> AnyStartup),
-    Idle(fn(&Arguments) -> AnyIdlePolicy),
-    /// The shaper, loss policy or ceiling.
-    Adjustment(Key, fn(&Arguments) -> AnyAdjustment),
+    /// An algorithm, or the component for a key.
+    Component(Option<Key>, Add),
     Custom(Build),
 }
 
@@ -77,8 +73,8 @@ pub struct Entry {
     absolute: bool,
     /// Properties of an algorithm or a controller without components; unused for other kinds.
     pub(crate) traits: Traits,
-    /// Rejects incompatible algorithms with a reason.
-    pub(crate) fits: fn(Traits) -> Result<(), &'static str>,
+    /// Reason why the component is incompatible with an algorithm, if it is.
+    pub(crate) refuses: fn(Traits) -> Option<&'static str>,
     pub(crate) make: Make,
 }
 
@@ -96,8 +92,13 @@ impl Entry {
         Self::new(name, Make::Custom(Arc::new(build)))
     }
 
-    /// An entry without parameters. A component is compatible with every algorithm.
-    pub(crate) fn new(name: &'static str, make: Make) -> Self {
+    /// An algorithm (`key` is `None`), or a component that is compatible with every algorithm.
+    pub(crate) fn component(key: impl Into<Option<Key>>, name: &'static str, add: Add) -> Self {
+        Self::new(name, Make::Component(key.into(), add))
+    }
+
+    /// An entry without parameters.
+    fn new(name: &'static str, make: Make) -> Self {
         Self {
             name,
             summary: "",
@@ -105,7 +106,7 @@ impl Entry {
             parameters: Vec::new(),
             absolute: false,
             traits: Traits::default(),
-            fits: |_| Ok(()),
+            refuses: |_| None,
             make,
         }
     }
@@ -142,9 +143,9 @@ impl Entry {
         Self { traits, ..self }
     }
 
-    /// Declares the algorithms that a component is compatible with.
-    pub(crate) fn fits(self, fits: fn(Traits) -> Result<(), &'static str>) -> Self {
-        Self { fits, ..self }
+    /// Declares the algorithms that a component is incompatible with, and the reason.
+    pub(crate) fn refuses(self, refuses: fn(Traits) -> Option<&'static str>) -> Self {
+        Self { refuses, ..self }
     }
 
     /// Adds the parameters that algorithms share: [`GROWTH`] for a window-based one, and [`OF_ALL_ALGORITHMS`].
@@ -162,16 +163,14 @@ impl Entry {
     /// The key in front of it; `None` for entries that begin a spec.
     pub const fn key(&self) -> Option<Key> {
         match self.make {
-            Make::Algorithm(_) | Make::Custom(_) => None,
-            Make::Startup(_) => Some(Key::Start),
-            Make::Idle(_) => Some(Key::Idle),
-            Make::Adjustment(key, _) => Some(key),
+            Make::Component(key, _) => key,
+            Make::Custom(_) => None,
         }
     }
 
     /// Returns true if a spec that begins with it may name components: it is an algorithm, not a whole controller.
     pub const fn takes_components(&self) -> bool {
-        matches!(self.make, Make::Algorithm(_))
+        matches!(self.make, Make::Component(None, _))
     }
 
     /// One line for listings; empty if none was registered.
@@ -201,22 +200,6 @@ impl Entry {
             Key::Start | Key::Loss => "standard",
             Key::Shape | Key::Ceiling => "none",
             Key::Idle => "keep",
-        }
-    }
-
-    /// Makes its component and stores it in `components`.
-    pub(crate) fn add_to(&self, components: &mut Components, arguments: &Arguments) {
-        match self.make {
-            Make::Algorithm(make) => {
-                components.algorithm = make(arguments);
-                components.rules = Rules::from_arguments(arguments);
-            }
-            Make::Startup(make) => components.startup = make(arguments),
-            Make::Idle(make) => components.idle = make(arguments),
-            Make::Adjustment(Key::Shape, make) => components.shaper = make(arguments),
-            Make::Adjustment(Key::Loss, make) => components.loss = make(arguments),
-            Make::Adjustment(_, make) => components.ceiling = make(arguments),
-            Make::Custom(_) => {}
         }
     }
 }

@@ -7,11 +7,11 @@
 
 use crate::Timestamp;
 use crate::algorithm::cubic::{ALPHA, BETA, C, FAST_CONVERGENCE, MAX_TARGET};
+use crate::component::Traits;
+use crate::entry::{Entry, Key};
 use crate::estimator::{RisenFloor, Rtt};
 use crate::events::{Congestion, Signal};
 use crate::state::{Batch, Core, MINIMUM_RTO_NS, float, floor_bytes};
-
-use super::Adjustment;
 
 /// Least number of packets for a loss share.
 const MIN_PACKETS: u64 = 8;
@@ -221,10 +221,9 @@ impl LossGuard {
         let ceiling = Ceiling::new(now, prior, reduced);
         self.ceiling = Some(ceiling.with_plateau(self.plateau, core.mtu()));
     }
-}
 
-impl Adjustment for LossGuard {
-    fn on_batch(&mut self, core: &mut Core, batch: &Batch) {
+    /// An ACK frame arrived, in any phase; `core.window()` is the algorithm's window after it.
+    pub(crate) fn on_batch(&mut self, core: &mut Core, batch: &Batch) {
         self.silence.on_batch(core, batch);
         self.floor.on_batch(&mut core.rtt, batch);
         self.acked = self.acked.saturating_add(batch.acked);
@@ -237,7 +236,9 @@ impl Adjustment for LossGuard {
         }
     }
 
-    fn on_congestion(&mut self, core: &Core, event: &Congestion) {
+    /// A congestion event, of a new recovery or not; the algorithm has received it. `core.in_flight` still contains the
+    /// lost bytes.
+    pub(crate) fn on_congestion(&mut self, core: &Core, event: &Congestion) {
         let congestive = match event.signal {
             Signal::Loss { persistent: true, .. } => {
                 *self = Self {
@@ -262,8 +263,8 @@ impl Adjustment for LossGuard {
         }
     }
 
-    /// Removes a ceiling of more than twice the window.
-    fn adjust(&mut self, core: &Core, window: u64) -> u64 {
+    /// The window under the ceiling, bytes. Removes a ceiling of more than twice the window.
+    pub(crate) fn adjust(&mut self, core: &Core, window: u64) -> u64 {
         // The MTU, and with it the lower bound, may have grown.
         let least = least(core);
         if let Some(ceiling) = &mut self.ceiling {
@@ -274,6 +275,42 @@ impl Adjustment for LossGuard {
             .filter(|ceiling| ceiling.bytes <= window.saturating_mul(2));
         self.ceiling.map_or(window, |ceiling| ceiling.bytes.min(window))
     }
+}
+
+/// All loss policies, in the order of listings. Only the guard acts.
+pub(crate) fn loss_policies() -> Vec<Entry> {
+    let standard = Entry::component(Key::Loss, "standard", |_, _| {})
+        .about(
+            "the algorithm's own answer to a loss, once per round trip",
+            "RFC 9002 §7.3.2",
+        )
+        .refuses(|algorithm| {
+            algorithm.holds_on_loss.then_some(
+                "the algorithm has no answer to losses of its own; take guard, or ignore as in the papers",
+            )
+        });
+    let guard = Entry::component(Key::Loss, "guard", |components, _| {
+        components.loss = Some(Box::default());
+    })
+    .about(
+        "a ceiling of 0.7 of what was in flight after losses that a full queue explains; random loss \
+         costs nothing",
+        "RFC 8085 §3.1, which RFC 9002 §7 asks for",
+    )
+    .refuses(unless_it_holds);
+    let ignore = Entry::component(Key::Loss, "ignore", |_, _| {})
+        .about(
+            "a loss costs nothing; only persistent congestion does. For experiments: it takes the rate of \
+             others and its own",
+            "Cavendish et al. 2015",
+        )
+        .refuses(unless_it_holds);
+    vec![standard, guard, ignore]
+}
+
+fn unless_it_holds(algorithm: Traits) -> Option<&'static str> {
+    let answers = !algorithm.holds_on_loss;
+    answers.then_some("the algorithm answers losses itself, and has to (RFC 9002 §7)")
 }
 
 #[cfg(test)]

@@ -2,13 +2,10 @@
 
 use playrate_units::Bitrate;
 
-use crate::component::Needs;
-use crate::entry::{Entry, Key, Make};
+use crate::entry::{Entry, Key};
 use crate::parameter::Parameter;
 use crate::state::{Core, floor_bytes};
 use crate::{Facts, Playback};
-
-use super::{Adjustment, AnyAdjustment};
 
 /// With fewer packets the peer would wait for more before it acknowledges (RFC 9000 §13.2.1), and its delay would set
 /// the rate instead of the ceiling.
@@ -39,6 +36,11 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
+    /// Facts of the video that it uses.
+    pub(crate) const FACTS: Facts = Facts::AVERAGE_RATE
+        .union(Facts::BUFFER_SIZE)
+        .union(Facts::BUFFERED);
+
     /// Fill of the player's buffer, from 0 to 1; 0 while unknown. If the player does not report its buffered time, the
     /// deadline of its latest request is used instead.
     fn fill(core: &Core, rate: Bitrate) -> f64 {
@@ -74,15 +76,9 @@ impl Pace {
         let window = window.saturating_add(core.headroom());
         Some(window.max(core.mtu().saturating_mul(LEAST_PACKETS)))
     }
-}
 
-impl Adjustment for Pace {
-    fn needs(&self) -> Needs {
-        let fill = Facts::BUFFER_SIZE.union(Facts::BUFFERED);
-        Needs::knowledge(Facts::AVERAGE_RATE.union(fill))
-    }
-
-    fn adjust(&mut self, core: &Core, window: u64) -> u64 {
+    /// The window under the ceiling, bytes.
+    pub(crate) fn adjust(self, core: &Core, window: u64) -> u64 {
         self.ceiling(core).map_or(window, |ceiling| window.min(ceiling))
     }
 }
@@ -107,21 +103,21 @@ const PARAMETERS: &[Parameter] = &[
     ),
 ];
 
-pub(crate) fn entry() -> Entry {
-    Entry::new(
-        "pace",
-        Make::Adjustment(Key::Ceiling, |arguments| {
-            AnyAdjustment::Pace(Pace {
-                start: arguments.number("start"),
-                full: arguments.number("full").min(arguments.number("start")),
-            })
-        }),
-    )
+/// All ceilings, the default first.
+pub(crate) fn ceilings() -> Vec<Entry> {
+    let none = Entry::component(Key::Ceiling, "none", |_, _| {}).about("no bound from above", "RFC 9002 §7");
+    let pace = Entry::component(Key::Ceiling, "pace", |components, arguments| {
+        components.ceiling = Some(Pace {
+            start: arguments.number("start"),
+            full: arguments.number("full").min(arguments.number("start")),
+        });
+    })
     .about(
         "no faster than a multiple of the video's average rate, which falls as the player's buffer fills",
         "Spang et al. 2023 (Sammy), application-informed pacing",
     )
-    .with_parameters(PARAMETERS)
+    .with_parameters(PARAMETERS);
+    vec![none, pace]
 }
 
 #[cfg(test)]

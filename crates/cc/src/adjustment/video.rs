@@ -1,87 +1,54 @@
-//! `rate-floor` and `playout-buffer`: congestion avoidance that knows the video (CCPLCA and CCPLB).
+//! Congestion avoidance that knows the video: `rate-floor` and `playout-buffer` (CCPLCA and CCPLB).
 
-use crate::component::{Needs, Traits};
-use crate::entry::{Entry, Key, Make};
-use crate::parameter::{Arguments, Parameter};
+use crate::Facts;
+use crate::entry::{Entry, Key};
+use crate::estimator::Rtt;
+use crate::parameter::Parameter;
 use crate::state::{Core, floor_bytes};
 
-use super::{Adjustment, AnyAdjustment};
-use crate::Facts;
-
-/// RTT used as the rate's factor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FloorRtt {
-    /// The newest sample ("at current packet rtt experienced"): the floor rises with its own queue.
-    Latest,
-    /// The smoothed RTT of the path.
-    Smoothed,
-    /// The connection's smallest RTT: the floor itself never causes a queue.
-    Min,
-}
-
-/// CCPLCA: the window never falls below the one that carries the video's rate.
+/// Change of the window by what is known of the video.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RateFloor {
-    rtt: FloorRtt,
+pub(crate) enum Shaper {
+    /// CCPLCA: the window never falls below the one that carries the video's rate over this RTT (ns).
+    RateFloor(fn(&Rtt) -> Option<u64>),
+    /// CCPLB: the player's buffer, divided by this number, counts as storage of the path.
+    PlayoutBuffer(f64),
 }
 
-impl RateFloor {
-    fn from_arguments(arguments: &Arguments) -> Self {
-        let rtt = match arguments.word("rtt") {
-            "min" => FloorRtt::Min,
-            "smoothed" => FloorRtt::Smoothed,
-            _ => FloorRtt::Latest,
-        };
-        Self { rtt }
-    }
-}
-
-impl Adjustment for RateFloor {
-    fn needs(&self) -> Needs {
-        Needs::knowledge(Facts::AVERAGE_RATE)
+impl Shaper {
+    /// Facts of the video that it uses.
+    pub(crate) const fn facts(self) -> Facts {
+        match self {
+            Self::RateFloor(_) => Facts::AVERAGE_RATE,
+            Self::PlayoutBuffer(_) => Facts::PLAYOUT_BUFFER,
+        }
     }
 
+    /// Returns true if it shapes in recovery, and not only in congestion avoidance. The papers shape in no other phase.
+    ///
     /// A floor that yielded to every loss would be useless: the papers' algorithms have no recovery, and others enter
     /// it after each loss.
-    fn acts_in_recovery(&self) -> bool {
-        true
+    pub(crate) const fn acts_in_recovery(self) -> bool {
+        matches!(self, Self::RateFloor(_))
     }
 
-    /// max(VR·rtt, w), bytes. Cavendish et al. 2015, CCPLCA: "The rational is to not allow the regulated throughput to
-    /// ever go below the video rendering rate."
-    fn adjust(&mut self, core: &Core, window: u64) -> u64 {
-        let rtt = match self.rtt {
-            FloorRtt::Latest => core.rtt.latest_ns(),
-            FloorRtt::Smoothed => core.rtt.smoothed_ns(),
-            FloorRtt::Min => core.rtt.min_ns(),
-        };
-        let floor = rtt.and_then(|rtt| core.video_window(rtt)).unwrap_or(0);
-        window.max(floor)
-    }
-}
-
-/// CCPLB: the player's buffer counts as storage of the path.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PlayoutBuffer {
-    /// Divisor of the playout buffer; 0.5 counts it twice.
-    rate: f64,
-}
-
-impl Adjustment for PlayoutBuffer {
-    fn needs(&self) -> Needs {
-        Needs::knowledge(Facts::PLAYOUT_BUFFER)
-    }
-
-    /// w + POB/r, bytes. Cavendish et al. 2015 eq. (5): "The rational is to use the extra space of the playout buffer
-    /// to increase throughput, reducing buffer underflow events".
-    ///
-    /// A reported buffer does not count: otherwise a player could choose its window.
-    fn adjust(&mut self, core: &Core, window: u64) -> u64 {
-        let extra = core
-            .known
-            .playout_buffer()
-            .map_or(0, |size| floor_bytes(size.as_f64() / self.rate));
-        window.saturating_add(extra)
+    /// The window in bytes instead of the algorithm's `window`. The caller keeps the result within its bounds.
+    pub(crate) fn adjust(self, core: &Core, window: u64) -> u64 {
+        match self {
+            // max(VR·rtt, w). Cavendish et al. 2015, CCPLCA: "The rational is to not allow the regulated throughput to
+            // ever go below the video rendering rate."
+            Self::RateFloor(rtt) => {
+                let floor = rtt(&core.rtt).and_then(|rtt| core.video_window(rtt));
+                window.max(floor.unwrap_or(0))
+            }
+            // w + POB/r. Cavendish et al. 2015 eq. (5): "The rational is to use the extra space of the playout buffer
+            // to increase throughput, reducing buffer underflow events". A reported buffer does not count: otherwise a
+            // player could choose its window.
+            Self::PlayoutBuffer(rate) => {
+                let extra = core.known.playout_buffer();
+                window.saturating_add(extra.map_or(0, |size| floor_bytes(size.as_f64() / rate)))
+            }
+        }
     }
 }
 
@@ -99,67 +66,57 @@ const PLAYOUT_BUFFER: &[Parameter] = &[Parameter::number(
     "the playout buffer is divided by this: 1 counts it in full, 2 half, 0.5 twice",
 )];
 
-fn only_if_it_need_not_yield(algorithm: Traits) -> Result<(), &'static str> {
-    if algorithm.yields {
-        return Err(
-            "the algorithm gives way to others above the video's rate; a floor at that rate would keep it from \
-             doing so",
-        );
-    }
-    Ok(())
-}
-
-/// If the path cannot hold the added window, every round trip would lose packets whatever the algorithm does: with a
-/// queue of one bandwidth-delay product, CUBIC lost a fifth of its packets and a third of the link's capacity. The loss
-/// guard bounds the sum instead.
-fn only_if_it_holds(algorithm: Traits) -> Result<(), &'static str> {
-    if algorithm.delay_based {
-        return Err(
-            "the algorithm would take the queue that the added window makes for congestion and give up all of its own",
-        );
-    }
-    if !algorithm.holds_on_loss {
-        return Err(
-            "the algorithm would answer losses by its own share of the window while the added one goes on causing \
-             them; \
-             take ccp or ccpd, whose loss guard bounds both",
-        );
-    }
-    Ok(())
-}
-
-pub(crate) fn rate_floor() -> Entry {
-    Entry::new(
-        "rate-floor",
-        Make::Adjustment(Key::Shape, |arguments| {
-            AnyAdjustment::RateFloor(RateFloor::from_arguments(arguments))
-        }),
-    )
+/// All shapers, the default first.
+pub(crate) fn shapers() -> Vec<Entry> {
+    let none = Entry::component(Key::Shape, "none", |_, _| {})
+        .about("the algorithm's window is used as it is", "RFC 9002 §7");
+    let rate_floor = Entry::component(Key::Shape, "rate-floor", |components, arguments| {
+        components.shaper = Some(Shaper::RateFloor(match arguments.word("rtt") {
+            // The floor itself never causes a queue.
+            "min" => Rtt::min_ns,
+            "smoothed" => Rtt::smoothed_ns,
+            // "at current packet rtt experienced": the floor rises with its own queue.
+            _ => Rtt::latest_ns,
+        }));
+    })
     .about(
         "after slow start, never less than the window that carries the video's average rate",
         "Cavendish et al. 2015, CCPLCA",
     )
     .with_parameters(RATE_FLOOR)
     .absolute()
-    .fits(only_if_it_need_not_yield)
-}
-
-pub(crate) fn playout_buffer() -> Entry {
-    Entry::new(
-        "playout-buffer",
-        Make::Adjustment(Key::Shape, |arguments| {
-            AnyAdjustment::PlayoutBuffer(PlayoutBuffer {
-                rate: arguments.number("pob_rate"),
-            })
-        }),
-    )
+    .refuses(|algorithm| {
+        algorithm.yields.then_some(
+            "the algorithm gives way to others above the video's rate; a floor at that rate would keep it from \
+             doing so",
+        )
+    });
+    let playout_buffer = Entry::component(Key::Shape, "playout-buffer", |components, arguments| {
+        components.shaper = Some(Shaper::PlayoutBuffer(arguments.number("pob_rate")));
+    })
     .about(
         "in congestion avoidance, the algorithm's window and a share of the player's buffer on top",
         "Cavendish et al. 2015 eq. (5), CCPLB",
     )
     .with_parameters(PLAYOUT_BUFFER)
     .absolute()
-    .fits(only_if_it_holds)
+    .refuses(|algorithm| {
+        // If the path cannot hold the added window, every round trip would lose packets whatever the algorithm does:
+        // with a queue of one bandwidth-delay product, CUBIC lost a fifth of its packets and a third of the link's
+        // capacity. The loss guard bounds the sum instead.
+        if algorithm.delay_based {
+            Some(
+                "the algorithm would take the queue that the added window makes for congestion and give up all of \
+                 its own",
+            )
+        } else {
+            (!algorithm.holds_on_loss).then_some(
+                "the algorithm would answer losses by its own share of the window while the added one goes on \
+                 causing them; take ccp or ccpd, whose loss guard bounds both",
+            )
+        }
+    });
+    vec![none, rate_floor, playout_buffer]
 }
 
 #[cfg(test)]
@@ -168,11 +125,9 @@ mod tests {
     use crate::{Bitrate, Bytes};
     use rstest::rstest;
 
-    const LATEST: RateFloor = RateFloor {
-        rtt: FloorRtt::Latest,
-    };
+    const LATEST: Shaper = Shaper::RateFloor(Rtt::latest_ns);
 
-    fn shaped(mut shaper: impl Adjustment, core: &Core) -> u64 {
+    fn shaped(shaper: Shaper, core: &Core) -> u64 {
         shaper.adjust(core, core.window())
     }
 
@@ -193,7 +148,7 @@ mod tests {
         core.known
             .set_average_rate(Some(Bitrate::from_bits_per_second(5_243_590)));
         assert_eq!(shaped(LATEST, &core), 131_089);
-        assert_eq!(shaped(RateFloor { rtt: FloorRtt::Min }, &core), 65_544);
+        assert_eq!(shaped(Shaper::RateFloor(Rtt::min_ns), &core), 65_544);
     }
 
     // Cavendish et al. 2015 eq. (5): POB 672,000 B on an algorithm's window of 135,000 B.
@@ -205,7 +160,7 @@ mod tests {
         let core = Core::sample(135_000, 100, 120);
         core.known.set_playout_buffer(Some(Bytes::new(672_000)));
         core.known.set_reported_buffer(Some(Bytes::new(6_000_000)));
-        assert_eq!(shaped(PlayoutBuffer { rate }, &core), published);
+        assert_eq!(shaped(Shaper::PlayoutBuffer(rate), &core), published);
     }
 
     #[test]
@@ -213,6 +168,6 @@ mod tests {
         let core = Core::sample(135_000, 100, 120);
         assert_eq!(shaped(LATEST, &core), 135_000);
         core.known.set_reported_buffer(Some(Bytes::new(672_000)));
-        assert_eq!(shaped(PlayoutBuffer { rate: 1.0 }, &core), 135_000);
+        assert_eq!(shaped(Shaper::PlayoutBuffer(1.0), &core), 135_000);
     }
 }

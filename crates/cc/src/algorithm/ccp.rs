@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use crate::component::{Bursts, Needs, Reduction, Traits};
-use crate::entry::{Entry, Make};
+use crate::entry::Entry;
 use crate::events::{Congestion, Signal};
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Batch, Core, float, floor_bytes};
@@ -357,14 +357,15 @@ pub(crate) fn ccpd() -> Entry {
 }
 
 fn entry(name: &'static str, parameters: &[Parameter]) -> Entry {
-    let make = Make::Algorithm(|arguments| AnyAlgorithm::Ccp(Ccp::from_arguments(arguments)));
-    Entry::new(name, make)
-        .with_parameters(parameters)
-        .absolute()
-        .with_traits(Traits {
-            holds_on_loss: true,
-            ..Traits::default()
-        })
+    Entry::component(None, name, |components, arguments| {
+        components.algorithm = AnyAlgorithm::Ccp(Ccp::from_arguments(arguments));
+    })
+    .with_parameters(parameters)
+    .absolute()
+    .with_traits(Traits {
+        holds_on_loss: true,
+        ..Traits::default()
+    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! `compound`: Compound TCP, the sum of a loss window and a delay window.
 
 use crate::component::{Reduction, Traits};
-use crate::entry::{Entry, Make};
+use crate::entry::Entry;
 use crate::events::Congestion;
 use crate::parameter::Parameter;
 use crate::state::{Batch, Core};
@@ -143,10 +143,9 @@ const PARAMETERS: &[Parameter] = &[Parameter::switch(
 )];
 
 pub(crate) fn entry() -> Entry {
-    Entry::new(
-        "compound",
-        Make::Algorithm(|arguments| AnyAlgorithm::Compound(Compound::new(arguments.is_on("tuning")))),
-    )
+    Entry::component(None, "compound", |components, arguments| {
+        components.algorithm = AnyAlgorithm::Compound(Compound::new(arguments.is_on("tuning")));
+    })
     .about(
         "Compound TCP: Reno's window plus one that grows while there is no queue and gives way to one",
         "draft-sridharan-tcpm-ctcp-02; Cavendish et al. 2015 eq. (2), (3), corrected",

@@ -1,7 +1,7 @@
 //! `cubic`: CUBIC as defined in RFC 9438.
 
 use crate::component::{Needs, Reduction};
-use crate::entry::{Entry, Make};
+use crate::entry::Entry;
 use crate::events::Congestion;
 use crate::parameter::Parameter;
 use crate::state::{Batch, Core, float, floor_bytes};
@@ -159,10 +159,9 @@ const PARAMETERS: &[Parameter] = &[Parameter::switch(
 )];
 
 pub(crate) fn entry() -> Entry {
-    Entry::new(
-        "cubic",
-        Make::Algorithm(|arguments| AnyAlgorithm::Cubic(Cubic::new(arguments.is_on("fast_convergence")))),
-    )
+    Entry::component(None, "cubic", |components, arguments| {
+        components.algorithm = AnyAlgorithm::Cubic(Cubic::new(arguments.is_on("fast_convergence")));
+    })
     .about(
         "CUBIC: the window follows a cubic curve of time around its last maximum; 0.7 of it is left after \
              congestion",

@@ -1,7 +1,7 @@
 //! `reno`: NewReno as defined in RFC 9002 §7.
 
 use crate::component::Reduction;
-use crate::entry::{Entry, Make};
+use crate::entry::Entry;
 use crate::events::Congestion;
 use crate::state::{Batch, Core};
 use crate::{Reason, Timestamp};
@@ -62,7 +62,10 @@ impl Algorithm for Reno {
 }
 
 pub(crate) fn entry() -> Entry {
-    Entry::new("reno", Make::Algorithm(|_| AnyAlgorithm::Reno(Reno::default()))).about(
+    Entry::component(None, "reno", |components, _| {
+        components.algorithm = AnyAlgorithm::Reno(Reno::default());
+    })
+    .about(
         "NewReno: one packet more per round trip, half the window on congestion",
         "RFC 9002 §7",
     )

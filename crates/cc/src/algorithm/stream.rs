@@ -3,7 +3,7 @@
 use playrate_units::Bitrate;
 
 use crate::component::{Needs, Reduction, Step, Traits};
-use crate::entry::{Entry, Make};
+use crate::entry::Entry;
 use crate::events::Congestion;
 use crate::state::{Batch, Core, floor_bytes};
 use crate::{Facts, Reason, Timestamp};
@@ -156,10 +156,9 @@ impl Algorithm for Stream {
 }
 
 pub(crate) fn entry() -> Entry {
-    Entry::new(
-        "stream",
-        Make::Algorithm(|_| AnyAlgorithm::Stream(Stream::default())),
-    )
+    Entry::component(None, "stream", |components, _| {
+        components.algorithm = AnyAlgorithm::Stream(Stream::default());
+    })
     .about(
         "TCP Stream: Reno up to the video's rate, and a Vegas-like window above it that yields to others",
         "Oda et al. 2012, section 4",

@@ -1,7 +1,7 @@
 //! `vegas`: TCP Vegas, which keeps only a few segments queued.
 
 use crate::component::{Reduction, Step, Traits};
-use crate::entry::{Entry, Make};
+use crate::entry::Entry;
 use crate::estimator::RisenFloor;
 use crate::events::Congestion;
 use crate::parameter::{Arguments, Parameter};
@@ -227,10 +227,9 @@ const PARAMETERS: &[Parameter] = &[
 ];
 
 pub(crate) fn entry() -> Entry {
-    Entry::new(
-        "vegas",
-        Make::Algorithm(|arguments| AnyAlgorithm::Vegas(Vegas::from_arguments(arguments))),
-    )
+    Entry::component(None, "vegas", |components, arguments| {
+        components.algorithm = AnyAlgorithm::Vegas(Vegas::from_arguments(arguments));
+    })
     .about(
         "TCP Vegas: keeps two to four segments queued",
         "Brakmo and Peterson 1995; Linux tcp_vegas.c",

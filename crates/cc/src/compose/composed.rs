@@ -159,18 +159,21 @@ impl Composed {
             ceiling,
             ..
         } = &mut self.components;
-        let is_due = match core.phase {
+        let shaper = shaper.filter(|shaper| match core.phase {
             Phase::Avoidance => true,
             Phase::Recovery => shaper.acts_in_recovery(),
             _ => false,
+        });
+        let wanted = match shaper {
+            Some(shaper) => core.bounded(shaper.adjust(core, core.window())),
+            None => core.window(),
         };
-        let wanted = if is_due {
-            core.bounded(shaper.adjust(core, core.window()))
-        } else {
-            core.window()
+        let bounded = match loss {
+            Some(guard) => guard.adjust(core, wanted),
+            None => wanted,
         };
-        let bounded = loss.adjust(core, wanted);
-        let bounded = core.bounded(ceiling.adjust(core, bounded));
+        let bounded = ceiling.map_or(bounded, |ceiling| ceiling.adjust(core, bounded));
+        let bounded = core.bounded(bounded);
         core.capped = bounded < wanted;
         self.published = bounded;
     }
@@ -218,7 +221,9 @@ impl CongestionController for Composed {
             return;
         }
         self.core.bound_growth(before);
-        self.components.loss.on_batch(&mut self.core, &batch);
+        if let Some(guard) = &mut self.components.loss {
+            guard.on_batch(&mut self.core, &batch);
+        }
         self.publish();
     }
 
@@ -250,7 +255,9 @@ impl CongestionController for Composed {
             };
             self.enter(Phase::AfterPersistentCongestion, reason, event.now);
         }
-        self.components.loss.on_congestion(&self.core, event);
+        if let Some(guard) = &mut self.components.loss {
+            guard.on_congestion(&self.core, event);
+        }
         self.core.note_congestion(event);
         self.publish();
     }

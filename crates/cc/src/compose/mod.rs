@@ -52,7 +52,8 @@ mod composed;
 
 pub(crate) use composed::Composed;
 
-use crate::adjustment::AnyAdjustment;
+use crate::Facts;
+use crate::adjustment::{LossGuard, Pace, Shaper};
 use crate::algorithm::AnyAlgorithm;
 use crate::component::{Bursts, Needs};
 use crate::idle::AnyIdlePolicy;
@@ -64,34 +65,31 @@ use crate::state::Rules;
 pub(crate) struct Components {
     pub(crate) startup: AnyStartup,
     pub(crate) algorithm: AnyAlgorithm,
-    pub(crate) shaper: AnyAdjustment,
+    pub(crate) shaper: Option<Shaper>,
     pub(crate) idle: AnyIdlePolicy,
-    pub(crate) loss: AnyAdjustment,
-    pub(crate) ceiling: AnyAdjustment,
+    /// The loss policy. It is on the heap, because few controllers have one.
+    pub(crate) loss: Option<Box<LossGuard>>,
+    pub(crate) ceiling: Option<Pace>,
     /// Values of the parameters that algorithms share.
     pub(crate) rules: Rules,
 }
 
 impl Components {
     fn needs(&self) -> Needs {
-        let mut resends = Needs::default();
+        let mut own = Needs::knowledge(
+            self.shaper
+                .map_or(Facts::NONE, Shaper::facts)
+                .union(self.ceiling.map_or(Facts::NONE, |_| Pace::FACTS)),
+        );
         if self.rules.follow_resends() {
-            resends.bursts = Bursts::Every;
+            own.bursts = Bursts::Every;
         }
-        self.startup
-            .needs()
-            .merge(self.algorithm.needs())
-            .merge(self.shaper.needs())
-            .merge(self.ceiling.needs())
-            .merge(resends)
+        own.merge(self.startup.needs()).merge(self.algorithm.needs())
     }
 
     /// The steps of an ACK frame that these components require.
     fn pipeline(&self) -> Pipeline {
-        let published_as_it_is = [&self.shaper, &self.loss, &self.ceiling]
-            .into_iter()
-            .all(|adjustment| matches!(adjustment, AnyAdjustment::Unchanged(_)));
-        if !published_as_it_is {
+        if self.shaper.is_some() || self.loss.is_some() || self.ceiling.is_some() {
             Pipeline::Full
         } else if matches!(self.idle, AnyIdlePolicy::Keep(_)) && self.rules.grow_by_bytes() {
             Pipeline::Growth

@@ -1,6 +1,6 @@
 //! `cwv`: congestion window validation as in RFC 2861 and Linux (`tcp_slow_start_after_idle`).
 
-use crate::entry::{Entry, Make};
+use crate::entry::{Entry, Key};
 use crate::events::Sent;
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Batch, Core};
@@ -122,10 +122,9 @@ const FORGET_SSTHRESH: Parameter = Parameter::switch(
 );
 
 pub(crate) fn entry() -> Entry {
-    Entry::new(
-        "cwv",
-        Make::Idle(|arguments| AnyIdlePolicy::Cwv(Cwv::from_arguments(arguments))),
-    )
+    Entry::component(Key::Idle, "cwv", |components, arguments| {
+        components.idle = AnyIdlePolicy::Cwv(Cwv::from_arguments(arguments));
+    })
     .about(
         "half the window for each RTO of a pause, down to the initial one; halfway to what is used after an \
          RTO of less; ssthresh remembers three quarters",

@@ -1,8 +1,8 @@
 //! `keep`: a pause costs nothing. Pacing bounds the burst that follows it (RFC 9002 §7.7).
 
-use crate::entry::{Entry, Make};
+use crate::entry::{Entry, Key};
 
-use super::{AnyIdlePolicy, IdlePolicy};
+use super::IdlePolicy;
 
 /// Keeps the window over a pause, as quinn does.
 #[derive(Clone, Copy, Debug, Default)]
@@ -11,7 +11,7 @@ pub(crate) struct Keep;
 impl IdlePolicy for Keep {}
 
 pub(crate) fn entry() -> Entry {
-    Entry::new("keep", Make::Idle(|_| AnyIdlePolicy::Keep(Keep))).about(
+    Entry::component(Key::Idle, "keep", |_, _| {}).about(
         "the window is kept over a pause; pacing bounds the first burst",
         "RFC 9002 §7.7, §7.8",
     )

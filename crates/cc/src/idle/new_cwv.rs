@@ -1,7 +1,7 @@
 //! `new-cwv`: RFC 7661, which keeps the window over a pause but marks it as not validated.
 
 use crate::component::Reduction;
-use crate::entry::{Entry, Make};
+use crate::entry::{Entry, Key};
 use crate::events::{Congestion, Sent, Signal};
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Batch, Core};
@@ -211,10 +211,9 @@ const SSTHRESH: Parameter = Parameter::word(
 );
 
 pub(crate) fn entry() -> Entry {
-    Entry::new(
-        "new-cwv",
-        Make::Idle(|arguments| AnyIdlePolicy::NewCwv(NewCwv::from_arguments(arguments))),
-    )
+    Entry::component(Key::Idle, "new-cwv", |components, arguments| {
+        components.idle = AnyIdlePolicy::NewCwv(NewCwv::from_arguments(arguments));
+    })
     .about(
         "the window is kept over a pause but grows and answers congestion by what is in use; half is \
          given up every 5 min",

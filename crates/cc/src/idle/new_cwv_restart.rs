@@ -1,7 +1,7 @@
 //! `new-cwv-restart`: New CWV as Yanev et al. 2022 describe it: a pause restarts the window, and ssthresh keeps its
 //! previous size.
 
-use crate::entry::{Entry, Make};
+use crate::entry::{Entry, Key};
 use crate::events::Sent;
 use crate::parameter::Parameter;
 use crate::state::Core;
@@ -41,15 +41,12 @@ const KEEP_HIGHER: Parameter = Parameter::switch(
 );
 
 pub(crate) fn entry() -> Entry {
-    Entry::new(
-        "new-cwv-restart",
-        Make::Idle(|arguments| {
-            AnyIdlePolicy::NewCwvRestart(NewCwvRestart {
-                pause: PauseRule::from_arguments(arguments),
-                keep_higher: arguments.is_on(KEEP_HIGHER.name),
-            })
-        }),
-    )
+    Entry::component(Key::Idle, "new-cwv-restart", |components, arguments| {
+        components.idle = AnyIdlePolicy::NewCwvRestart(NewCwvRestart {
+            pause: PauseRule::from_arguments(arguments),
+            keep_higher: arguments.is_on(KEEP_HIGHER.name),
+        });
+    })
     .about(
         "after a pause of more than an RTO the window is the initial one, and slow start ends at the \
          window of before",

@@ -1,6 +1,6 @@
 //! `rfc5681`: after a pause the window starts again as on a new connection.
 
-use crate::entry::{Entry, Make};
+use crate::entry::{Entry, Key};
 use crate::events::Sent;
 use crate::state::Core;
 
@@ -25,13 +25,10 @@ impl IdlePolicy for Rfc5681 {
 }
 
 pub(crate) fn entry() -> Entry {
-    Entry::new(
-        "rfc5681",
-        Make::Idle(|arguments| {
-            let pause = PauseRule::from_arguments(arguments);
-            AnyIdlePolicy::Rfc5681(Rfc5681 { pause })
-        }),
-    )
+    Entry::component(Key::Idle, "rfc5681", |components, arguments| {
+        let pause = PauseRule::from_arguments(arguments);
+        components.idle = AnyIdlePolicy::Rfc5681(Rfc5681 { pause });
+    })
     .about(
         "after a pause of more than an RTO the window is the initial one again; ssthresh stays",
         "RFC 5681 §4.1",

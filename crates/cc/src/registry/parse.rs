@@ -168,7 +168,7 @@ fn complete(registry: &Registry, mut spec: ControllerSpec) -> Result<ControllerS
     }
     let refusal = spec
         .chosen()
-        .find_map(|chosen| (chosen.entry.fits)(algorithm.traits).err());
+        .find_map(|chosen| (chosen.entry.refuses)(algorithm.traits));
     match refusal {
         Some(reason) => Err(SpecError::Refused {
             spec: spec.to_string(),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::compose::{Components, Composed};
 use crate::entry::{Entry, Key, Make};
 use crate::parameter::Arguments;
-use crate::state::is_rate_limited;
+use crate::state::{Rules, is_rate_limited};
 use crate::{CongestionController, Path, VideoKnowledge};
 
 /// A controller with its components and their arguments: a recipe that builds any number of controllers.
@@ -42,13 +42,14 @@ pub(super) struct Chosen {
 impl ControllerSpec {
     /// Makes the controller for one connection.
     pub fn build(&self, path: &Path, known: Arc<VideoKnowledge>) -> Box<dyn CongestionController> {
-        if let Make::Custom(build) = &self.algorithm.entry.make {
-            return build(path, &self.algorithm.arguments, known);
-        }
         let mut components = Components::default();
         for Chosen { entry, arguments } in self.chosen() {
-            entry.add_to(&mut components, arguments);
+            match &entry.make {
+                Make::Component(_, add) => add(&mut components, arguments),
+                Make::Custom(build) => return build(path, arguments, known),
+            }
         }
+        components.rules = Rules::from_arguments(&self.algorithm.arguments);
         Box::new(Composed::new(path, components, known))
     }
 

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use crate::component::Step;
-use crate::entry::{Entry, Make};
+use crate::entry::{Entry, Key};
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Batch, Core};
 use crate::timestamp::nanos;
@@ -159,10 +159,9 @@ const PARAMETERS: &[Parameter] = &[
 ];
 
 pub(crate) fn entry() -> Entry {
-    Entry::new(
-        "hystart",
-        Make::Startup(|arguments| AnyStartup::HyStart(HyStart::from_arguments(arguments))),
-    )
+    Entry::component(Key::Start, "hystart", |components, arguments| {
+        components.startup = AnyStartup::HyStart(HyStart::from_arguments(arguments));
+    })
     .about(
         "HyStart: slow start that ends at once when ACK frames keep coming for half an RTT, or the RTT rises",
         "Ha and Rhee 2011; Linux 3.6 tcp_cubic.c",

@@ -3,7 +3,7 @@
 
 use crate::Reason;
 use crate::component::Step;
-use crate::entry::{Entry, Make};
+use crate::entry::{Entry, Key};
 use crate::state::{Batch, Core};
 
 use super::{AnyStartup, Startup, standard};
@@ -110,10 +110,9 @@ impl Startup for HyStartPp {
 }
 
 pub(crate) fn entry() -> Entry {
-    Entry::new(
-        "hystartpp",
-        Make::Startup(|_| AnyStartup::HyStartPp(HyStartPp::default())),
-    )
+    Entry::component(Key::Start, "hystartpp", |components, _| {
+        components.startup = AnyStartup::HyStartPp(HyStartPp::default());
+    })
     .about(
         "HyStart++: slow start that ends, by way of a slower phase, when the RTT rises",
         "RFC 9406",

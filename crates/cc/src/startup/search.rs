@@ -2,7 +2,7 @@
 //! with departures.
 
 use crate::component::{Bursts, Needs, Step};
-use crate::entry::{Entry, Make};
+use crate::entry::{Entry, Key};
 use crate::events::Sent;
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Batch, Core};
@@ -286,10 +286,9 @@ const PARAMETERS: &[Parameter] = &[
 ];
 
 pub(crate) fn entry() -> Entry {
-    Entry::new(
-        "search",
-        Make::Startup(|arguments| AnyStartup::Search(Search::from_arguments(arguments))),
-    )
+    Entry::component(Key::Start, "search", |components, arguments| {
+        components.startup = AnyStartup::Search(Search::from_arguments(arguments));
+    })
     .about(
         "SEARCH: slow start that ends when what arrives no longer keeps up with what was sent",
         "draft-chung-ccwg-search-09",

@@ -31,8 +31,8 @@ fn bins(last: u64, most: u32) -> Bins {
 
 fn search(text: &str) -> Search {
     let spec = spec(&format!("cubic+start={text}"));
-    let component = spec.component(crate::registry::Key::Start);
-    Search::from_arguments(component.expect("a startup component").1)
+    let (_, arguments) = spec.component(Key::Start).expect("a startup component");
+    Search::from_arguments(arguments)
 }
 
 fn over(queue_kb: u64, text: &str) -> Trace {

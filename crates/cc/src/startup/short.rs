@@ -2,7 +2,7 @@
 
 use crate::Reason;
 use crate::component::{Bursts, Needs, Step};
-use crate::entry::{Entry, Make};
+use crate::entry::{Entry, Key};
 use crate::state::{Batch, Core};
 
 use super::{AnyStartup, Startup, standard};
@@ -34,7 +34,10 @@ impl Startup for Short {
 }
 
 pub(crate) fn entry() -> Entry {
-    Entry::new("short", Make::Startup(|_| AnyStartup::Short(Short))).about(
+    Entry::component(Key::Start, "short", |components, _| {
+        components.startup = AnyStartup::Short(Short);
+    })
+    .about(
         "slow start until the first estimate of the path's capacity",
         "Watanabe et al. 2014, CCPSSS",
     )

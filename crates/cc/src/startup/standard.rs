@@ -2,10 +2,10 @@
 
 use crate::Reason;
 use crate::component::Step;
-use crate::entry::{Entry, Make};
+use crate::entry::{Entry, Key};
 use crate::state::{Batch, Core};
 
-use super::{AnyStartup, Startup};
+use super::Startup;
 
 /// Grows the window by the acknowledged bytes until it reaches ssthresh.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,7 +38,7 @@ pub(crate) fn grow(core: &mut Core, allowance: u64) -> Step {
 }
 
 pub(crate) fn entry() -> Entry {
-    Entry::new("standard", Make::Startup(|_| AnyStartup::Standard(Standard))).about(
+    Entry::component(Key::Start, "standard", |_, _| {}).about(
         "the window grows by what is acknowledged until a loss or ssthresh",
         "RFC 9002 §7.3.1",
     )

@@ -2,7 +2,7 @@
 
 use crate::Facts;
 use crate::component::{Needs, Step};
-use crate::entry::{Entry, Make};
+use crate::entry::{Entry, Key};
 use crate::state::{Batch, Core};
 
 use super::{AnyStartup, Startup, standard};
@@ -69,19 +69,20 @@ fn video_window(core: &Core) -> Option<u64> {
 }
 
 pub(crate) fn video_rate() -> Entry {
-    Entry::new("video-rate", Make::Startup(|_| AnyStartup::VideoRate(VideoRate)))
-        .about(
-            "start with the window that carries the video's average rate, until a loss",
-            "Watanabe et al. 2014, CCPVS",
-        )
-        .absolute()
+    Entry::component(Key::Start, "video-rate", |components, _| {
+        components.startup = AnyStartup::VideoRate(VideoRate);
+    })
+    .about(
+        "start with the window that carries the video's average rate, until a loss",
+        "Watanabe et al. 2014, CCPVS",
+    )
+    .absolute()
 }
 
 pub(crate) fn video_ssthresh() -> Entry {
-    Entry::new(
-        "video-ssthresh",
-        Make::Startup(|_| AnyStartup::VideoSsthresh(VideoSsthresh)),
-    )
+    Entry::component(Key::Start, "video-ssthresh", |components, _| {
+        components.startup = AnyStartup::VideoSsthresh(VideoSsthresh);
+    })
     .about(
         "slow start up to the window that carries the video's average rate",
         "Watanabe et al. 2014, CCPLSS",

@@ -5,6 +5,7 @@ use rstest::rstest;
 
 use crate::ControllerSpec;
 use crate::component::Reduction;
+use crate::compose::Components;
 use crate::entry::{Key, Make};
 use crate::events::{Congestion, Sent, Signal};
 use crate::idle::AnyIdlePolicy;
@@ -15,10 +16,11 @@ use crate::tests::{MS_IN_NS as MS, MTU, at};
 fn policy(text: &str) -> AnyIdlePolicy {
     let spec: ControllerSpec = format!("reno+idle={text}").parse().expect("a valid spec");
     let (entry, arguments) = spec.component(Key::Idle).expect("a composed controller");
-    match entry.make {
-        Make::Idle(make) => make(arguments),
-        _ => unreachable!("an idle policy"),
+    let mut components = Components::default();
+    if let Make::Component(_, add) = entry.make {
+        add(&mut components, arguments);
     }
+    components.idle
 }
 
 /// Nothing in flight; last sent and acknowledged at 2 s; RTT 100 ms, RTO 250 ms.

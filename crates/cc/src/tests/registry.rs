@@ -6,9 +6,7 @@ use rstest::rstest;
 
 use super::{error_of, has, spec};
 use crate::component::Traits;
-use crate::entry::Make;
 use crate::registry::{Alias, Entry, Key, Parameter, RegisterError, Registry};
-use crate::startup::{AnyStartup, standard::Standard};
 use crate::state::OF_ALL_ALGORITHMS;
 use crate::{Bytes, Path, SpecError};
 
@@ -137,10 +135,8 @@ fn components_that_cannot_work_are_refused_with_the_reason_whatever_the_algorith
 #[test]
 fn a_component_may_refuse_algorithms_with_a_reason() {
     let mut registry = Registry::builtin();
-    let make = Make::Startup(|_| AnyStartup::Standard(Standard));
-    let picky = Entry::new("picky", make).fits(|algorithm: Traits| {
-        let fits = algorithm.delay_based.then_some(());
-        fits.ok_or("picky only starts algorithms that look at the RTT")
+    let picky = Entry::component(Key::Start, "picky", |_, _| {}).refuses(|algorithm: Traits| {
+        (!algorithm.delay_based).then_some("picky only starts algorithms that look at the RTT")
     });
     registry.register(picky).expect("a free name");
     assert!(registry.parse("vegas+start=picky").is_ok());

@@ -45,7 +45,7 @@ mod velocity;
 
 use std::sync::Arc;
 
-use crate::adjustment::{Adjustment as _, LossGuard};
+use crate::adjustment::LossGuard;
 use crate::component::{Needs, Traits};
 use crate::entry::Entry;
 use crate::events::{AckFrame, Congestion, Sent, Signal};
