@@ -8,7 +8,6 @@
 mod hystart;
 mod hystartpp;
 mod search;
-mod short;
 pub(crate) mod standard;
 mod video_rate;
 
@@ -19,9 +18,8 @@ use crate::state::{Batch, Core};
 use hystart::HyStart;
 use hystartpp::HyStartPp;
 use search::Search;
-use short::Short;
 use standard::Standard;
-use video_rate::{VideoRate, VideoSsthresh};
+use video_rate::VideoRate;
 
 /// A variant of slow start.
 pub(crate) trait Startup {
@@ -48,7 +46,7 @@ pub(crate) trait Startup {
 }
 
 dispatch! {
-    enum AnyStartup { Standard, HyStartPp, HyStart, Search, Short, VideoRate, VideoSsthresh }
+    enum AnyStartup { Standard, HyStartPp, HyStart, Search, VideoRate }
     fn needs(&self) -> Needs;
     fn begin(&mut self, core: &mut Core);
     fn on_sent(&mut self, core: &mut Core, event: &Sent);
@@ -59,12 +57,18 @@ dispatch! {
 /// All startup components, the default first.
 pub(crate) fn entries() -> Vec<Entry> {
     vec![
-        standard::entry(),
+        standard::standard(),
         hystartpp::entry(),
         hystart::entry(),
         search::entry(),
-        short::entry(),
-        video_rate::video_rate(),
-        video_rate::video_ssthresh(),
+        standard::short(),
+        video_rate::entry(),
+        standard::video_ssthresh(),
     ]
+}
+
+/// max(VR·srtt, initial window), bytes; `None` until rate and RTT are known.
+fn video_window(core: &Core) -> Option<u64> {
+    let rtt = core.rtt.smoothed_ns()?;
+    Some(core.video_window(rtt)?.max(core.initial_window()))
 }

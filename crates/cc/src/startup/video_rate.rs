@@ -1,11 +1,11 @@
-//! `video-rate` and `video-ssthresh`: slow start that knows the video's rate (CCPVS and CCPLSS).
+//! `video-rate`: slow start that begins with the window for the video's rate (CCPVS).
 
 use crate::Facts;
 use crate::component::{Needs, Step};
 use crate::entry::{Entry, Key};
 use crate::state::{Batch, Core};
 
-use super::{AnyStartup, Startup, standard};
+use super::{AnyStartup, Startup, standard, video_window};
 
 /// CCPVS: the window immediately carries the video's rate. Watanabe et al. 2014: it "attempts to set its cwnd to a size
 /// such that its resulting throughput (cwnd/rtt) be close to the video average playout rate."
@@ -44,31 +44,7 @@ impl Startup for VideoRate {
     }
 }
 
-/// CCPLSS: slow start as usual, but only up to the window that carries the video's rate. Watanabe et al. 2014: ssthresh
-/// "is adjusted to correspond to the average video playout rate."
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct VideoSsthresh;
-
-impl Startup for VideoSsthresh {
-    fn needs(&self) -> Needs {
-        Needs::knowledge(Facts::AVERAGE_RATE)
-    }
-
-    fn on_batch(&mut self, core: &mut Core, batch: &Batch) -> Step {
-        if let Some(window) = video_window(core) {
-            core.ssthresh = Some(window);
-        }
-        standard::grow(core, batch.allowance)
-    }
-}
-
-/// max(VR·srtt, initial window), bytes; `None` until rate and RTT are known.
-fn video_window(core: &Core) -> Option<u64> {
-    let rtt = core.rtt.smoothed_ns()?;
-    Some(core.video_window(rtt)?.max(core.initial_window()))
-}
-
-pub(crate) fn video_rate() -> Entry {
+pub(crate) fn entry() -> Entry {
     Entry::component(Key::Start, "video-rate", |components, _| {
         components.startup = AnyStartup::VideoRate(VideoRate);
     })
@@ -79,19 +55,10 @@ pub(crate) fn video_rate() -> Entry {
     .absolute()
 }
 
-pub(crate) fn video_ssthresh() -> Entry {
-    Entry::component(Key::Start, "video-ssthresh", |components, _| {
-        components.startup = AnyStartup::VideoSsthresh(VideoSsthresh);
-    })
-    .about(
-        "slow start up to the window that carries the video's average rate",
-        "Watanabe et al. 2014, CCPLSS",
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::startup::standard::Standard;
     use crate::tests::MTU;
     use crate::{Bitrate, Reason};
     use rstest::rstest;
@@ -145,10 +112,33 @@ mod tests {
             VideoSsthresh.on_batch(core, &batch)
         };
         for window in [24_000, 48_000] {
-            assert_eq!((step(&mut core), core.window()), (Step::Stay, window));
+            let allowance = core.window();
+            let step = Standard::VideoSsthresh.on_batch(
+                &mut core,
+                &Batch {
+                    allowance,
+                    ..Batch::sample(2_000, 100, true)
+                },
+            );
+            assert_eq!((step, core.window()), (Step::Stay, window));
         }
-        let left = step(&mut core);
-        assert!(matches!(left, Step::Leave { reason, .. } if reason == Reason::ReachedSsthresh));
+        let step = Standard::VideoSsthresh.on_batch(
+            &mut core,
+            &Batch {
+                allowance: 48_000,
+                ..Batch::sample(2_000, 100, true)
+            },
+        );
+        assert!(
+            matches!(
+                step,
+                Step::Leave {
+                    reason: Reason::ReachedSsthresh,
+                    ..
+                }
+            ),
+            "{step:?}"
+        );
         assert_eq!(core.window(), 65_544);
     }
 
@@ -157,7 +147,10 @@ mod tests {
         let mut core = Core::sample(12_000, 100, 100);
         let allowance = Batch::sample(2_000, 100, true).with_allowance(12_000);
         assert_eq!(VideoRate.on_batch(&mut core, &allowance), Step::Stay);
-        assert_eq!(VideoSsthresh.on_batch(&mut core, &allowance), Step::Stay);
+        assert_eq!(
+            Standard::VideoSsthresh.on_batch(&mut core, &allowance),
+            Step::Stay
+        );
         assert_eq!((core.window(), core.ssthresh), (36_000, None));
     }
 }
