@@ -22,21 +22,6 @@ const SEGMENTS_OF_STORAGE: f64 = 20.0;
 const PLAUSIBLE_QUEUE_NS: u64 = 1_000_000_000;
 const NANOS_PER_SECOND: f64 = 1e9;
 
-/// Definition of `B`, the path storage estimate in bytes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Storage {
-    /// Pipe and queue: `C · max(rtt_max, floor · rtt_min)`.
-    RttMax {
-        /// The queue is assumed to hold at least `floor − 1` times the pipe. Otherwise a window that never fills the
-        /// queue never learns the queue's size and keeps its rate low.
-        floor: f64,
-    },
-    /// Queue only: `C · (rtt_max − rtt_min)`.
-    QueueOnly,
-    /// A given number of bytes.
-    Fixed(u64),
-}
-
 /// `w = [Kp·(B − x) − f]/2` (Cavendish et al. 2015 eq. (4)) or, with a derivative,
 /// `w = Kp·(B − x − f) + Kd/Δt·Δ(x + f)` (Watanabe et al. 2013 eq. (6)).
 ///
@@ -49,7 +34,10 @@ pub(crate) enum Storage {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ccp {
     kp: f64,
-    storage: Storage,
+    /// The queue is assumed to hold at least `floor − 1` times the pipe. Otherwise a window that never fills the queue
+    /// never learns the queue's size and keeps its rate low. If `None`, `B` is the queue alone:
+    /// `C · (rtt_max − rtt_min)`.
+    floor: Option<f64>,
     derivative: Option<Derivative>,
     /// The peer is asked to acknowledge every packet.
     every_ack: bool,
@@ -110,44 +98,22 @@ pub(crate) struct PathState {
 }
 
 impl Ccp {
-    pub(crate) fn new(kp: f64, kd_ns: Option<u64>, storage: Storage, every_ack: bool) -> Self {
-        let derivative = kd_ns.map(|kd| Derivative {
-            kd_ns: kd as f64,
+    fn from_arguments(arguments: &Arguments) -> Self {
+        let derivative = arguments.value(KD).map(|_| Derivative {
+            kd_ns: nanos(arguments.time(KD)) as f64,
             last: None,
             value: 0.0,
         });
         Self {
-            kp,
-            storage,
+            kp: arguments.number("kp"),
+            floor: (arguments.word("storage") != "queue").then(|| arguments.number("floor")),
             derivative,
-            every_ack,
-            least_storage: SEGMENTS_OF_STORAGE,
-            rtt_window_ns: 0,
-            spares_slow_start: false,
-            trusts_first_estimate: false,
-            reno: Reno::default(),
-        }
-    }
-
-    fn from_arguments(arguments: &Arguments) -> Self {
-        let kd = arguments.value(KD).is_some().then(|| arguments.time(KD));
-        let storage = match arguments.word("storage") {
-            "queue" => Storage::QueueOnly,
-            "fixed" => Storage::Fixed(arguments.size("size").as_u64()),
-            _ => Storage::RttMax {
-                floor: arguments.number("floor"),
-            },
-        };
-        Self {
+            every_ack: arguments.is_on("every_ack"),
             least_storage: arguments.number("least_storage"),
             rtt_window_ns: nanos(arguments.time("rtt_window")),
             spares_slow_start: arguments.word("slow_start_loss") == "queued",
-            ..Self::new(
-                arguments.number("kp"),
-                kd.map(nanos),
-                storage,
-                arguments.is_on("every_ack"),
-            )
+            trusts_first_estimate: false,
+            reno: Reno::default(),
         }
     }
 
@@ -169,18 +135,17 @@ impl Ccp {
         }
     }
 
-    /// Path storage estimate `B` in bytes, from the smallest and the largest RTT in ns. The largest RTT is that of the
-    /// connection or of a time window; it is `None` while no sample counts.
+    /// Path storage estimate `B = C · max(rtt_max, floor · rtt_min)` in bytes, from the smallest and the largest RTT in
+    /// ns. The largest RTT is that of the connection or of a time window; it is `None` while no sample counts.
     fn storage(&self, capacity: f64, (min_ns, max_ns): (u64, Option<u64>), mtu: u64) -> f64 {
         let min = min_ns as f64 / NANOS_PER_SECOND;
         let max = max_ns
             .unwrap_or(min_ns)
             .min(min_ns.saturating_add(PLAUSIBLE_QUEUE_NS)) as f64
             / NANOS_PER_SECOND;
-        let storage = match self.storage {
-            Storage::RttMax { floor } => capacity * max.max(floor * min),
-            Storage::QueueOnly => capacity * (max - min),
-            Storage::Fixed(bytes) => bytes as f64,
+        let storage = match self.floor {
+            Some(floor) => capacity * max.max(floor * min),
+            None => capacity * (max - min),
         };
         storage.max(self.least_storage * float(mtu))
     }
@@ -285,7 +250,7 @@ impl Algorithm for Ccp {
 const KD: &str = "kd";
 
 /// The parameters of `ccpd`; `ccp` has all but [`KD`].
-const PARAMETERS: [Parameter; 9] = [
+const PARAMETERS: [Parameter; 8] = [
     Parameter::number(
         "kp",
         1.0,
@@ -301,20 +266,14 @@ const PARAMETERS: [Parameter; 9] = [
     Parameter::word(
         "storage",
         "rtt-max",
-        &["rtt-max", "queue", "fixed"],
-        "what B is: C·rtt_max (pipe and queue), C·(rtt_max − rtt_min), or `size`",
+        &["rtt-max", "queue"],
+        "what B is: C·rtt_max (pipe and queue), or C·(rtt_max − rtt_min)",
     ),
     Parameter::number(
         "floor",
         2.0,
         1.0..=100.0,
         "rtt_max counts as at least this many rtt_min, so that a window that never queues does not stay small",
-    ),
-    Parameter::size(
-        "size",
-        Bytes::new(500_000),
-        Bytes::new(1_000)..=Bytes::new(1_000_000_000),
-        "B for storage=fixed",
     ),
     Parameter::switch(
         "every_ack",

@@ -8,11 +8,13 @@ const NEVER_STALE: u64 = u64::MAX;
 const B: f64 = 500_000.0;
 
 fn ccp() -> Ccp {
-    Ccp::new(1.0, None, Storage::RttMax { floor: 2.0 }, false)
+    Ccp::from_arguments(&Arguments::defaults(super::ccp().parameters()))
 }
 
 fn ccpd(kd_us: u64) -> Ccp {
-    Ccp::new(1.0, Some(kd_us * 1_000), Storage::RttMax { floor: 2.0 }, false)
+    let mut algorithm = Ccp::from_arguments(&Arguments::defaults(super::ccpd().parameters()));
+    algorithm.derivative.as_mut().expect("ccpd has one").kd_ns = (kd_us * 1_000) as f64;
+    algorithm
 }
 
 fn close(a: f64, b: f64) {
@@ -103,21 +105,20 @@ fn a_derivative_across_a_pause_is_forgotten() {
 
 // B = C·max(rtt_max, b·rtt_min), at least 20 segments.
 #[rstest]
-#[case(Storage::RttMax { floor: 2.0 }, 100, Some(200), 500_000.0)]
-#[case(Storage::RttMax { floor: 2.0 }, 100, Some(110), 500_000.0)]
-#[case(Storage::RttMax { floor: 2.0 }, 100, None, 500_000.0)]
-#[case(Storage::RttMax { floor: 1.0 }, 100, Some(110), 275_000.0)]
-#[case(Storage::RttMax { floor: 2.0 }, 100, Some(9_000), 2_750_000.0)] // a stall counts as 1 s of queue
-#[case(Storage::RttMax { floor: 2.0 }, 1, Some(2), 24_000.0)]
-#[case(Storage::QueueOnly, 100, Some(200), 250_000.0)]
-#[case(Storage::Fixed(123_456), 100, Some(200), 123_456.0)]
+#[case(Some(2.0), 100, Some(200), 500_000.0)]
+#[case(Some(2.0), 100, Some(110), 500_000.0)]
+#[case(Some(2.0), 100, None, 500_000.0)]
+#[case(Some(1.0), 100, Some(110), 275_000.0)]
+#[case(Some(2.0), 100, Some(9_000), 2_750_000.0)] // a stall counts as 1 s of queue
+#[case(Some(2.0), 1, Some(2), 24_000.0)]
+#[case(None, 100, Some(200), 250_000.0)]
 fn the_storage_is_pipe_and_queue(
-    #[case] storage: Storage,
+    #[case] floor: Option<f64>,
     #[case] min_ms: u64,
     #[case] max_ms: Option<u64>,
     #[case] bytes: f64,
 ) {
-    let algorithm = Ccp::new(1.0, None, storage, false);
+    let algorithm = Ccp { floor, ..ccp() };
     let rtts = (min_ms * MS, max_ms.map(|ms| ms * MS));
     close(algorithm.storage(2_500_000.0, rtts, 1_200), bytes);
 }

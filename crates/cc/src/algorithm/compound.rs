@@ -3,7 +3,6 @@
 use crate::component::{Reduction, Traits};
 use crate::entry::Entry;
 use crate::events::Congestion;
-use crate::parameter::Parameter;
 use crate::state::{Batch, Core};
 use crate::{Reason, Timestamp};
 
@@ -19,14 +18,10 @@ const K: f64 = 0.75;
 const BETA: f64 = 0.5;
 /// Decrease of the delay window, segments per queued segment (ζ in the INFOCOM 2006 paper, η in the draft).
 const ETA: f64 = 1.0;
-/// A queue of this many segments is congestion (draft §3.3). Tuning keeps γ between this and the lower bound.
-const GAMMA_HIGH: f64 = 30.0;
-/// Lower bound of tuning.
-const GAMMA_LOW: f64 = 5.0;
+/// A queue of this many segments is congestion (γ, draft §3.3, without its auto-tuning).
+const GAMMA: f64 = 30.0;
 /// Below this many segments the delay window is off (draft §3.4).
 const LOW_WINDOW: f64 = 38.0;
-/// Weight of the new value when tuning replaces γ (ns-3's `TcpCompound`, after the draft).
-const LAMBDA: f64 = 0.8;
 
 /// Compound TCP. The window `core.window()` is the sum of the delay window (`dwnd`, [`TwoWindows::delay`]) and the loss
 /// window (`cwnd`).
@@ -36,30 +31,17 @@ const LAMBDA: f64 = 0.8;
 /// and cwnd increases on loss.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Compound {
-    tuning: bool,
     windows: TwoWindows,
-    /// Queue that counts as congestion, segments.
-    gamma: f64,
-    /// Queue that the loss window alone would have, segments, as of the last round trip.
-    reno_backlog: Option<f64>,
     /// Whole window at the start of the round trip, segments.
     round_window: f64,
 }
 
 impl Compound {
-    pub(crate) fn new(tuning: bool) -> Self {
-        Self {
-            tuning,
-            gamma: GAMMA_HIGH,
-            ..Self::default()
-        }
-    }
-
     /// The delay window after a round trip whose smallest RTT was `rtt_ns`.
     fn delay_after(&self, window: f64, queued: f64, may_grow: bool) -> f64 {
         if window < LOW_WINDOW {
             0.0
-        } else if queued >= self.gamma {
+        } else if queued >= GAMMA {
             ETA.mul_add(-queued, self.windows.delay).max(0.0)
         } else if may_grow {
             // The −1 compensates for the loss window's own segment.
@@ -73,23 +55,10 @@ impl Compound {
     /// connection's smallest.
     fn end_round(&mut self, window: f64, (rtt_ns, base_ns): (u64, u64), may_grow: bool) -> f64 {
         let queued = queued_segments(self.round_window, base_ns, rtt_ns);
-        self.reno_backlog = Some(queued_segments(
-            (window - self.windows.delay).max(0.0),
-            base_ns,
-            rtt_ns,
-        ));
         let delay = self.delay_after(window, queued, may_grow);
         let change = delay - self.windows.delay;
         self.windows.delay = delay;
         window + change
-    }
-
-    /// Draft §3.3 ("gamma auto-tuning"): γ follows three quarters of the queue that Reno would have.
-    fn tune(&mut self) {
-        if let Some(backlog) = self.reno_backlog.take().filter(|_| self.tuning) {
-            let gamma = (1.0 - LAMBDA).mul_add(self.gamma, LAMBDA * 0.75 * backlog);
-            self.gamma = gamma.clamp(GAMMA_LOW, GAMMA_HIGH);
-        }
     }
 }
 
@@ -115,7 +84,6 @@ impl Algorithm for Compound {
     }
 
     fn on_congestion(&mut self, core: &mut Core, _event: &Congestion) -> Option<Reduction> {
-        self.tune();
         let loss = self.windows.loss(core) / 2.0;
         let left = self.windows.sum(core) * (1.0 - BETA);
         self.windows.delay = (left - loss).max(0.0);
@@ -124,7 +92,7 @@ impl Algorithm for Compound {
 
     /// Like ns-3, following the draft: the delay window starts again.
     fn on_persistent(&mut self, _core: &mut Core) {
-        *self = Self::new(self.tuning);
+        *self = Self::default();
     }
 
     fn on_pause(&mut self, core: &mut Core, _pause_ns: u64) {
@@ -136,15 +104,9 @@ impl Algorithm for Compound {
     }
 }
 
-const PARAMETERS: &[Parameter] = &[Parameter::switch(
-    "tuning",
-    false,
-    "let γ, the queue that counts as congestion (30 segments), follow what Reno would queue",
-)];
-
 pub(crate) fn entry() -> Entry {
-    Entry::component(None, "compound", |components, arguments| {
-        components.algorithm = AnyAlgorithm::Compound(Compound::new(arguments.is_on("tuning")));
+    Entry::component(None, "compound", |components, _| {
+        components.algorithm = AnyAlgorithm::Compound(Compound::default());
     })
     .about(
         "Compound TCP: Reno's window plus one that grows while there is no queue and gives way to one",
@@ -154,7 +116,6 @@ pub(crate) fn entry() -> Entry {
         delay_based: true,
         ..Traits::default()
     })
-    .with_parameters(PARAMETERS)
 }
 
 #[cfg(test)]

@@ -5,11 +5,10 @@ use crate::tests::{MS_IN_NS as MS, MTU, close, loss};
 use rstest::rstest;
 
 /// The algorithm with a delay window of `delay` segments in a window of `window`.
-fn algorithm(delay: f64, window: f64, tuning: bool) -> Compound {
+fn algorithm(delay: f64, window: f64) -> Compound {
     Compound {
         windows: TwoWindows::of_delay(delay),
         round_window: window,
-        ..Compound::new(tuning)
     }
 }
 
@@ -26,8 +25,7 @@ fn without_a_queue_the_delay_window_grows_by_a_power_of_the_whole_window(
     #[case] window: f64,
     #[case] grows: f64,
 ) {
-    let after = algorithm(0.0, window, false).delay_after(window, 0.0, true);
-    close(after, grows, 1e-3);
+    close(algorithm(0.0, window).delay_after(window, 0.0, true), grows, 1e-3);
 }
 
 // Same section: win 140 = cwnd 80 + dwnd 60, base 100 ms.
@@ -35,7 +33,7 @@ fn without_a_queue_the_delay_window_grows_by_a_power_of_the_whole_window(
 #[case(150, 13.333)] // 46.667 queued ≥ 30: gives way
 #[case(120, 64.0875)] // 23.333 queued < 30: grows
 fn the_delay_window_gives_way_to_a_queue_of_gamma_segments(#[case] rtt_ms: u64, #[case] delay: f64) {
-    let mut algorithm = algorithm(60.0, 140.0, false);
+    let mut algorithm = algorithm(60.0, 140.0);
     let window = algorithm.end_round(140.0, (rtt_ms * MS, 100 * MS), true);
     close(algorithm.windows.delay, delay, 1e-3);
     close(window, 80.0 + delay, 1e-3);
@@ -43,47 +41,34 @@ fn the_delay_window_gives_way_to_a_queue_of_gamma_segments(#[case] rtt_ms: u64, 
 
 #[test]
 fn a_limited_sender_does_not_grow_the_delay_window() {
-    let after = algorithm(10.0, 140.0, false).delay_after(140.0, 0.0, false);
-    close(after, 10.0, 1e-9);
+    close(algorithm(10.0, 140.0).delay_after(140.0, 0.0, false), 10.0, 1e-9);
 }
 
 // Draft §3.2 with β = 0.5: both windows halve. The papers' equation would leave −10 segments.
 #[test]
 fn a_loss_halves_both_windows() {
     let mut core = Core::sample(140 * MTU, 100, 150);
-    let mut algorithm = algorithm(60.0, 140.0, false);
-    let reduction = algorithm.on_congestion(&mut core, &loss()).unwrap();
+    let mut algorithm = algorithm(60.0, 140.0);
+    let reduction = algorithm
+        .on_congestion(&mut core, &loss())
+        .expect("answers losses");
     close(algorithm.windows.delay, 30.0, 1e-9);
     assert_eq!((reduction.window, reduction.ssthresh), (70 * MTU, 70 * MTU));
-}
-
-// Draft §3.3: diff_reno = 80·(1 − 100/150) = 26.667, γ ← 0.2·30 + 0.8·0.75·26.667 = 22.
-#[rstest]
-#[case(true, 22.0)]
-#[case(false, 30.0)]
-fn gamma_follows_what_reno_would_queue_only_when_tuning_is_on(#[case] tuning: bool, #[case] gamma: f64) {
-    let mut core = Core::sample(140 * MTU, 100, 150);
-    let mut algorithm = algorithm(60.0, 140.0, tuning);
-    algorithm.end_round(140.0, (150 * MS, 100 * MS), true);
-    algorithm.on_congestion(&mut core, &loss());
-    close(algorithm.gamma, gamma, 1e-3);
 }
 
 #[test]
 fn persistent_congestion_starts_the_delay_part_over() {
     let mut core = Core::sample(140 * MTU, 100, 150);
-    let mut algorithm = algorithm(60.0, 140.0, true);
-    algorithm.gamma = 10.0;
+    let mut algorithm = algorithm(60.0, 140.0);
     algorithm.on_persistent(&mut core);
     close(algorithm.windows.delay, 0.0, 1e-12);
-    close(algorithm.gamma, GAMMA_HIGH, 1e-12);
 }
 
 // cwnd += 1/(cwnd + dwnd) for each segment: one segment per window acknowledged, whatever dwnd is.
 #[test]
 fn the_loss_window_grows_by_a_segment_per_whole_window() {
     let mut core = Core::sample(100 * MTU, 100, 100);
-    let mut algorithm = algorithm(40.0, 100.0, false);
+    let mut algorithm = algorithm(40.0, 100.0);
     for _ in 0..100 {
         algorithm.on_batch(&mut core, &Batch::sample(1_100, 100, false));
     }
@@ -94,7 +79,7 @@ fn the_loss_window_grows_by_a_segment_per_whole_window() {
 #[test]
 fn a_pause_takes_the_delay_window_and_the_round_that_was_going_on() {
     let mut core = Core::sample(100 * MTU, 100, 100);
-    let mut algorithm = algorithm(40.0, 100.0, false);
+    let mut algorithm = algorithm(40.0, 100.0);
     algorithm.on_pause(&mut core, 1_000 * MS);
     algorithm.on_batch(&mut core, &Batch::sample(5_000, 100, false));
     close(core.window() as f64 / MTU as f64, 60.0, 0.1);

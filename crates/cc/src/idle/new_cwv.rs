@@ -10,7 +10,7 @@ use crate::{Phase, Timestamp};
 
 use core::time::Duration;
 
-use super::pipe_ack::{Expired, PipeAck, sampling_period_ns};
+use super::pipe_ack::{PipeAck, sampling_period_ns};
 use super::{AnyIdlePolicy, IdlePolicy, remember_three_quarters, restart_window};
 
 /// A pause longer than this many non-validated periods has no further effect: the window is the initial one by then.
@@ -58,16 +58,11 @@ fn lost(event: &Congestion) -> u64 {
 
 impl NewCwv {
     fn from_arguments(arguments: &Arguments) -> Self {
-        let expired = match arguments.word(EXPIRED.name) {
-            "undefined" => Expired::Undefined,
-            "last" => Expired::Last,
-            _ => Expired::Zero,
-        };
         Self {
             nvp_ns: nanos(arguments.time(NVP.name)),
             quarter: arguments.is_on(QUARTER.name),
             window_is_ssthresh: arguments.word(SSTHRESH.name) == "window",
-            pipe_ack: PipeAck::new(expired),
+            pipe_ack: PipeAck::default(),
             validated_at: Timestamp::ZERO,
             episode: None,
         }
@@ -194,14 +189,6 @@ const QUARTER: Parameter = Parameter::switch(
     "in slow start a quarter of the window in use validates it instead of half, as in Apple's stack: pipeACK \
      lags doubling",
 );
-const EXPIRED: Parameter = Parameter::word(
-    "expired",
-    "zero",
-    &["zero", "undefined", "last"],
-    "pipeACK after a sampling period without acknowledgements: zero (not validated), undefined (validated, as in \
-     ngtcp2) or the \
-     last sample (the authors' module)",
-);
 const SSTHRESH: Parameter = Parameter::word(
     "ssthresh",
     "window",
@@ -219,5 +206,5 @@ pub(crate) fn entry() -> Entry {
          given up every 5 min",
         "RFC 7661",
     )
-    .with_parameters(&[NVP, QUARTER, EXPIRED, SSTHRESH])
+    .with_parameters(&[NVP, QUARTER, SSTHRESH])
 }

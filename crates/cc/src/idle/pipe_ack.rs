@@ -10,28 +10,19 @@ const BINS_NS: u64 = BINS as u64;
 /// The sampling period is three round trips, but at least a second (RFC 7661 §4.5.1).
 const MINIMUM_PERIOD_NS: u64 = 1_000_000_000;
 
-/// Value of pipeACK once all its samples have expired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Expired {
-    /// Zero bytes are known to be in use: the window is not validated.
-    Zero,
-    /// As on a new connection: the window counts as validated (ngtcp2).
-    Undefined,
-    /// The last sample is kept (the authors' Linux module).
-    Last,
-}
-
 /// Samples of bytes acknowledged in one round trip, and their maximum over the sampling period. Sizes are
 /// bytes.
+///
+/// NOTE: once all samples have expired, pipeACK is zero, so the window is not validated. RFC 7661 does not define this:
+/// ngtcp2 makes pipeACK undefined, and the authors' Linux module keeps the last sample.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PipeAck {
-    expired: Expired,
     /// Largest sample of each bin, newest bin first; [`NONE`] if it has none.
     bins: [u32; BINS],
     /// Beginning of the newest bin.
     newest: Timestamp,
-    /// Newest sample, or [`NONE`].
-    last: u32,
+    /// There has been a sample.
+    is_defined: bool,
     /// Bytes acknowledged in the current round trip; [`NONE`] until one begins.
     round: u32,
     /// Time when `round` last grew. A sample belongs to this time, not to the end of a following pause.
@@ -55,18 +46,19 @@ pub(super) fn sampling_period_ns(smoothed_rtt_ns: Option<u64>) -> u64 {
     rounds.max(MINIMUM_PERIOD_NS)
 }
 
-impl PipeAck {
-    pub(super) const fn new(expired: Expired) -> Self {
+impl Default for PipeAck {
+    fn default() -> Self {
         Self {
-            expired,
             bins: [NONE; BINS],
             newest: Timestamp::ZERO,
-            last: NONE,
+            is_defined: false,
             round: NONE,
             round_acked: Timestamp::ZERO,
         }
     }
+}
 
+impl PipeAck {
     /// Number of bins that have passed since the newest began.
     fn passed(&self, now: Timestamp, period_ns: u64) -> usize {
         let (age, width) = (now.nanos_since(self.newest), period_ns / BINS_NS);
@@ -81,7 +73,7 @@ impl PipeAck {
 
     pub(super) fn sample(&mut self, bytes: u64, at: Timestamp, period_ns: u64) {
         let (passed, bytes) = (self.passed(at, period_ns), narrow(bytes));
-        if passed == BINS || self.last == NONE {
+        if passed == BINS || !self.is_defined {
             self.bins = [NONE; BINS];
             self.newest = at;
         } else if passed > 0 {
@@ -93,7 +85,7 @@ impl PipeAck {
         if let Some(bin) = self.bins.first_mut() {
             *bin = if *bin == NONE { bytes } else { bytes.max(*bin) };
         }
-        self.last = bytes;
+        self.is_defined = true;
     }
 
     /// Takes an ACK batch; the first batch of a new round trip completes the previous one's sample.
@@ -114,11 +106,7 @@ impl PipeAck {
     pub(super) fn get(&self, now: Timestamp, period_ns: u64) -> Option<u64> {
         let alive = BINS.saturating_sub(self.passed(now, period_ns));
         let largest = self.bins.iter().take(alive).filter_map(|&bin| known(bin)).max();
-        largest.or_else(|| match self.expired {
-            Expired::Zero => (self.last != NONE || self.broke_off(now, period_ns)).then_some(0),
-            Expired::Undefined => None,
-            Expired::Last => known(self.last),
-        })
+        largest.or_else(|| (self.is_defined || self.broke_off(now, period_ns)).then_some(0))
     }
 
     /// Returns true if a sampling period has passed since the last acknowledgement of an incomplete round trip.
@@ -127,8 +115,8 @@ impl PipeAck {
     }
 
     /// Makes pipeACK undefined until the next complete sample.
-    pub(super) const fn forget(&mut self) {
-        *self = Self::new(self.expired);
+    pub(super) fn forget(&mut self) {
+        *self = Self::default();
     }
 }
 
@@ -152,9 +140,12 @@ mod tests {
 
     #[test]
     fn it_is_the_largest_sample_of_the_period() {
-        let mut pipe = PipeAck::new(Expired::Zero);
-        // Undefined before the first sample.
-        assert_eq!(pipe.get(at(0), 1_000 * MS), None);
+        let mut pipe = PipeAck::default();
+        assert_eq!(
+            pipe.get(at(0), 1_000 * MS),
+            None,
+            "undefined before the first sample"
+        );
         for (ms, bytes) in [(100, 20_000), (400, 50_000), (700, 30_000), (990, 10_000)] {
             pipe.sample(bytes, at(ms), 1_000 * MS);
         }
@@ -164,25 +155,17 @@ mod tests {
         assert_eq!(pipe.get(at(1_400), 1_000 * MS), Some(30_000));
     }
 
-    // RFC 7661 does not define an idle sender's pipeACK: ngtcp2 makes it undefined, the authors' module keeps the last
-    // value.
-    #[rstest]
-    #[case(Expired::Zero, Some(0))]
-    #[case(Expired::Undefined, None)]
-    #[case(Expired::Last, Some(50_000))]
-    fn after_a_sampling_period_without_acknowledgements_the_samples_are_out(
-        #[case] expired: Expired,
-        #[case] pipe_ack: Option<u64>,
-    ) {
-        let mut pipe = PipeAck::new(expired);
+    #[test]
+    fn after_a_sampling_period_without_acknowledgements_the_samples_are_out() {
+        let mut pipe = PipeAck::default();
         pipe.sample(50_000, at(100), 1_000 * MS);
         assert_eq!(pipe.get(at(1_099), 1_000 * MS), Some(50_000));
-        assert_eq!(pipe.get(at(1_100), 1_000 * MS), pipe_ack);
+        assert_eq!(pipe.get(at(1_100), 1_000 * MS), Some(0));
     }
 
     #[test]
     fn forgetting_makes_it_undefined_until_the_next_sample() {
-        let mut pipe = PipeAck::new(Expired::Zero);
+        let mut pipe = PipeAck::default();
         pipe.sample(50_000, at(100), 1_000 * MS);
         pipe.forget();
         assert_eq!(pipe.get(at(5_000), 1_000 * MS), None);

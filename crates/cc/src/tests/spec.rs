@@ -25,7 +25,7 @@ use rstest::rstest;
 )]
 #[case("reno(initial_window=0,ssthresh=0)", "reno")]
 #[case("cubic+start=hystart(both)", "cubic+start=hystart")]
-#[case("ccp(1,rtt-max,2,500kB,off,20,0s,any,bytes,0,0)", "ccp")]
+#[case("ccp(1,rtt-max,2,off,20,0s,any,bytes,0,0)", "ccp")]
 #[case("reno-cwv", "reno+idle=cwv")]
 #[case("reno-new-cwv(10s)", "reno+idle=new-cwv(nvp=10s)")]
 #[case("reno-new-cwv-p21", "reno+idle=new-cwv-restart")]
