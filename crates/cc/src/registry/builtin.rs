@@ -22,60 +22,60 @@ fn entries() -> Vec<Entry> {
 
 /// The papers' names for combinations.
 const ALIASES: &[Alias] = &[
-    Alias::new(
-        "ccp-sss",
-        "ccp+start=short",
-        "CCP with a short slow start",
-        "Watanabe et al. 2014, CCPSSS",
-    ),
-    Alias::new(
-        "ccp-vs",
-        "ccp+start=video-rate",
-        "CCP that starts at the video's rate",
-        "Watanabe et al. 2014, CCPVS",
-    ),
-    Alias::new(
-        "ccp-lss",
-        "ccp+start=video-ssthresh",
-        "CCP whose slow start ends at the video's rate",
-        "Watanabe et al. 2014, CCPLSS",
-    ),
-    Alias::new(
-        "ccp-lca",
-        "ccp+shape=rate-floor",
-        "CCP that keeps the video's rate",
-        "Cavendish et al. 2015, CCPLCA",
-    ),
-    Alias::new(
-        "ccp-lb",
-        "ccp+shape=playout-buffer",
-        "CCP that counts the player's buffer as storage of the path",
-        "Cavendish et al. 2015 eq. (5), CCPLB",
-    ),
-    Alias::new(
-        "reno-cwv",
-        "reno+idle=cwv",
-        "NewReno with congestion window validation, as Linux has it",
-        "Yanev et al. 2022 (CWV); RFC 2861",
-    ),
-    Alias::new(
-        "reno-new-cwv",
-        "reno+idle=new-cwv",
-        "NewReno with the new congestion window validation, as the RFC has it",
-        "RFC 7661",
-    ),
-    Alias::new(
-        "reno-new-cwv-p21",
-        "reno+idle=new-cwv-restart",
-        "NewReno with the new congestion window validation, as the paper describes it",
-        "Yanev et al. 2022 (New CWV)",
-    ),
+    Alias {
+        name: "ccp-sss",
+        expansion: "ccp+start=short",
+        summary: "CCP with a short slow start",
+        source: "Watanabe et al. 2014, CCPSSS",
+    },
+    Alias {
+        name: "ccp-vs",
+        expansion: "ccp+start=video-rate",
+        summary: "CCP that starts at the video's rate",
+        source: "Watanabe et al. 2014, CCPVS",
+    },
+    Alias {
+        name: "ccp-lss",
+        expansion: "ccp+start=video-ssthresh",
+        summary: "CCP whose slow start ends at the video's rate",
+        source: "Watanabe et al. 2014, CCPLSS",
+    },
+    Alias {
+        name: "ccp-lca",
+        expansion: "ccp+shape=rate-floor",
+        summary: "CCP that keeps the video's rate",
+        source: "Cavendish et al. 2015, CCPLCA",
+    },
+    Alias {
+        name: "ccp-lb",
+        expansion: "ccp+shape=playout-buffer",
+        summary: "CCP that counts the player's buffer as storage of the path",
+        source: "Cavendish et al. 2015 eq. (5), CCPLB",
+    },
+    Alias {
+        name: "reno-cwv",
+        expansion: "reno+idle=cwv",
+        summary: "NewReno with congestion window validation, as Linux has it",
+        source: "Yanev et al. 2022 (CWV); RFC 2861",
+    },
+    Alias {
+        name: "reno-new-cwv",
+        expansion: "reno+idle=new-cwv",
+        summary: "NewReno with the new congestion window validation, as the RFC has it",
+        source: "RFC 7661",
+    },
+    Alias {
+        name: "reno-new-cwv-p21",
+        expansion: "reno+idle=new-cwv-restart",
+        summary: "NewReno with the new congestion window validation, as the paper describes it",
+        source: "Yanev et al. 2022 (New CWV)",
+    },
 ];
 
 pub(super) fn registry() -> Registry {
     Registry {
         entries: entries().into_iter().map(Arc::new).collect(),
-        aliases: ALIASES.to_vec(),
+        aliases: ALIASES,
     }
 }
 
@@ -90,7 +90,9 @@ mod tests {
             registry.register(entry).expect("a sound entry");
         }
         for alias in ALIASES {
-            registry.register_alias(alias.clone()).expect("a sound alias");
+            assert_eq!(registry.find(None, alias.name).map(|entry| entry.name()), None);
+            let spec = Registry::builtin().parse(alias.expansion);
+            assert!(spec.is_ok(), "{spec:?}");
         }
     }
 

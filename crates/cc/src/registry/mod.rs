@@ -35,24 +35,7 @@ pub struct Alias {
     pub source: &'static str,
 }
 
-impl Alias {
-    /// `name` for `expansion`; [`Registry::register_alias`] checks it.
-    pub const fn new(
-        name: &'static str,
-        expansion: &'static str,
-        summary: &'static str,
-        source: &'static str,
-    ) -> Self {
-        Self {
-            name,
-            expansion,
-            summary,
-            source,
-        }
-    }
-}
-
-/// Reason why an entry or an alias was not registered.
+/// Reason why an entry was not registered.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RegisterError {
@@ -73,21 +56,13 @@ pub enum RegisterError {
     /// The process already has an installed registry.
     #[error("a registry was installed before: register everything in one, and install it once")]
     Installed,
-    /// The alias's expansion is not a valid spec.
-    #[error("the expansion of the alias `{alias}` is invalid: {error}")]
-    BadExpansion {
-        /// Name of the alias.
-        alias: &'static str,
-        /// The mistake in its expansion.
-        error: SpecError,
-    },
 }
 
 /// Named controllers, components and aliases.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
     entries: Vec<Arc<Entry>>,
-    aliases: Vec<Alias>,
+    aliases: &'static [Alias],
 }
 
 static BUILTIN: LazyLock<Registry> = LazyLock::new(builtin::registry);
@@ -109,11 +84,12 @@ impl Registry {
     /// names. Call it once, before the first spec is read.
     ///
     /// ```
-    /// use playrate_cc::registry::{Alias, Registry};
+    /// use playrate_cc::registry::{Entry, Registry};
     /// use playrate_cc::ControllerSpec;
     ///
+    /// let modern: ControllerSpec = "cubic+start=hystartpp".parse()?;
     /// let mut registry = Registry::builtin();
-    /// registry.register_alias(Alias::new("house", "cubic+start=hystartpp", "ours", "ours"))?;
+    /// registry.register(Entry::custom("house", move |path, _, known| modern.build(path, known)))?;
     /// registry.install()?;
     /// assert!("house".parse::<ControllerSpec>().is_ok());
     /// assert!(Registry::builtin().install().is_err());
@@ -138,21 +114,6 @@ impl Registry {
         Ok(())
     }
 
-    /// Adds another name for a spec.
-    pub fn register_alias(&mut self, alias: Alias) -> Result<(), RegisterError> {
-        check_name(alias.name)?;
-        if self.alias(alias.name).is_some() || self.find(None, alias.name).is_some() {
-            return Err(RegisterError::NameTaken(alias.name));
-        }
-        self.parse(alias.expansion)
-            .map_err(|error| RegisterError::BadExpansion {
-                alias: alias.name,
-                error,
-            })?;
-        self.aliases.push(alias);
-        Ok(())
-    }
-
     /// Everything that is registered, in the order of registration.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter().map(Arc::as_ref)
@@ -168,7 +129,7 @@ impl Registry {
         self.entries().filter(move |entry| entry.key() == Some(key))
     }
 
-    /// All aliases, in the order of registration.
+    /// All aliases, in the order of listings.
     pub fn aliases(&self) -> impl Iterator<Item = &Alias> {
         self.aliases.iter()
     }

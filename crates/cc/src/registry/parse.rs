@@ -92,31 +92,6 @@ impl ControllerSpec {
         assign(self.algorithm().name(), &[(Some(name), value)], takers)?;
         Ok(spec)
     }
-
-    /// The same controller with `component`, such as `hystartpp` or `cwv(forget_ssthresh=on)`, as its component for
-    /// `key`. Components are those of [`Registry::installed`].
-    ///
-    /// ```
-    /// use playrate_cc::ControllerSpec;
-    /// use playrate_cc::registry::Key;
-    ///
-    /// let spec: ControllerSpec = "cubic(off)".parse()?;
-    /// let other = spec.with_component(Key::Start, "hystartpp")?;
-    /// assert_eq!(other.to_string(), "cubic(fast_convergence=off)+start=hystartpp");
-    /// # Ok::<(), playrate_cc::SpecError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// If the controller takes no components, or if `component` is unknown, malformed or incompatible with the
-    /// algorithm.
-    pub fn with_component(&self, key: Key, component: &str) -> Result<Self, SpecError> {
-        let registry = Registry::installed();
-        let (algorithm, piece) = (self.algorithm(), format!("{key}={component}"));
-        let (key, chosen) = read_component(registry, algorithm.name(), algorithm, &piece)?;
-        let mut other = self.clone();
-        other.components.insert(key, chosen);
-        complete(registry, other)
-    }
 }
 
 /// Reads `text` into a spec that contains only the components named in `text`.

@@ -6,9 +6,9 @@ use rstest::rstest;
 
 use super::{error_of, has, spec};
 use crate::component::Traits;
-use crate::registry::{Alias, Entry, Key, Parameter, RegisterError, Registry};
+use crate::registry::{Entry, Key, Parameter, RegisterError, Registry};
 use crate::state::OF_ALL_ALGORITHMS;
-use crate::{Bytes, Path, SpecError};
+use crate::{Bytes, Path, VideoKnowledge};
 
 fn reno_of_my_own(name: &'static str) -> Entry {
     Entry::custom(name, |path, _, known| spec("reno").build(path, known))
@@ -71,25 +71,10 @@ fn names_are_unique_and_fit_the_grammar() {
         let error = registry.register(reno_of_my_own(bad));
         assert_eq!(error, Err(RegisterError::BadName(bad)));
     }
-    let mut alias = |name, expansion| registry.register_alias(Alias::new(name, expansion, "", ""));
-    assert_eq!(alias("reno", "cubic"), taken);
-    let nonsense = alias("x", "nonsense");
-    assert!(matches!(nonsense, Err(RegisterError::BadExpansion { .. })));
-}
-
-#[test]
-fn an_alias_may_stand_for_another_with_more_components() {
-    let mut registry = Registry::builtin();
-    let guarded = Alias::new("guarded", "ccp-lb+ceiling=pace", "", "");
-    registry.register_alias(guarded).expect("a free name");
-    let parse = |text: &str| registry.parse(text);
-    assert_eq!(parse("guarded"), parse("ccp-lb+ceiling=pace"));
-    assert_eq!(parse("guarded(4)"), parse("ccp-lb(4)+ceiling=pace"));
-    let twice = SpecError::KeyTwice {
-        key: Key::Shape,
-        alias: Some("guarded".to_owned()),
-    };
-    assert_eq!(parse("guarded+shape=none"), Err(twice));
+    assert_eq!(
+        registry.register(reno_of_my_own("ccp-lb")),
+        Err(RegisterError::NameTaken("ccp-lb"))
+    );
     assert!(Key::ALL.is_sorted(), "specs print components in this order");
 }
 

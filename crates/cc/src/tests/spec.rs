@@ -1,7 +1,7 @@
 //! Specs in their text form.
 
-use super::{error_of, has, spec};
-use crate::registry::{Alias, Domain, Key, Parameter, Registry, Value, split_list};
+use super::spec;
+use crate::registry::{Domain, Key, Parameter, Registry, Value, split_list};
 use crate::{ControllerSpec, SpecError};
 use playrate_units::{Bytes, Duration};
 use proptest::prelude::*;
@@ -147,48 +147,36 @@ fn component_of(given: &str, key: Key, component: &str) -> Changed {
 #[rstest]
 // An argument is replaced where it is declared.
 #[case(
-    argument_of("cubic", "fast_convergence", "off"),
-    "cubic(fast_convergence=off)"
-)]
-#[case(
-    argument_of("cubic(off)+idle=cwv", "fast_convergence", "on"),
-    "cubic+idle=cwv"
-)]
-#[case(
-    argument_of("reno-cwv", "forget_ssthresh", "on"),
-    "reno+idle=cwv(forget_ssthresh=on)"
-)]
-#[case(
-    argument_of("ccp-lb(2,3)+loss=ignore", "floor", "1"),
+    "ccp-lb(2,3)+loss=ignore",
+    "floor",
+    "1",
     "ccp(kp=3,floor=1)+shape=playout-buffer(pob_rate=2)+loss=ignore"
 )]
-// A component takes the place of another.
-#[case(component_of("cubic", Key::Start, "hystartpp"), "cubic+start=hystartpp")]
-#[case(
-    component_of("cubic(off)+start=hystartpp", Key::Start, "standard"),
-    "cubic(fast_convergence=off)"
-)]
-#[case(
-    component_of("reno-cwv", Key::Idle, "cwv(forget_ssthresh=on)"),
-    "reno+idle=cwv(forget_ssthresh=on)"
-)]
-fn an_argument_or_a_component_is_replaced(#[case] changed: Changed, #[case] expected: &str) {
-    let changed = changed.expect("a valid change");
+fn an_argument_is_replaced_where_it_is_declared(
+    #[case] given: &str,
+    #[case] name: &str,
+    #[case] value: &str,
+    #[case] expected: &str,
+) {
+    let changed = spec(given).with_argument(name, value).expect("a valid argument");
     assert_eq!(changed.to_string(), expected);
     assert_eq!(changed, spec(expected));
 }
 
 #[rstest]
-#[case(argument_of("cubic", "fast", "off"), "it takes fast_convergence")]
-#[case(argument_of("cubic", "fast_convergence", "never"), "on or off")]
-#[case(argument_of("ccp", "floor", "0"), "a number from 1 to 100")]
-#[case(
-    component_of("cubic", Key::Start, "fast"),
-    "expected one of: standard, hystartpp"
-)]
-#[case(component_of("cubic", Key::Loss, "guard"), "answers losses itself")]
-fn an_argument_or_a_component_that_does_not_fit_is_refused(#[case] changed: Changed, #[case] says: &str) {
-    has(&error_of(changed), says);
+#[case("cubic", "fast", "off", "it takes fast_convergence")]
+#[case("cubic", "fast_convergence", "never", "on or off")]
+#[case("ccp", "floor", "0", "a number from 1 to 100")]
+fn an_argument_that_does_not_fit_is_refused(
+    #[case] given: &str,
+    #[case] name: &str,
+    #[case] value: &str,
+    #[case] expected: &str,
+) {
+    let error = spec(given)
+        .with_argument(name, value)
+        .expect_err("must be refused");
+    assert!(error.to_string().contains(expected), "{error}");
 }
 
 #[test]
@@ -208,27 +196,25 @@ fn a_list_splits_at_commas_outside_parentheses() {
 
 #[test]
 fn an_alias_expands_and_may_be_extended() {
-    let mut registry = registry();
-    let alias = Alias::new(
-        "modern",
-        "cubic+start=hystartpp",
-        "cubic as most stacks have it",
-        "RFC 9438, RFC 9406",
+    let shown = |text: &str| Registry::builtin().parse(text).map(|spec| spec.to_string());
+    assert_eq!(shown("reno-cwv"), Ok("reno+idle=cwv".into()));
+    assert_eq!(shown("reno-cwv+start=standard"), Ok("reno+idle=cwv".into()));
+    assert_eq!(
+        shown("ccp-lb+ceiling=pace"),
+        Ok("ccp+shape=playout-buffer+ceiling=pace".into())
     );
-    registry.register_alias(alias.clone()).expect("a free name");
-    let shown = |text: &str| registry.parse(text).map(|spec| spec.to_string());
-    assert_eq!(shown("modern"), Ok("cubic+start=hystartpp".into()));
-    assert_eq!(shown("modern+idle=keep"), Ok("cubic+start=hystartpp".into()));
     // Arguments go to the alias's components, then to its algorithm.
-    let off = "cubic(fast_convergence=off)+start=hystartpp";
-    assert_eq!(shown("modern(off)"), Ok(off.into()));
-    let error = |text: &str| error_of(registry.parse(text));
-    has(
-        &error("modern+start=standard"),
-        "`start=` is given twice (`modern` sets it already)",
+    assert_eq!(
+        shown("ccp-lb(2,3)"),
+        Ok("ccp(kp=3)+shape=playout-buffer(pob_rate=2)".into())
     );
-    has(&error("moden"), "did you mean `modern`");
-    assert!(registry.register_alias(alias).is_err(), "the name is taken");
+    let twice = shown("ccp-lb+shape=none").expect_err("the alias sets the shaper");
+    assert_eq!(
+        twice.to_string(),
+        "`shape=` is given twice (`ccp-lb` sets it already)"
+    );
+    let near = shown("ccp-lbb").expect_err("no such name").to_string();
+    assert!(near.contains("did you mean `ccp-lb`"), "{near}");
 }
 
 #[test]
