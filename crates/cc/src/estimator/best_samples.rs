@@ -25,10 +25,7 @@ pub(super) struct Sample {
 /// A sample keeps its tag during its second and the next, so that it can be removed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BestSamples {
-    /// Each second's samples in ascending order of their keys.
-    seconds: [[Sample; BEST as usize]; SECONDS as usize],
-    /// Samples of each second.
-    counts: [u8; SECONDS as usize],
+    seconds: [Best; SECONDS as usize],
     /// Tags of the current second's samples and of the last one's.
     tags: [[u32; BEST as usize]; 2],
     /// The current second's index.
@@ -45,8 +42,8 @@ impl BestSamples {
             return false;
         }
         for _ in 0..ended.min(u64::from(SECONDS)) {
-            self.head = Self::following(self.head);
-            self.counts[usize::from(self.head)] = 0;
+            self.head = self.head.wrapping_add(1) % SECONDS;
+            self.seconds[usize::from(self.head)].count = 0;
             self.tags[1] = self.tags[0];
         }
         self.head_began = self.head_began.plus_nanos(ended.saturating_mul(NANOS_PER_SECOND));
@@ -55,75 +52,51 @@ impl BestSamples {
 
     /// Adds a sample to the current second if it is among its best. Returns true if it is.
     pub(super) fn insert(&mut self, sample: Sample, tag: u32) -> bool {
-        let head = usize::from(self.head);
-        let (bucket, tags) = (&mut self.seconds[head], &mut self.tags[0]);
-        let count = usize::from(self.counts[head]);
-        let place = bucket[..count].partition_point(|kept| kept.key <= sample.key);
-        if place >= usize::from(BEST) {
+        let Some(place) = self.seconds[usize::from(self.head)].insert(sample) else {
             return false;
-        }
-        let kept = count.min(LAST);
-        bucket.copy_within(place..kept, place.saturating_add(1));
-        tags.copy_within(place..kept, place.saturating_add(1));
-        bucket[place] = sample;
-        tags[place] = tag;
-        self.counts[head] = u8::try_from(kept.saturating_add(1)).unwrap_or(u8::MAX);
+        };
+        self.tags[0].copy_within(place..LAST, place.saturating_add(1));
+        self.tags[0][place] = tag;
         true
     }
 
     /// Returns true if a sample with this key would be among the best of the current second.
     pub(super) fn wants(&self, key: u32) -> bool {
-        let head = usize::from(self.head);
-        self.counts[head] < BEST || key < self.seconds[head][LAST].key
+        let worst = self.seconds[usize::from(self.head)].worst_key();
+        worst.is_none_or(|worst| key < worst)
     }
 
     /// Removes the samples with this tag. Returns true if there were any.
     pub(super) fn remove(&mut self, tag: u32) -> bool {
-        let last = usize::from(self.head.wrapping_add(SECONDS - 1) % SECONDS);
+        let last = self.head.wrapping_add(SECONDS - 1) % SECONDS;
         let mut removed = false;
-        for (second, tags) in [usize::from(self.head), last].into_iter().zip(&mut self.tags) {
-            let count = usize::from(self.counts[second]);
-            let bucket = &mut self.seconds[second];
-            let mut kept = 0;
-            for at in 0..count {
+        for (second, tags) in [self.head, last].into_iter().zip(&mut self.tags) {
+            let Best { samples, count } = &mut self.seconds[usize::from(second)];
+            let mut kept = 0_u8;
+            for at in 0..usize::from(*count) {
                 if tags[at] != tag {
-                    bucket[kept] = bucket[at];
-                    tags[kept] = tags[at];
+                    samples[usize::from(kept)] = samples[at];
+                    tags[usize::from(kept)] = tags[at];
                     kept = kept.saturating_add(1);
                 }
             }
-            removed |= kept < count;
-            self.counts[second] = u8::try_from(kept).unwrap_or(u8::MAX);
+            removed |= kept < *count;
+            *count = kept;
         }
         removed
     }
 
-    /// The best eight of all seconds, or fewer if there are fewer, in ascending order of their keys.
+    /// The best eight of all seconds, or fewer if there are fewer.
     pub(super) fn best(&self) -> Best {
         let mut best = Best::default();
-        let mut taken = [0_usize; SECONDS as usize];
-        while best.count < BEST {
-            let mut smallest: Option<(usize, Sample)> = None;
-            for (second, (&count, &next)) in self.counts.iter().zip(&taken).enumerate() {
-                if next < usize::from(count) {
-                    let sample = self.seconds[second][next];
-                    if smallest.is_none_or(|(_, least)| sample.key < least.key) {
-                        smallest = Some((second, sample));
-                    }
-                }
-            }
-            let Some((second, sample)) = smallest else {
-                break;
-            };
-            taken[second] = taken[second].saturating_add(1);
-            best.samples[usize::from(best.count)] = sample;
-            best.count = best.count.saturating_add(1);
+        for second in &self.seconds {
+            let samples = &second.samples[..usize::from(second.count)];
+            // A second's further samples are no better than the first that is not among the best.
+            let _ = samples
+                .iter()
+                .try_for_each(|&sample| best.insert(sample).map(drop));
         }
         best
-    }
-
-    const fn following(second: u8) -> u8 {
-        second.wrapping_add(1) % SECONDS
     }
 }
 
@@ -135,13 +108,22 @@ pub(super) struct Best {
 }
 
 impl Best {
-    /// The key that a sample must undercut to be among the best; the maximum while there are fewer than eight.
-    pub(super) fn worst_key(&self) -> u32 {
-        if self.count < BEST {
-            u32::MAX
-        } else {
-            self.samples[LAST].key
+    /// Adds a sample if it is among the best; returns its place. Of equal keys, the earlier one stays ahead.
+    fn insert(&mut self, sample: Sample) -> Option<usize> {
+        let kept = &self.samples[..usize::from(self.count)];
+        let place = kept.partition_point(|kept| kept.key <= sample.key);
+        if place >= usize::from(BEST) {
+            return None;
         }
+        self.samples.copy_within(place..LAST, place.saturating_add(1));
+        self.samples[place] = sample;
+        self.count = self.count.saturating_add(1).min(BEST);
+        Some(place)
+    }
+
+    /// The key that a sample must undercut to be among the best; `None` while there are fewer than eight.
+    pub(super) fn worst_key(&self) -> Option<u32> {
+        (self.count >= BEST).then_some(self.samples[LAST].key)
     }
 
     /// Median of the rates; the mean of the middle two if their number is even; `None` if there are none.

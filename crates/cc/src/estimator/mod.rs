@@ -44,5 +44,12 @@ fn bytes_per_second(bytes: u64, time_ns: u64) -> Option<u32> {
     Some(u32::try_from(rate).unwrap_or(u32::MAX))
 }
 
+/// A running mean after another sample, whose weight is one in `parts`.
+#[inline]
+pub(crate) fn mean(before: u64, sample: u64, parts: u64) -> u64 {
+    let part = |value: u64| value.checked_div(parts).unwrap_or(0);
+    before.saturating_sub(part(before)).saturating_add(part(sample))
+}
+
 #[cfg(test)]
 mod tests;

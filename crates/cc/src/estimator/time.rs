@@ -10,8 +10,8 @@ use core::time::Duration;
 
 use crate::Timestamp;
 
-use super::PromptSamples;
 use super::slot_max::TimedMax;
+use super::{PromptSamples, mean};
 
 /// Granularity of timers: the least variance term in an RTO (RFC 9002 §6.1.2: "The RECOMMENDED value of the timer
 /// granularity (kGranularity) is 1 millisecond.").
@@ -97,16 +97,8 @@ impl Rtt {
             // RFC 9002 §5.3, without the acknowledgement delay.
             Some(old) => RttSamples {
                 latest: sample,
-                smoothed: old
-                    .smoothed
-                    .saturating_sub(old.smoothed / 8)
-                    .saturating_add(sample / 8),
-                variance: {
-                    let deviation = old.smoothed.abs_diff(sample);
-                    old.variance
-                        .saturating_sub(old.variance / 4)
-                        .saturating_add(deviation / 4)
-                },
+                smoothed: mean(old.smoothed, sample, 8),
+                variance: mean(old.variance, old.smoothed.abs_diff(sample), 4),
                 min: old.min.min(sample),
             },
         });

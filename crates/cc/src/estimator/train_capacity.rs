@@ -41,13 +41,13 @@ const FIRST_ESTIMATE: u8 = 4;
 /// trains, only the newest is known. (The link did not carry what its own queue dropped, so the others' samples hold.)
 /// MTU probes travel alone and so form no train; one that leaves together with a train was carried with it and counts
 /// as part of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct TrainCapacity {
     samples: BestSamples,
     /// Samples that have not expired, up to eight.
     fresh: u8,
-    /// The key that a sample must undercut to be among the best eight.
-    worst_key: u32,
+    /// The key that a sample must undercut to be among the best eight; `None` while there are fewer.
+    worst_key: Option<u32>,
     estimate: Option<u32>,
     /// Number of samples in `estimate`.
     basis: u8,
@@ -209,7 +209,8 @@ impl TrainCapacity {
     }
 
     fn add(&mut self, sample: Sample, sent: Timestamp) {
-        if self.samples.insert(sample, tag(sent)) && sample.key < self.worst_key {
+        let is_best = self.worst_key.is_none_or(|worst| sample.key < worst);
+        if self.samples.insert(sample, tag(sent)) && is_best {
             self.rank();
         }
     }
@@ -225,21 +226,6 @@ impl TrainCapacity {
             self.estimate = Some(rate);
             self.basis = best.count;
             self.byte_time = (NANOS_PER_SECOND << 10).checked_div(u64::from(rate)).unwrap_or(0);
-        }
-    }
-}
-
-impl Default for TrainCapacity {
-    fn default() -> Self {
-        Self {
-            samples: BestSamples::default(),
-            fresh: 0,
-            worst_key: u32::MAX,
-            estimate: None,
-            basis: 0,
-            byte_time: 0,
-            train: None,
-            lossy_until: None,
         }
     }
 }

@@ -7,6 +7,7 @@ mod queue;
 mod tests;
 
 use crate::Timestamp;
+use crate::estimator::mean;
 use crate::state::{Batch, float, floor_bytes};
 use crate::timestamp::seconds;
 
@@ -169,10 +170,7 @@ impl AckDelay {
         let rtt_ns = prompt.filter(|prompt| (least..=sample.rtt_ns).contains(prompt));
         let rtt_ns = rtt_ns.unwrap_or(sample.rtt_ns);
         let delay = sample.rtt_ns.saturating_sub(rtt_ns);
-        self.mean_ns = self
-            .mean_ns
-            .saturating_sub(self.mean_ns / 8)
-            .saturating_add(delay / 8);
+        self.mean_ns = mean(self.mean_ns, delay, 8);
         Some(Sample {
             rtt_ns,
             is_late: true,

@@ -1,7 +1,7 @@
 //! [`Queue`]: the path's queueing delay, and the losses of packets that wait.
 
 use crate::Timestamp;
-use crate::estimator::{Largest, Smallest};
+use crate::estimator::{Largest, Smallest, mean};
 use crate::state::{Batch, float, floor_bytes};
 use crate::timestamp::seconds;
 
@@ -171,11 +171,7 @@ impl Queue {
         if self.latest_rtt > 0 {
             let step = rtt.abs_diff(self.latest_rtt);
             self.steps = self.steps.saturating_add(1).min(16);
-            let part = |time: u64| time.checked_div(self.steps).unwrap_or(0);
-            self.jitter = self
-                .jitter
-                .saturating_sub(part(self.jitter))
-                .saturating_add(part(step));
+            self.jitter = mean(self.jitter, step, self.steps);
         }
         self.latest_rtt = rtt;
         // The peer may have delayed the acknowledgement of a lone packet.
