@@ -29,7 +29,7 @@ impl CongestionController for Fixed {
 
 fn register() -> Result<(), Box<dyn Error>> {
     let sizes = Bytes::from_kb(3)..=Bytes::from_kb(10_000);
-    let window = Parameter::size("window", Bytes::from_kb(60), sizes, "bytes in flight");
+    let window = Parameter::size("window", Bytes::from_kb(60), sizes).about("bytes in flight");
     let fixed = Entry::custom("fixed", |_path, arguments, _known| {
         Box::new(Fixed(arguments.size("window")))
     })

@@ -69,7 +69,7 @@
 //!     Box::new(Gentle { window: 5 * minimum, minimum, gain: arguments.number("gain") })
 //! })
 //! .about("grows gently", "this page")
-//! .with_parameters(&[Parameter::number("gain", 1.0, 0.0..=2.0, "bytes per byte acknowledged")]);
+//! .with_parameters(&[Parameter::number("gain", 1.0, 0.0..=2.0).about("bytes per byte acknowledged")]);
 //!
 //! let mut registry = Registry::builtin();
 //! registry.register(entry)?;

@@ -58,72 +58,48 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// A number without unit within `range`.
-    pub const fn number(
-        name: &'static str,
-        default: f64,
-        range: RangeInclusive<f64>,
-        summary: &'static str,
-    ) -> Self {
-        let domain = Domain::Range(Value::Number(*range.start()), Value::Number(*range.end()));
+    const fn new(name: &'static str, default: Value, domain: Domain) -> Self {
         Self {
             name,
-            default: Value::Number(default),
+            default,
             domain,
-            summary,
+            summary: "",
         }
+    }
+
+    /// A number without unit within `range`.
+    pub const fn number(name: &'static str, default: f64, range: RangeInclusive<f64>) -> Self {
+        let domain = Domain::Range(Value::Number(*range.start()), Value::Number(*range.end()));
+        Self::new(name, Value::Number(default), domain)
     }
 
     /// A time within `range`.
-    pub const fn time(
-        name: &'static str,
-        default: Duration,
-        range: RangeInclusive<Duration>,
-        summary: &'static str,
-    ) -> Self {
+    pub const fn time(name: &'static str, default: Duration, range: RangeInclusive<Duration>) -> Self {
         let domain = Domain::Range(Value::Time(*range.start()), Value::Time(*range.end()));
-        Self {
-            name,
-            default: Value::Time(default),
-            domain,
-            summary,
-        }
+        Self::new(name, Value::Time(default), domain)
     }
 
     /// A size within `range`.
-    pub const fn size(
-        name: &'static str,
-        default: Bytes,
-        range: RangeInclusive<Bytes>,
-        summary: &'static str,
-    ) -> Self {
+    pub const fn size(name: &'static str, default: Bytes, range: RangeInclusive<Bytes>) -> Self {
         let domain = Domain::Range(Value::Size(*range.start()), Value::Size(*range.end()));
-        Self {
-            name,
-            default: Value::Size(default),
-            domain,
-            summary,
-        }
+        Self::new(name, Value::Size(default), domain)
     }
 
     /// One word out of `words`.
-    pub const fn word(
-        name: &'static str,
-        default: &'static str,
-        words: &'static [&'static str],
-        summary: &'static str,
-    ) -> Self {
-        Self {
-            name,
-            default: Value::Word(default),
-            domain: Domain::Words(words),
-            summary,
-        }
+    pub const fn word(name: &'static str, default: &'static str, words: &'static [&'static str]) -> Self {
+        Self::new(name, Value::Word(default), Domain::Words(words))
     }
 
     /// A switch, written `on` or `off`.
-    pub const fn switch(name: &'static str, default: bool, summary: &'static str) -> Self {
-        Self::word(name, if default { "on" } else { "off" }, &["on", "off"], summary)
+    pub const fn switch(name: &'static str, default: bool) -> Self {
+        Self::word(name, if default { "on" } else { "off" }, &["on", "off"])
+    }
+
+    /// Adds a description of its effect, in one line.
+    #[must_use]
+    pub const fn about(mut self, summary: &'static str) -> Self {
+        self.summary = summary;
+        self
     }
 
     /// The kind of its values, as a word for listings.

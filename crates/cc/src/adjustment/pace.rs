@@ -89,18 +89,10 @@ fn bytes_in(rate: Bitrate, seconds: f64) -> f64 {
 }
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::number(
-        "start",
-        3.0,
-        1.0..=100.0,
-        "times the video's average rate at an empty playout buffer, or while its fill is unknown",
-    ),
-    Parameter::number(
-        "full",
-        1.5,
-        1.0..=100.0,
-        "times the video's average rate at a full playout buffer; at most `start`",
-    ),
+    Parameter::number("start", 3.0, 1.0..=100.0)
+        .about("times the video's average rate at an empty playout buffer, or while its fill is unknown"),
+    Parameter::number("full", 1.5, 1.0..=100.0)
+        .about("times the video's average rate at a full playout buffer; at most `start`"),
 ];
 
 /// All ceilings, the default first.

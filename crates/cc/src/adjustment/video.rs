@@ -52,19 +52,14 @@ impl Shaper {
     }
 }
 
-const RATE_FLOOR: &[Parameter] = &[Parameter::word(
-    "rtt",
-    "latest",
-    &["latest", "smoothed", "min"],
-    "which RTT the video's rate is multiplied with; with latest the floor rises with the queue it makes",
-)];
+const RATE_FLOOR: &[Parameter] = &[
+    Parameter::word("rtt", "latest", &["latest", "smoothed", "min"]).about(
+        "which RTT the video's rate is multiplied with; with latest the floor rises with the queue it makes",
+    ),
+];
 
-const PLAYOUT_BUFFER: &[Parameter] = &[Parameter::number(
-    "pob_rate",
-    1.0,
-    0.1..=100.0,
-    "the playout buffer is divided by this: 1 counts it in full, 2 half, 0.5 twice",
-)];
+const PLAYOUT_BUFFER: &[Parameter] = &[Parameter::number("pob_rate", 1.0, 0.1..=100.0)
+    .about("the playout buffer is divided by this: 1 counts it in full, 2 half, 0.5 twice")];
 
 /// All shapers, the default first.
 pub(crate) fn shapers() -> Vec<Entry> {

@@ -251,52 +251,33 @@ const KD: &str = "kd";
 
 /// The parameters of `ccpd`; `ccp` has all but [`KD`].
 const PARAMETERS: [Parameter; 8] = [
-    Parameter::number(
-        "kp",
-        1.0,
-        0.0..=100.0,
-        "share of the free storage that is used, Kp",
-    ),
+    Parameter::number("kp", 1.0, 0.0..=100.0).about("share of the free storage that is used, Kp"),
     Parameter::time(
         KD,
         Duration::from_millis(2),
         Duration::ZERO..=Duration::from_secs(1),
-        "weight of the change of what is stored, Kd; a bare number is microseconds",
+    )
+    .about("weight of the change of what is stored, Kd; a bare number is microseconds"),
+    Parameter::word("storage", "rtt-max", &["rtt-max", "queue"])
+        .about("what B is: C·rtt_max (pipe and queue), or C·(rtt_max − rtt_min)"),
+    Parameter::number("floor", 2.0, 1.0..=100.0).about(
+        "rtt_max counts as at least this many rtt_min, so that a window that never queues does not stay \
+         small",
     ),
-    Parameter::word(
-        "storage",
-        "rtt-max",
-        &["rtt-max", "queue"],
-        "what B is: C·rtt_max (pipe and queue), or C·(rtt_max − rtt_min)",
-    ),
-    Parameter::number(
-        "floor",
-        2.0,
-        1.0..=100.0,
-        "rtt_max counts as at least this many rtt_min, so that a window that never queues does not stay small",
-    ),
-    Parameter::switch(
-        "every_ack",
-        false,
-        "ask the peer to acknowledge every packet: more capacity samples for a third more CPU",
-    ),
-    Parameter::number(
-        "least_storage",
-        SEGMENTS_OF_STORAGE,
-        0.0..=10_000.0,
+    Parameter::switch("every_ack", false)
+        .about("ask the peer to acknowledge every packet: more capacity samples for a third more CPU"),
+    Parameter::number("least_storage", SEGMENTS_OF_STORAGE, 0.0..=10_000.0).about(
         "B is at least this many packets, so that the window of a very short path has room to move in",
     ),
     Parameter::time(
         "rtt_window",
         Duration::ZERO,
         Duration::ZERO..=Duration::from_secs(3_600),
-        "time over which rtt_max is taken; 0 is the whole connection",
-    ),
-    Parameter::word(
-        "slow_start_loss",
-        "any",
-        &["any", "queued"],
-        "losses that end slow start: any, or those with more than 2·C·rtt_min in flight, which may have found a queue",
+    )
+    .about("time over which rtt_max is taken; 0 is the whole connection"),
+    Parameter::word("slow_start_loss", "any", &["any", "queued"]).about(
+        "losses that end slow start: any, or those with more than 2·C·rtt_min in flight, which may have \
+         found a queue",
     ),
 ];
 

@@ -152,11 +152,8 @@ impl Algorithm for Cubic {
     fn on_persistent(&mut self, _core: &mut Core) {}
 }
 
-const PARAMETERS: &[Parameter] = &[Parameter::switch(
-    "fast_convergence",
-    true,
-    "give up more of the window when congestion comes earlier than last time (§4.7)",
-)];
+const PARAMETERS: &[Parameter] = &[Parameter::switch("fast_convergence", true)
+    .about("give up more of the window when congestion comes earlier than last time (§4.7)")];
 
 pub(crate) fn entry() -> Entry {
     Entry::component(None, "cubic", |components, arguments| {

@@ -200,30 +200,12 @@ impl Algorithm for Vegas {
 }
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::number(
-        "alpha",
-        2.0,
-        0.0..=1000.0,
-        "fewer queued segments than this: one segment more per round trip",
-    ),
-    Parameter::number(
-        "beta",
-        4.0,
-        0.0..=1000.0,
-        "more queued segments than this: one segment less per round trip",
-    ),
-    Parameter::number(
-        "gamma",
-        1.0,
-        0.0..=1000.0,
-        "more queued segments than this end slow start",
-    ),
-    Parameter::word(
-        "arithmetic",
-        "linux",
-        &["linux", "original"],
-        "how queued segments are counted",
-    ),
+    Parameter::number("alpha", 2.0, 0.0..=1000.0)
+        .about("fewer queued segments than this: one segment more per round trip"),
+    Parameter::number("beta", 4.0, 0.0..=1000.0)
+        .about("more queued segments than this: one segment less per round trip"),
+    Parameter::number("gamma", 1.0, 0.0..=1000.0).about("more queued segments than this end slow start"),
+    Parameter::word("arithmetic", "linux", &["linux", "original"]).about("how queued segments are counted"),
 ];
 
 pub(crate) fn entry() -> Entry {

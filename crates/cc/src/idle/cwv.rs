@@ -115,11 +115,8 @@ impl IdlePolicy for Cwv {
     }
 }
 
-const FORGET_SSTHRESH: Parameter = Parameter::switch(
-    "forget_ssthresh",
-    false,
-    "a pause makes ssthresh infinite again: the faulty control of Yanev et al. 2022, not RFC 2861",
-);
+const FORGET_SSTHRESH: Parameter = Parameter::switch("forget_ssthresh", false)
+    .about("a pause makes ssthresh infinite again: the faulty control of Yanev et al. 2022, not RFC 2861");
 
 pub(crate) fn entry() -> Entry {
     Entry::component(Key::Idle, "cwv", |components, arguments| {

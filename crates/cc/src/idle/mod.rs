@@ -99,8 +99,8 @@ const MINIMUM_RTO: Parameter = Parameter::time(
     "min_rto",
     Duration::from_millis(200),
     Duration::from_millis(1)..=Duration::from_secs(60),
-    "least RTO that a pause is measured with; Linux has 200 ms, RFC 6298 §2.4 one second",
-);
+)
+.about("least RTO that a pause is measured with; Linux has 200 ms, RFC 6298 §2.4 one second");
 
 /// Length at which a silence becomes a pause: smoothed RTT + max(4 · variance, 1 ms), but at least `min_rto`.
 #[derive(Clone, Copy, Debug)]

@@ -181,18 +181,13 @@ const NVP: Parameter = Parameter::time(
     "nvp",
     Duration::from_secs(300),
     Duration::from_secs(1)..=Duration::from_secs(86_400),
-    "non-validated period: after each of this length half of the window is given up",
-);
-const QUARTER: Parameter = Parameter::switch(
-    "quarter",
-    false,
+)
+.about("non-validated period: after each of this length half of the window is given up");
+const QUARTER: Parameter = Parameter::switch("quarter", false).about(
     "in slow start a quarter of the window in use validates it instead of half, as in Apple's stack: pipeACK \
      lags doubling",
 );
-const SSTHRESH: Parameter = Parameter::word(
-    "ssthresh",
-    "window",
-    &["window", "law"],
+const SSTHRESH: Parameter = Parameter::word("ssthresh", "window", &["window", "law"]).about(
     "ssthresh after congestion in the non-validated phase: the new window (the authors' module) or what the \
      algorithm says",
 );

@@ -34,9 +34,7 @@ impl IdlePolicy for NewCwvRestart {
     }
 }
 
-const KEEP_HIGHER: Parameter = Parameter::switch(
-    "keep_higher",
-    false,
+const KEEP_HIGHER: Parameter = Parameter::switch("keep_higher", false).about(
     "keep an ssthresh that is above the window before the pause, so that short bursts do not wear it down",
 );
 

@@ -144,18 +144,14 @@ impl Startup for HyStart {
 }
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::word(
-        "detect",
-        "both",
-        &["both", "train", "delay"],
-        "signs that end slow start: a train of ACK frames, a rise of the RTT, or both",
-    ),
+    Parameter::word("detect", "both", &["both", "train", "delay"])
+        .about("signs that end slow start: a train of ACK frames, a rise of the RTT, or both"),
     Parameter::time(
         "spacing",
         Duration::from_millis(2),
         Duration::ZERO..=Duration::from_secs(1),
-        "ACK frames of a train follow each other within this time (hystart_ack_delta of Linux)",
-    ),
+    )
+    .about("ACK frames of a train follow each other within this time (hystart_ack_delta of Linux)"),
 ];
 
 pub(crate) fn entry() -> Entry {

@@ -270,18 +270,11 @@ impl Startup for Search {
 }
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::number(
-        "threshold",
-        0.26,
-        0.05..=1.0,
-        "share of what was sent one RTT ago that is missing when slow start ends (THRESH)",
-    ),
-    Parameter::word(
-        "exit",
-        "drain",
-        &["drain", "reset", "keep"],
-        "window at the end: drain lets it follow the flight down to what arrived in an empty RTT, reset sets it to \
-         that at once, keep leaves it",
+    Parameter::number("threshold", 0.26, 0.05..=1.0)
+        .about("share of what was sent one RTT ago that is missing when slow start ends (THRESH)"),
+    Parameter::word("exit", "drain", &["drain", "reset", "keep"]).about(
+        "window at the end: drain lets it follow the flight down to what arrived in an empty RTT, reset sets \
+         it to that at once, keep leaves it",
     ),
 ];
 

@@ -7,12 +7,9 @@ use crate::parameter::{Arguments, Parameter};
 const TCP: &str = "tcp";
 
 /// The parameter of every algorithm that selects the cost of losing data again.
-pub(crate) const RECOVERY: Parameter = Parameter::word(
-    "recovery",
-    "quic",
-    &["quic", TCP],
-    "data that is lost again after it was sent again: quic takes that for one more loss (RFC 9002 §6); tcp waits for a \
-     timeout and begins with the smallest window (RFC 6675 §5.1, RFC 5681 §3.1)",
+pub(crate) const RECOVERY: Parameter = Parameter::word("recovery", "quic", &["quic", TCP]).about(
+    "data that is lost again after it was sent again: quic takes that for one more loss (RFC 9002 §6); tcp \
+     waits for a timeout and begins with the smallest window (RFC 6675 §5.1, RFC 5681 §3.1)",
 );
 
 /// Number of ranges that are remembered; older ones are forgotten.

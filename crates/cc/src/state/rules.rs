@@ -14,51 +14,38 @@ const RATE_LIMITED: &str = "ratelimited";
 const ACKS: &str = "acks";
 
 /// The parameter of every window-based algorithm that selects it.
-pub(crate) const GROWTH: Parameter = Parameter::word(
-    "growth",
-    "credit",
-    &["credit", RATE_LIMITED],
-    "a window that is not used in full: credit keeps it (RFC 9002 §7.8); ratelimited lets it grow to twice the \
-     largest flight \
-     since the last reduction in slow start, one packet above it in avoidance (draft-ietf-ccwg-ratelimited-increase)",
+pub(crate) const GROWTH: Parameter = Parameter::word("growth", "credit", &["credit", RATE_LIMITED]).about(
+    "a window that is not used in full: credit keeps it (RFC 9002 §7.8); ratelimited lets it grow to twice \
+     the largest flight since the last reduction in slow start, one packet above it in avoidance \
+     (draft-ietf-ccwg-ratelimited-increase)",
 );
 
 /// The parameter of every algorithm that selects how an ACK frame counts.
-const COUNTING: Parameter = Parameter::word(
-    "counting",
-    "bytes",
-    &["bytes", ACKS],
-    "growth by an ACK frame: bytes counts all that it acknowledges (RFC 9002 §7.3.1); acks one packet at most \
-     (RFC 5681 §3.1, Linux before 3.13)",
+const COUNTING: Parameter = Parameter::word("counting", "bytes", &["bytes", ACKS]).about(
+    "growth by an ACK frame: bytes counts all that it acknowledges (RFC 9002 §7.3.1); acks one packet at \
+     most (RFC 5681 §3.1, Linux before 3.13)",
 );
 
 /// The parameter of every algorithm that sets the first window.
-const INITIAL_WINDOW: Parameter = Parameter::number(
-    "initial_window",
-    0.0,
-    0.0..=1000.0,
-    "packets of the first window: 0 is RFC 9002 §7.2 (ten, at most 14,720 B), 3 RFC 3390 and Linux before 2.6.39, \
-     10 RFC 6928",
+const INITIAL_WINDOW: Parameter = Parameter::number("initial_window", 0.0, 0.0..=1000.0).about(
+    "packets of the first window: 0 is RFC 9002 §7.2 (ten, at most 14,720 B), 3 RFC 3390 and Linux before \
+     2.6.39, 10 RFC 6928",
 );
 
 /// The parameter of every algorithm that sets the first slow start threshold.
-const SSTHRESH: Parameter = Parameter::size(
-    "ssthresh",
-    Bytes::ZERO,
-    Bytes::ZERO..=Bytes::new(4_000_000_000),
-    "slow start threshold that the connection begins with, as Linux remembers one for each destination; 0 is infinite",
-);
+const SSTHRESH: Parameter = Parameter::size("ssthresh", Bytes::ZERO, Bytes::ZERO..=Bytes::new(4_000_000_000))
+    .about(
+        "slow start threshold that the connection begins with, as Linux remembers one for each destination; \
+     0 is infinite",
+    );
 
 /// The parameter of every algorithm that bounds slow start: `max_ssthresh` of RFC 3742. The RFC recommends 100 against
 /// bursts of losses; here the concern is the receiver. quinn's closes a connection whose stream has more than 1,024
 /// gaps, and where a queue overflows every second packet leaves one. Half of 1,536 packets in a round trip is the
 /// largest bound with at most 1,000 losses on every path of our grid.
-pub(super) const MAX_SSTHRESH: Parameter = Parameter::number(
-    "max_ssthresh",
-    1536.0,
-    0.0..=100_000.0,
-    "packets of a window above which slow start grows by half as many in a round trip, not more, so that what it \
-     overshoots by leaves a receiver fewer than 1,000 gaps (RFC 3742); 0 is no bound",
+pub(super) const MAX_SSTHRESH: Parameter = Parameter::number("max_ssthresh", 1536.0, 0.0..=100_000.0).about(
+    "packets of a window above which slow start grows by half as many in a round trip, not more, so that \
+     what it overshoots by leaves a receiver fewer than 1,000 gaps (RFC 3742); 0 is no bound",
 );
 
 /// Rules of one controller for every component that governs its window. The defaults are QUIC's: the window and slow

@@ -30,11 +30,15 @@ fn a_registered_controller_is_built_with_its_arguments() {
         "packets",
     );
     let entry = Entry::custom("packets", |_, arguments, known| {
-        spec("reno").build(&Path::new(arguments.size("mtu")), known)
-    });
-    registry
-        .register(entry.with_parameters(&[size]))
-        .expect("a free name");
+        let mtu = if arguments.number("jumbo") > 0.0 {
+            9_000
+        } else {
+            1_200
+        };
+        spec("reno").build(&Path::new(Bytes::new(mtu)), known)
+    })
+    .with_parameters(&[Parameter::number("jumbo", 0.0, 0.0..=1.0).about("whether packets are large")]);
+    registry.register(entry).expect("a free name");
     let window = |text: &str| {
         let spec = registry.parse(text).expect("a valid spec");
         spec.build(&Path::default(), Arc::default()).window()
@@ -81,7 +85,7 @@ fn names_are_unique_and_fit_the_grammar() {
 #[test]
 fn parameters_have_names_of_their_own_and_defaults_in_range() {
     let mut registry = Registry::builtin();
-    let number = |name, default| Parameter::number(name, default, 0.0..=1.0, "");
+    let number = |name, default| Parameter::number(name, default, 0.0..=1.0);
     for parameters in [&[number("a", 2.0)][..], &[number("a", 0.0), number("a", 1.0)]] {
         let error = registry.register(reno_of_my_own("mine").with_parameters(parameters));
         assert!(matches!(error, Err(RegisterError::BadParameter { .. })));

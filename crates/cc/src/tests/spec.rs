@@ -76,20 +76,15 @@ fn a_bad_spec_says_which_part_is_wrong_and_what_is_allowed(#[case] text: &str, #
 }
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::number("kp", 1.0, 0.0..=100.0, "gain"),
+    Parameter::number("kp", 1.0, 0.0..=100.0).about("gain"),
     Parameter::time(
         "kd",
         Duration::from_millis(2),
         Duration::ZERO..=Duration::from_secs(1),
-        "derivative time",
-    ),
-    Parameter::size(
-        "buffer",
-        Bytes::from_kb(656),
-        Bytes::ZERO..=Bytes::from_mib(64),
-        "buffer",
-    ),
-    Parameter::word("mode", "a", &["a", "b"], "mode"),
+    )
+    .about("derivative time"),
+    Parameter::size("buffer", Bytes::from_kb(656), Bytes::ZERO..=Bytes::from_mib(64)).about("buffer"),
+    Parameter::word("mode", "a", &["a", "b"]).about("mode"),
 ];
 
 /// The built-in registry and an algorithm with one parameter of each kind.

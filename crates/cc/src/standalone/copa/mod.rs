@@ -261,17 +261,13 @@ impl CongestionController for Copa {
 }
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::number(
-        "delta",
-        0.5,
-        0.001..=100.0,
-        "weight of delay against throughput: in default mode about 1/δ packets wait in the queue; mvfst has 0.05",
+    Parameter::number("delta", 0.5, 0.001..=100.0).about(
+        "weight of delay against throughput: in default mode about 1/δ packets wait in the queue; mvfst has \
+         0.05",
     ),
-    Parameter::word(
-        "mode",
-        "switching",
-        &["switching", "default"],
-        "beside flows that fill the buffer: switching to competitive mode, or default mode always, as mvfst has it",
+    Parameter::word("mode", "switching", &["switching", "default"]).about(
+        "beside flows that fill the buffer: switching to competitive mode, or default mode always, as mvfst \
+         has it",
     ),
 ];
 
