@@ -1,36 +1,9 @@
-//! Windows in segments, for algorithms whose equations count them.
+//! [`TwoWindows`]: a loss window and a delay window, for algorithms whose equations count segments.
 
 use super::round_rtt::RoundRtt;
 use crate::Reason;
 use crate::component::Reduction;
 use crate::state::{Core, floor_bytes};
-
-/// The part of a window below one byte: `core.window()` is whole bytes, and an algorithm that adds fractions of a
-/// segment must not lose it.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Fraction(f64);
-
-impl Fraction {
-    /// The whole window, segments.
-    pub(crate) fn window(self, core: &Core) -> f64 {
-        (core.window() as f64 + self.0) / core.mtu() as f64
-    }
-
-    /// Sets the window. If `may_grow` is false, it never increases, not even by the rounding of its last byte.
-    pub(crate) fn set(&mut self, core: &mut Core, segments: f64, may_grow: bool) {
-        let bytes = segments * core.mtu() as f64;
-        let whole = floor_bytes(bytes);
-        if may_grow || whole <= core.window() {
-            self.0 = bytes - whole as f64;
-            core.set_window(whole);
-        }
-    }
-
-    /// The window was set to whole bytes.
-    pub(crate) const fn forget(&mut self) {
-        self.0 = 0.0;
-    }
-}
 
 /// A window that is the sum of a loss window and a delay window, segments. The delay window acts on the smallest RTT of
 /// each round trip.
@@ -39,7 +12,9 @@ pub(crate) struct TwoWindows {
     /// Delay window (`dwnd`), segments.
     pub(super) delay: f64,
     pub(super) round: RoundRtt,
-    fraction: Fraction,
+    /// The part of the sum below one byte, bytes. `core.window()` is whole bytes, and an algorithm that adds fractions
+    /// of a segment must not lose it.
+    fraction: f64,
 }
 
 impl TwoWindows {
@@ -56,31 +31,40 @@ impl TwoWindows {
         if reason != Reason::RecoveryEnded {
             self.delay = 0.0;
         }
-        self.fraction.forget();
+        self.fraction = 0.0;
         self.round.restart();
+    }
+
+    fn whole(&self, core: &Core) -> f64 {
+        (core.window() as f64 + self.fraction) / core.mtu() as f64
     }
 
     /// The sum, segments. If something else has cut the sum below the delay window, this cuts the delay window, too.
     pub(super) fn sum(&mut self, core: &Core) -> f64 {
-        let sum = self.fraction.window(core);
+        let sum = self.whole(core);
         self.delay = self.delay.min(sum);
         sum
     }
 
     /// The loss window, segments.
     pub(super) fn loss(&self, core: &Core) -> f64 {
-        (self.fraction.window(core) - self.delay).max(0.0)
+        (self.whole(core) - self.delay).max(0.0)
     }
 
-    /// Sets the sum, segments.
+    /// Sets the sum, segments. If `may_grow` is false, it never increases, not even by the rounding of its last byte.
     pub(super) fn set(&mut self, core: &mut Core, sum: f64, may_grow: bool) {
-        self.fraction.set(core, sum, may_grow);
+        let bytes = sum * core.mtu() as f64;
+        let whole = floor_bytes(bytes);
+        if may_grow || whole <= core.window() {
+            self.fraction = bytes - whole as f64;
+            core.set_window(whole);
+        }
     }
 
     /// Sets the loss window, the delay window and the threshold after congestion, segments.
     pub(super) fn reduce(&mut self, core: &Core, loss: f64, ssthresh: f64) -> Reduction {
         let mtu = core.mtu() as f64;
-        self.fraction.forget();
+        self.fraction = 0.0;
         Reduction {
             window: floor_bytes((loss + self.delay) * mtu),
             ssthresh: floor_bytes(ssthresh.max(2.0) * mtu),
@@ -91,7 +75,7 @@ impl TwoWindows {
     pub(super) fn on_pause(&mut self, core: &mut Core) {
         let loss = self.loss(core);
         self.delay = 0.0;
-        self.fraction.set(core, loss, false);
+        self.set(core, loss, false);
         self.round.restart();
     }
 
@@ -109,10 +93,10 @@ mod tests {
     #[test]
     fn what_is_below_a_byte_is_kept() {
         let mut core = Core::sample(12_000, 100, 100);
-        let mut fraction = Fraction::default();
+        let mut windows = TwoWindows::default();
         for _ in 0..4 {
-            let window = fraction.window(&core);
-            fraction.set(&mut core, window + 0.25 / 1_200.0, true);
+            let window = windows.sum(&core);
+            windows.set(&mut core, window + 0.25 / 1_200.0, true);
         }
         assert_eq!(core.window(), 12_001);
     }
@@ -122,11 +106,11 @@ mod tests {
     #[test]
     fn rounding_does_not_grow_a_window_that_may_not() {
         let mut core = Core::sample(14_720, 100, 100);
-        let mut fraction = Fraction::default();
+        let mut windows = TwoWindows::default();
         for mtu in [2_735, 8_778] {
             core.set_mtu(Bytes::new(mtu));
-            let (before, window) = (core.window(), fraction.window(&core));
-            fraction.set(&mut core, window, false);
+            let (before, window) = (core.window(), windows.sum(&core));
+            windows.set(&mut core, window, false);
             assert!(core.window() <= before, "{} after {before}", core.window());
         }
     }

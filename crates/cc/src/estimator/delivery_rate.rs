@@ -9,8 +9,7 @@ use playrate_units::Bitrate;
 use crate::Timestamp;
 use crate::events::{AckFrame, Congestion, Sent, Signal};
 
-use super::slot_max::TimedMax;
-use super::{NANOS_PER_SECOND, bytes_per_second};
+use super::{NANOS_PER_SECOND, SlotMax, bytes_per_second};
 
 /// Number of marks: one and a half round trips' worth. Sixteen would make the largest controllers exceed 2 KiB.
 pub(crate) const MARKS: u8 = 12;
@@ -65,8 +64,8 @@ pub(crate) struct DeliveryRate {
     limited_at: Option<Timestamp>,
     min_rtt_ns: Option<u64>,
     /// Largest rates of the last ten seconds, in slots of a second, bytes per second.
-    max: TimedMax<u32, 10>,
-    busy_max: TimedMax<u32, 10>,
+    max: SlotMax<u32, 10>,
+    busy_max: SlotMax<u32, 10>,
 }
 
 /// The state of delivery at a moment. Times are in units of 256 ns and wrap; so do bytes.
@@ -96,8 +95,8 @@ impl DeliveryRate {
     /// acknowledges the last sampled burst: the first such frame covers only a part of the burst.
     pub(crate) fn on_ack_frame(&mut self, event: &AckFrame<'_>) -> Option<RateSample> {
         let now = event.now;
-        self.max.advance(now, NANOS_PER_SECOND);
-        self.busy_max.advance(now, NANOS_PER_SECOND);
+        self.max.advance_to(now, NANOS_PER_SECOND);
+        self.busy_max.advance_to(now, NANOS_PER_SECOND);
         self.in_flight = event.in_flight.as_u64();
         if event.acked.is_empty() {
             return None;

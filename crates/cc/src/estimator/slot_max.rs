@@ -4,13 +4,15 @@ use crate::Timestamp;
 
 /// Maximum over the current slot of time and the previous ones, `SLOTS` in all. Zero means no value.
 ///
-/// The owner decides how long a slot lasts: a second, a round trip, a cycle of probing.
+/// The owner decides how long a slot lasts: a round trip, a cycle of probing, or a [time](Self::advance_to).
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SlotMax<T, const SLOTS: usize> {
     slots: [T; SLOTS],
     /// Index of the current slot.
     head: usize,
     max: T,
+    /// Beginning of the current slot, if slots last for a time.
+    began: Timestamp,
 }
 
 impl<T: Copy + Ord + Default, const SLOTS: usize> SlotMax<T, SLOTS> {
@@ -27,6 +29,27 @@ impl<T: Copy + Ord + Default, const SLOTS: usize> SlotMax<T, SLOTS> {
         self.head = Self::stepped(self.head, 1);
         self.slots[self.head] = T::default();
         self.max = self.slots.iter().copied().max().unwrap_or_default();
+    }
+
+    /// Forgets expired values if a slot lasts `slot_ns`: a value lives for `SLOTS` times that, less up to one slot.
+    pub(crate) fn advance_to(&mut self, now: Timestamp, slot_ns: u64) {
+        let age = now.nanos_since(self.began);
+        if age < slot_ns {
+            return;
+        }
+        let ended = age.checked_div(slot_ns).unwrap_or(0);
+        for _ in 0..usize::try_from(ended).unwrap_or(SLOTS).min(SLOTS) {
+            self.advance();
+        }
+        self.began = self.began.plus_nanos(ended.saturating_mul(slot_ns));
+    }
+
+    /// Forgets the values of all slots.
+    pub(crate) fn forget(&mut self) {
+        *self = Self {
+            began: self.began,
+            ..Self::default()
+        };
     }
 
     /// The largest value; zero if there is none.
@@ -53,52 +76,6 @@ impl<T: Copy + Default, const SLOTS: usize> Default for SlotMax<T, SLOTS> {
             slots: [T::default(); SLOTS],
             head: 0,
             max: T::default(),
-        }
-    }
-}
-
-/// [`SlotMax`] by the clock: a value lives for `SLOTS` times the length of a slot, less up to one slot.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct TimedMax<T, const SLOTS: usize> {
-    slots: SlotMax<T, SLOTS>,
-    /// Beginning of the current slot.
-    began: Timestamp,
-}
-
-impl<T: Copy + Ord + Default, const SLOTS: usize> TimedMax<T, SLOTS> {
-    /// Forgets expired values; a slot lasts `slot_ns`.
-    pub(super) fn advance(&mut self, now: Timestamp, slot_ns: u64) {
-        let age = now.nanos_since(self.began);
-        if age < slot_ns {
-            return;
-        }
-        let ended = age.checked_div(slot_ns).unwrap_or(0);
-        for _ in 0..usize::try_from(ended).unwrap_or(SLOTS).min(SLOTS) {
-            self.slots.advance();
-        }
-        self.began = self.began.plus_nanos(ended.saturating_mul(slot_ns));
-    }
-
-    /// Adds a value to the current slot.
-    pub(super) fn insert(&mut self, value: T) {
-        self.slots.insert(value);
-    }
-
-    /// The largest value; zero if there is none.
-    pub(super) const fn max(&self) -> T {
-        self.slots.max()
-    }
-
-    /// Forgets the values of all slots.
-    pub(super) fn forget(&mut self) {
-        self.slots = SlotMax::default();
-    }
-}
-
-impl<T: Copy + Default, const SLOTS: usize> Default for TimedMax<T, SLOTS> {
-    fn default() -> Self {
-        Self {
-            slots: SlotMax::default(),
             began: Timestamp::ZERO,
         }
     }
@@ -126,15 +103,19 @@ mod tests {
     #[test]
     fn a_value_lives_nine_to_ten_of_ten_seconds_and_then_gives_way_to_the_next() {
         const SECOND: u64 = 1_000_000_000;
-        let mut max = TimedMax::<u32, 10>::default();
+        let mut max = SlotMax::<u32, 10>::default();
         max.insert(100);
-        max.advance(at(5_500), SECOND);
+        max.advance_to(at(5_500), SECOND);
         max.insert(60);
-        max.advance(at(9_999), SECOND);
+        max.advance_to(at(9_999), SECOND);
         assert_eq!(max.max(), 100);
-        max.advance(at(10_000), SECOND);
+        max.advance_to(at(10_000), SECOND);
         assert_eq!(max.max(), 60);
-        max.advance(Timestamp::from_nanos(u64::MAX), SECOND);
-        assert_eq!(max.max(), 0, "the pause was longer than the window");
+        max.advance_to(Timestamp::from_nanos(u64::MAX), SECOND);
+        assert_eq!(
+            max.max(),
+            0,
+            "nothing outlives a pause that is longer than the window"
+        );
     }
 }

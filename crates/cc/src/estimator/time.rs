@@ -10,8 +10,7 @@ use core::time::Duration;
 
 use crate::Timestamp;
 
-use super::slot_max::TimedMax;
-use super::{PromptSamples, mean};
+use super::{PromptSamples, SlotMax, mean};
 
 /// Granularity of timers: the least variance term in an RTO (RFC 9002 §6.1.2: "The RECOMMENDED value of the timer
 /// granularity (kGranularity) is 1 millisecond.").
@@ -46,7 +45,7 @@ struct RttSamples {
 #[derive(Clone, Debug, PartialEq)]
 struct WindowedMax {
     part_ns: u64,
-    max: TimedMax<u64, 8>,
+    max: SlotMax<u64, 8>,
 }
 
 impl Rtt {
@@ -56,7 +55,7 @@ impl Rtt {
             windowed_max: (window_ns > 0).then(|| {
                 Box::new(WindowedMax {
                     part_ns: (window_ns / 8).max(1),
-                    max: TimedMax::default(),
+                    max: SlotMax::default(),
                 })
             }),
             ..Self::default()
@@ -82,7 +81,7 @@ impl Rtt {
         let sample = now.nanos_since(newest_sent).max(1);
         let prompt = self.prompt.on_sample(newest_sent, packets, sample);
         if let Some(WindowedMax { part_ns, max }) = self.windowed_max.as_deref_mut() {
-            max.advance(now, *part_ns);
+            max.advance_to(now, *part_ns);
             max.insert(prompt.unwrap_or(0));
         } else {
             self.max_ns = self.max_ns.max(prompt);
