@@ -139,8 +139,9 @@ impl Entry {
 
     /// Declares the traits that decide which components an algorithm is compatible with, and which invariants hold for
     /// a controller.
-    pub(crate) fn with_traits(self, traits: Traits) -> Self {
-        Self { traits, ..self }
+    pub(crate) fn with_traits(mut self, set: fn(&mut Traits)) -> Self {
+        set(&mut self.traits);
+        self
     }
 
     /// Declares the algorithms that a component is incompatible with, and the reason.

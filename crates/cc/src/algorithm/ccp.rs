@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::component::{Bursts, Needs, Reduction, Traits};
+use crate::component::{Bursts, Needs, Reduction};
 use crate::entry::Entry;
 use crate::events::{Congestion, Signal};
 use crate::parameter::{Arguments, Parameter};
@@ -302,10 +302,7 @@ fn entry(name: &'static str, parameters: &[Parameter]) -> Entry {
     })
     .with_parameters(parameters)
     .absolute()
-    .with_traits(Traits {
-        holds_on_loss: true,
-        ..Traits::default()
-    })
+    .with_traits(|traits| traits.holds_on_loss = true)
 }
 
 #[cfg(test)]

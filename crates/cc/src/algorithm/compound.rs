@@ -1,6 +1,6 @@
 //! `compound`: Compound TCP, the sum of a loss window and a delay window.
 
-use crate::component::{Reduction, Traits};
+use crate::component::Reduction;
 use crate::entry::Entry;
 use crate::events::Congestion;
 use crate::state::{Batch, Core};
@@ -112,10 +112,7 @@ pub(crate) fn entry() -> Entry {
         "Compound TCP: Reno's window plus one that grows while there is no queue and gives way to one",
         "draft-sridharan-tcpm-ctcp-02; Cavendish et al. 2015 eq. (2), (3), corrected",
     )
-    .with_traits(Traits {
-        delay_based: true,
-        ..Traits::default()
-    })
+    .with_traits(|traits| traits.delay_based = true)
 }
 
 #[cfg(test)]

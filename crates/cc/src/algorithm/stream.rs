@@ -2,7 +2,7 @@
 
 use playrate_units::Bitrate;
 
-use crate::component::{Needs, Reduction, Step, Traits};
+use crate::component::{Needs, Reduction, Step};
 use crate::entry::Entry;
 use crate::events::Congestion;
 use crate::state::{Batch, Core, floor_bytes};
@@ -163,11 +163,7 @@ pub(crate) fn entry() -> Entry {
         "TCP Stream: Reno up to the video's rate, and a Vegas-like window above it that yields to others",
         "Oda et al. 2012, section 4",
     )
-    .with_traits(Traits {
-        delay_based: true,
-        yields: true,
-        ..Traits::default()
-    })
+    .with_traits(|traits| (traits.delay_based, traits.yields) = (true, true))
 }
 
 #[cfg(test)]

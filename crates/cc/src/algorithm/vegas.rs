@@ -1,6 +1,6 @@
 //! `vegas`: TCP Vegas, which keeps only a few segments queued.
 
-use crate::component::{Reduction, Step, Traits};
+use crate::component::{Reduction, Step};
 use crate::entry::Entry;
 use crate::estimator::RisenFloor;
 use crate::events::Congestion;
@@ -216,10 +216,7 @@ pub(crate) fn entry() -> Entry {
         "TCP Vegas: keeps two to four segments queued",
         "Brakmo and Peterson 1995; Linux tcp_vegas.c",
     )
-    .with_traits(Traits {
-        delay_based: true,
-        ..Traits::default()
-    })
+    .with_traits(|traits| traits.delay_based = true)
     .with_parameters(PARAMETERS)
 }
 

@@ -7,7 +7,7 @@ use crate::events::{AckFrame, Congestion, Sent, Signal};
 use crate::state::{Batch, Core};
 use crate::{Bytes, CongestionController, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
 
-use super::{Components, Pipeline};
+use super::Components;
 
 /// A controller made of components. The [module](super) describes their order.
 #[derive(Clone, Debug)]
@@ -16,7 +16,8 @@ pub(crate) struct Composed {
     components: Components,
     /// Window that the transport gets, bytes.
     published: u64,
-    pipeline: Pipeline,
+    /// Neither an idle policy nor an adjustment acts.
+    only_grows: bool,
 }
 
 impl Composed {
@@ -29,7 +30,7 @@ impl Composed {
         );
         core.set_rules(components.rules.clone());
         let mut controller = Self {
-            pipeline: components.pipeline(),
+            only_grows: components.only_grow(),
             published: core.window(),
             core,
             components,
@@ -142,10 +143,10 @@ impl Composed {
     /// Computes the published window.
     #[inline]
     fn publish(&mut self) {
-        if self.pipeline == Pipeline::Full {
-            self.publish_bounded();
-        } else {
+        if self.only_grows {
             self.published = self.core.window();
+        } else {
+            self.publish_bounded();
         }
         debug_assert!(self.core.minimum() <= self.published && u32::try_from(self.published).is_ok());
     }
@@ -200,8 +201,7 @@ impl CongestionController for Composed {
         if self.core.phase == Phase::Recovery && batch.after_recovery {
             self.end_recovery(batch.now);
         }
-        let growth_only = self.pipeline == Pipeline::Growth;
-        if !growth_only {
+        if !self.only_grows {
             if self.core.is_silent(batch.now) {
                 return;
             }
@@ -216,7 +216,7 @@ impl CongestionController for Composed {
         } else {
             self.slow_start(&batch);
         }
-        if growth_only {
+        if self.only_grows {
             self.published = self.core.window();
             return;
         }

@@ -87,26 +87,10 @@ impl Components {
         own.merge(self.startup.needs()).merge(self.algorithm.needs())
     }
 
-    /// The steps of an ACK frame that these components require.
-    fn pipeline(&self) -> Pipeline {
-        if self.shaper.is_some() || self.loss.is_some() || self.ceiling.is_some() {
-            Pipeline::Full
-        } else if matches!(self.idle, AnyIdlePolicy::Keep(_)) && self.rules.grow_by_bytes() {
-            Pipeline::Growth
-        } else {
-            Pipeline::WithIdle
-        }
+    /// Returns true if an ACK frame concerns only the startup component or the algorithm. The shortcut spares the
+    /// default compositions, the most common ones, the branches of components that they do not have.
+    fn only_grow(&self) -> bool {
+        let adjusts = self.shaper.is_some() || self.loss.is_some() || self.ceiling.is_some();
+        !adjusts && matches!(self.idle, AnyIdlePolicy::Keep(_)) && self.rules.grow_by_bytes()
     }
-}
-
-/// Extent of the [order of steps](self) that a controller runs for an ACK frame. The shortcuts spare the default
-/// compositions, the most common ones, the branches of components that they do not have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pipeline {
-    /// Startup component or algorithm; the window is published as it is.
-    Growth,
-    /// The idle policy, the counting of ACK frames and the bound of growth, too; the window is published as it is.
-    WithIdle,
-    /// All steps of the order.
-    Full,
 }

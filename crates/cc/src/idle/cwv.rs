@@ -97,7 +97,7 @@ impl IdlePolicy for Cwv {
         }
         let used = self.used;
         self.start_over(batch.now);
-        if core.phase() == Phase::Recovery {
+        if core.phase == Phase::Recovery {
             return false;
         }
         let Some(window) = Self::after_unused_rto(core, used) else {

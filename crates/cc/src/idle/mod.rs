@@ -140,7 +140,7 @@ fn restart_window(core: &Core) -> u64 {
 fn remember_three_quarters(core: &mut Core) {
     let reached = core.window().saturating_mul(3) / 4;
     core.ssthresh = match core.ssthresh {
-        None if core.phase() != Phase::Avoidance => None,
+        None if core.phase != Phase::Avoidance => None,
         ssthresh => ssthresh.max(Some(reached)),
     };
 }

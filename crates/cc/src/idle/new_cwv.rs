@@ -123,7 +123,7 @@ impl IdlePolicy for NewCwv {
         if batch.limited {
             batch.allowance = 0;
         }
-        core.phase() != Phase::Recovery && self.give_up_half(core, batch.now)
+        core.phase != Phase::Recovery && self.give_up_half(core, batch.now)
     }
 
     /// max(pipeACK, `LossFlightSize`), if the window is not validated.

@@ -122,7 +122,7 @@ impl HyStart {
 
 impl Startup for HyStart {
     fn begin(&mut self, core: &mut Core) {
-        self.found &= core.phase() == Phase::AfterIdle;
+        self.found &= core.phase == Phase::AfterIdle;
         self.round = None;
     }
 

@@ -1,5 +1,5 @@
 //! Startup components: slow start and its variants. They govern at the beginning of a connection, after persistent
-//! congestion and after idle; `core.phase()` distinguishes these.
+//! congestion and after idle; `core.phase` distinguishes these.
 //!
 //! To add one, write a file here that implements [`Startup`] and has an `entry()`; below, add its `mod` line, a variant
 //! of [`AnyStartup`] and a row of [`entries`]. A component that lacks a fact of the video grows like [`standard`] until
@@ -27,7 +27,7 @@ pub(crate) trait Startup {
         Needs::default()
     }
 
-    /// Slow start begins, for the first time or again. `core.phase()`, window and ssthresh are set already.
+    /// Slow start begins, for the first time or again. `core.phase`, window and ssthresh are set already.
     fn begin(&mut self, _core: &mut Core) {}
 
     /// A burst left, in any phase. Called if a component requires [every

@@ -208,11 +208,6 @@ impl Core {
         self.reason = reason;
     }
 
-    /// Phase that the controller is in.
-    pub(crate) const fn phase(&self) -> Phase {
-        self.phase
-    }
-
     /// Returns true if a packet that left at `sent` belongs to the current or last recovery.
     #[inline]
     pub(crate) fn in_recovery(&self, sent: Timestamp) -> bool {

@@ -42,7 +42,7 @@ mod tests;
 use core::time::Duration;
 use std::sync::Arc;
 
-use crate::component::{Needs, Traits};
+use crate::component::Needs;
 use crate::entry::Entry;
 use crate::estimator::Rounds;
 use crate::events::{AckFrame, Congestion, Sent, Signal};
@@ -375,9 +375,5 @@ pub(crate) fn entry() -> Entry {
     Entry::custom("bbr", |path, _, known| Box::new(Bbr::new(path, known)))
         .about("BBR, version 3", "draft-ietf-ccwg-bbr-06")
         .absolute()
-        .with_traits(Traits {
-            holds_on_loss: true,
-            delay_based: false,
-            yields: false,
-        })
+        .with_traits(|traits| traits.holds_on_loss = true)
 }

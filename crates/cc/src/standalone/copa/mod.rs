@@ -46,7 +46,7 @@ mod velocity;
 use std::sync::Arc;
 
 use crate::adjustment::LossGuard;
-use crate::component::{Needs, Traits};
+use crate::component::Needs;
 use crate::entry::Entry;
 use crate::events::{AckFrame, Congestion, Sent, Signal};
 use crate::parameter::{Arguments, Parameter};
@@ -280,9 +280,5 @@ pub(crate) fn entry() -> Entry {
         "Arun and Balakrishnan 2018",
     )
     .with_parameters(PARAMETERS)
-    .with_traits(Traits {
-        holds_on_loss: true,
-        delay_based: true,
-        yields: false,
-    })
+    .with_traits(|traits| (traits.holds_on_loss, traits.delay_based) = (true, true))
 }
