@@ -9,41 +9,27 @@ use super::suggest::nearest;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SpecError {
-    /// A controller or component is missing.
-    #[error("`{spec}`: expected {place}")]
-    Empty {
-        /// The spec as given.
-        spec: String,
-        /// The missing component and its place.
-        place: &'static str,
+    /// A part of the spec is empty, malformed or out of range, or lacks what it needs.
+    #[error("`{part}`: {problem}")]
+    Malformed {
+        /// The part of the spec as given; for an argument, the name in front of it.
+        part: String,
+        /// The mistake and its correction, in words.
+        problem: String,
     },
-    /// Parentheses do not match, or something follows them.
-    #[error(
-        "`{text}`: write arguments as name(a,b) or name(key=a,key=b), with matching parentheses and nothing behind them"
-    )]
-    Parentheses {
-        /// The part of the spec.
-        text: String,
-    },
-    /// No controller, key or component has this name.
-    #[error("unknown {kind} `{name}`{}; expected one of: {allowed}", did_you_mean(*suggestion))]
+    /// No controller, key, component or parameter has this name.
+    #[error("unknown {kind} `{name}`{of}{}; {allowed}", did_you_mean(*suggestion))]
     Unknown {
-        /// `controller`, `key` or `component`.
+        /// `controller`, `key`, `component` or `parameter`.
         kind: &'static str,
         /// The name as given; for a component, with its key in front.
         name: String,
+        /// The controller or component of an unknown parameter, in words; else empty.
+        of: String,
         /// The nearest name that exists.
         suggestion: Option<&'static str>,
-        /// Names that exist, comma-separated.
+        /// The names that exist, in words.
         allowed: String,
-    },
-    /// A component without `KEY=`.
-    #[error("`{text}` has no key: write `{expected}`")]
-    NoKey {
-        /// The part of the spec.
-        text: String,
-        /// The allowed names, with the key in front; or the form of components.
-        expected: String,
     },
     /// A key was given twice, or once although an alias already sets it.
     #[error("`{key}=` is given twice{}", set_by(alias.as_deref()))]
@@ -61,18 +47,6 @@ pub enum SpecError {
         /// The rest of the spec, from its `+` or `(` on.
         component: String,
     },
-    /// A parameter is unknown.
-    #[error("unknown parameter `{name}` of `{of}`{}; {allowed}", did_you_mean(*suggestion))]
-    UnknownParameter {
-        /// The controller or component.
-        of: String,
-        /// The name of the parameter.
-        name: String,
-        /// The nearest name that exists.
-        suggestion: Option<&'static str>,
-        /// The parameters that exist, in words.
-        allowed: String,
-    },
     /// More arguments than parameters.
     #[error("too many arguments for `{of}`: leave out `{value}`; {allowed}")]
     TooManyArguments {
@@ -82,14 +56,6 @@ pub enum SpecError {
         value: String,
         /// The parameters that exist, in words.
         allowed: String,
-    },
-    /// An argument is malformed, out of range, given twice, or lacks the name that it needs.
-    #[error("`{of}`: {problem}")]
-    BadArgument {
-        /// The controller or component.
-        of: String,
-        /// The mistake and its correction, in words.
-        problem: String,
     },
     /// A component is incompatible with the algorithm.
     #[error("`{spec}` is refused: {reason}")]
@@ -102,13 +68,21 @@ pub enum SpecError {
 }
 
 impl SpecError {
+    pub(super) fn malformed(part: &str, problem: impl Into<String>) -> Self {
+        Self::Malformed {
+            part: part.to_owned(),
+            problem: problem.into(),
+        }
+    }
+
     /// `name` is not in `names`; for a component, `key` is the text in front of it.
     pub(super) fn unknown(kind: &'static str, key: &str, name: &str, names: &[&'static str]) -> Self {
         Self::Unknown {
             kind,
             name: [key, name].concat(),
+            of: String::new(),
             suggestion: nearest(name, names),
-            allowed: names.join(", "),
+            allowed: format!("expected one of: {}", names.join(", ")),
         }
     }
 
@@ -120,6 +94,7 @@ impl SpecError {
             name,
             suggestion,
             allowed,
+            ..
         } = &mut self
         {
             for more in names {

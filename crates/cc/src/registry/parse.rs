@@ -40,9 +40,11 @@ impl<'a> Term<'a> {
             None => (text, (!text.contains(')')).then_some("")),
         };
         let Some(inside) = inside.filter(|inside| !inside.contains(['(', ')'])) else {
-            return Err(SpecError::Parentheses {
-                text: text.to_owned(),
-            });
+            return Err(SpecError::malformed(
+                text,
+                "write arguments as name(a,b) or name(key=a,key=b), with matching parentheses and nothing behind \
+                 them",
+            ));
         };
         let arguments = inside.split(',').filter(|_| !inside.trim().is_empty());
         let arguments = arguments.map(|argument| match argument.split_once('=') {
@@ -97,13 +99,10 @@ impl ControllerSpec {
 /// Reads `text` into a spec that contains only the components named in `text`.
 fn read(registry: &Registry, text: &str) -> Result<ControllerSpec, SpecError> {
     let mut pieces = split_outside(text, '+').map(str::trim);
-    let empty = |place| SpecError::Empty {
-        spec: text.to_owned(),
-        place,
-    };
+    let empty = |place| SpecError::malformed(text, place);
     let head = Term::read(pieces.next().unwrap_or_default())?;
     if head.name.is_empty() {
-        return Err(empty("the name of a controller at the beginning"));
+        return Err(empty("expected the name of a controller at the beginning"));
     }
     let mut spec =
         match registry.alias(head.name) {
@@ -118,7 +117,7 @@ fn read(registry: &Registry, text: &str) -> Result<ControllerSpec, SpecError> {
     let by_alias: Vec<Key> = spec.components.keys().copied().collect();
     for piece in pieces {
         if piece.is_empty() {
-            return Err(empty("a component after every `+`"));
+            return Err(empty("expected a component after every `+`"));
         }
         let (key, chosen) = read_component(registry, head.name, spec.algorithm(), piece)?;
         if spec.components.insert(key, chosen).is_some() {
@@ -172,13 +171,14 @@ fn read_component(
     let Some((key, _)) = head.split_once('=') else {
         let mut keys = Key::ALL.into_iter();
         let known = keys.find(|&key| registry.find(Some(key), head.trim()).is_some());
-        return Err(SpecError::NoKey {
-            text: piece.to_owned(),
-            expected: match known {
-                Some(key) => format!("{key}={piece}"),
-                None => format!("KEY=COMPONENT, with KEY one of {}", names.join(", ")),
-            },
-        });
+        let expected = match known {
+            Some(key) => format!("`{key}={piece}`"),
+            None => format!("`KEY=COMPONENT`, with KEY one of {}", names.join(", ")),
+        };
+        return Err(SpecError::malformed(
+            piece,
+            format!("it needs a key, so write {expected}"),
+        ));
     };
     let term = Term::read(piece.get(key.len().saturating_add(1)..).unwrap_or_default())?;
     let mut keys = Key::ALL.into_iter();
@@ -215,29 +215,29 @@ fn assign<'a>(
         names if names.is_empty() => "it takes none".to_owned(),
         names => format!("it takes {names}"),
     };
-    let bad = |problem| SpecError::BadArgument {
-        of: of.to_owned(),
-        problem,
-    };
+    let bad = |problem: String| SpecError::malformed(of, problem);
     let mut by_name = false;
     for (position, &(name, value)) in arguments.iter().enumerate() {
         by_name |= name.is_some();
-        let index =
-            match name {
-                Some(name) => names.iter().position(|known| *known == name).ok_or_else(|| {
-                    SpecError::UnknownParameter {
-                        of: of.to_owned(),
+        let index = match name {
+            Some(name) => {
+                names
+                    .iter()
+                    .position(|known| *known == name)
+                    .ok_or_else(|| SpecError::Unknown {
+                        kind: "parameter",
                         name: name.to_owned(),
+                        of: format!(" of `{of}`"),
                         suggestion: nearest(name, &names),
                         allowed: allowed(),
-                    }
-                })?,
-                None if by_name => {
-                    let problem = format!("`{value}` follows a named argument: write its name, too");
-                    return Err(bad(problem));
-                }
-                None => position,
-            };
+                    })?
+            }
+            None if by_name => {
+                let problem = format!("`{value}` follows a named argument: write its name, too");
+                return Err(bad(problem));
+            }
+            None => position,
+        };
         let Some((parameter, place)) = places.get_mut(index) else {
             return Err(SpecError::TooManyArguments {
                 of: of.to_owned(),
