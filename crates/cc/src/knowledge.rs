@@ -49,6 +49,8 @@ pub enum Playback {
     Starved,
 }
 
+type IsKnown = fn(&VideoKnowledge) -> bool;
+
 /// A set of facts that a [`VideoKnowledge`] may contain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Facts(u8);
@@ -65,11 +67,18 @@ impl Facts {
     /// The size of the playout buffer, reports included: [`VideoKnowledge::buffer_size`].
     pub const BUFFER_SIZE: Self = Self(8);
 
-    const NAMES: [(Self, &'static str); 4] = [
-        (Self::AVERAGE_RATE, "average-rate"),
-        (Self::PLAYOUT_BUFFER, "playout-buffer"),
-        (Self::BUFFERED, "buffered"),
-        (Self::BUFFER_SIZE, "buffer-size"),
+    /// Each fact with its name, and a function that returns true if it is known.
+    const ALL: [(Self, &'static str, IsKnown); 4] = [
+        (Self::AVERAGE_RATE, "average-rate", |known| {
+            known.average_rate().is_some()
+        }),
+        (Self::PLAYOUT_BUFFER, "playout-buffer", |known| {
+            known.playout_buffer().is_some()
+        }),
+        (Self::BUFFERED, "buffered", |known| known.buffered().is_some()),
+        (Self::BUFFER_SIZE, "buffer-size", |known| {
+            known.buffer_size().is_some()
+        }),
     ];
 
     /// The union of both sets.
@@ -90,9 +99,9 @@ impl Facts {
 
     /// The names in telemetry: lower case, words joined by `-`.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
-        Self::NAMES
+        Self::ALL
             .into_iter()
-            .filter_map(move |(fact, name)| self.contains(fact).then_some(name))
+            .filter_map(move |(fact, name, _)| self.contains(fact).then_some(name))
     }
 }
 
@@ -255,16 +264,10 @@ impl VideoKnowledge {
 
     /// The unknown ones of `facts`.
     pub fn unknown_of(&self, facts: Facts) -> Facts {
-        let all = [
-            (self.average_rate.get(), Facts::AVERAGE_RATE),
-            (self.playout_buffer.get(), Facts::PLAYOUT_BUFFER),
-            (self.buffered.get(), Facts::BUFFERED),
-            (self.buffer_size().map(Bytes::as_u64), Facts::BUFFER_SIZE),
-        ];
-        let unknown = all
+        let unknown = Facts::ALL
             .into_iter()
-            .filter(|(value, fact)| facts.contains(*fact) && value.is_none());
-        unknown.fold(Facts::NONE, |unknown, (_, fact)| unknown.union(fact))
+            .filter(|(fact, _, is_known)| facts.contains(*fact) && !is_known(self));
+        unknown.fold(Facts::NONE, |unknown, (fact, ..)| unknown.union(fact))
     }
 }
 

@@ -28,11 +28,6 @@ impl Timestamp {
         self.0
     }
 
-    /// The time from `earlier` to this timestamp; zero if `earlier` is later.
-    pub const fn since(self, earlier: Self) -> Duration {
-        Duration::from_nanos(self.nanos_since(earlier))
-    }
-
     pub(crate) const fn plus_nanos(self, nanos: u64) -> Self {
         Self(self.0.saturating_add(nanos))
     }

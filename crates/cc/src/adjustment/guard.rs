@@ -97,24 +97,18 @@ struct Ceiling {
 }
 
 impl Ceiling {
-    /// The ceiling after a loss at `now` that reduced `prior` bytes in flight to `bytes`, with a plateau at `prior`.
-    fn new(now: Timestamp, prior: u64, bytes: u64) -> Self {
+    /// The ceiling after a loss at `now` that reduced `prior` bytes in flight to `bytes`. The curve reaches its plateau
+    /// after K (RFC 9438 §4.2, figure 2).
+    fn new(now: Timestamp, (prior, bytes): (u64, u64), plateau: f64, mtu: u64) -> Self {
+        let segments = (plateau - float(bytes)).max(0.0) / float(mtu);
         Self {
             bytes,
             began: now,
-            plateau: float(prior),
-            k: 0.0,
+            plateau: plateau.max(float(bytes)),
+            k: libm::cbrt(segments / C),
             prior: float(prior),
             reno: float(bytes),
         }
-    }
-
-    /// The same with another plateau, reached after K (RFC 9438 §4.2, figure 2).
-    fn with_plateau(mut self, plateau: f64, mtu: u64) -> Self {
-        let segments = (plateau - float(self.bytes)).max(0.0) / float(mtu);
-        self.plateau = plateau.max(float(self.bytes));
-        self.k = libm::cbrt(segments / C);
-        self
     }
 
     /// The ceiling after a round trip without congestive loss that ended at `now`.
@@ -218,8 +212,7 @@ impl LossGuard {
         } else {
             float(prior)
         };
-        let ceiling = Ceiling::new(now, prior, reduced);
-        self.ceiling = Some(ceiling.with_plateau(self.plateau, core.mtu()));
+        self.ceiling = Some(Ceiling::new(now, (prior, reduced), self.plateau, core.mtu()));
     }
 
     /// An ACK frame arrived, in any phase; `core.window()` is the algorithm's window after it.

@@ -7,7 +7,7 @@ use crate::entry::Entry;
 use crate::events::{Congestion, Signal};
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Batch, Core, float, floor_bytes};
-use crate::timestamp::nanos;
+use crate::timestamp::{nanos, seconds};
 use crate::{Bytes, Reason, Snapshot, Timestamp};
 
 use super::reno::Reno;
@@ -20,7 +20,6 @@ const DERIVATIVE_INTERVAL_NS: u64 = 1_000_000;
 const SEGMENTS_OF_STORAGE: f64 = 20.0;
 /// If the largest RTT exceeds the smallest by more than this, the excess is a stall, not a queue.
 const PLAUSIBLE_QUEUE_NS: u64 = 1_000_000_000;
-const NANOS_PER_SECOND: f64 = 1e9;
 
 /// `w = [Kp·(B − x) − f]/2` (Cavendish et al. 2015 eq. (4)) or, with a derivative,
 /// `w = Kp·(B − x − f) + Kd/Δt·Δ(x + f)` (Watanabe et al. 2013 eq. (6)).
@@ -138,11 +137,10 @@ impl Ccp {
     /// Path storage estimate `B = C · max(rtt_max, floor · rtt_min)` in bytes, from the smallest and the largest RTT in
     /// ns. The largest RTT is that of the connection or of a time window; it is `None` while no sample counts.
     fn storage(&self, capacity: f64, (min_ns, max_ns): (u64, Option<u64>), mtu: u64) -> f64 {
-        let min = min_ns as f64 / NANOS_PER_SECOND;
-        let max = max_ns
+        let max_ns = max_ns
             .unwrap_or(min_ns)
-            .min(min_ns.saturating_add(PLAUSIBLE_QUEUE_NS)) as f64
-            / NANOS_PER_SECOND;
+            .min(min_ns.saturating_add(PLAUSIBLE_QUEUE_NS));
+        let (min, max) = (seconds(min_ns), seconds(max_ns));
         let storage = match self.floor {
             Some(floor) => capacity * max.max(floor * min),
             None => capacity * (max - min),
@@ -174,12 +172,12 @@ impl Ccp {
     /// `x = C·max(0, rtt − rtt_min)`, bytes. Not `C·rtt`: `f` already contains the pipe.
     fn backlog(&self, core: &Core) -> Option<f64> {
         let queued = core.rtt.latest_ns()?.saturating_sub(core.rtt.min_ns()?);
-        Some(self.capacity(core)? * (queued as f64 / NANOS_PER_SECOND))
+        Some(self.capacity(core)? * seconds(queued))
     }
 
     /// `C·rtt_min` in bytes: the path's content without a queue.
     fn pipe(&self, core: &Core) -> Option<f64> {
-        Some(self.capacity(core)? * (core.rtt.min_ns()? as f64 / NANOS_PER_SECOND))
+        Some(self.capacity(core)? * seconds(core.rtt.min_ns()?))
     }
 }
 

@@ -54,30 +54,20 @@ struct StartupQueue {
 }
 
 impl Vegas {
-    pub(crate) fn new(arithmetic: Arithmetic, alpha: f64, beta: f64, gamma: f64) -> Self {
+    fn from_arguments(arguments: &Arguments) -> Self {
         Self {
-            arithmetic,
-            alpha,
-            beta,
-            gamma,
+            arithmetic: match arguments.word("arithmetic") {
+                "original" => Arithmetic::Original,
+                _ => Arithmetic::Linux,
+            },
+            alpha: arguments.number("alpha"),
+            beta: arguments.number("beta"),
+            gamma: arguments.number("gamma"),
             round: RoundRtt::default(),
             startup: StartupQueue::default(),
             floor: RisenFloor::default(),
             reno: Reno::default(),
         }
-    }
-
-    fn from_arguments(arguments: &Arguments) -> Self {
-        let arithmetic = match arguments.word("arithmetic") {
-            "original" => Arithmetic::Original,
-            _ => Arithmetic::Linux,
-        };
-        Self::new(
-            arithmetic,
-            arguments.number("alpha"),
-            arguments.number("beta"),
-            arguments.number("gamma"),
-        )
     }
 
     fn segments(&self, core: &Core) -> f64 {
@@ -98,9 +88,7 @@ impl Vegas {
             Arithmetic::Original => queued_segments(window, base_ns, rtt_ns),
         }
     }
-}
 
-impl Vegas {
     /// Holds the window once eight samples in a row show more than γ queued segments.
     fn look_for_queue(&mut self, core: &Core, batch: &Batch) {
         let (Some(rtt_ns), Some(base_ns)) = (batch.rtt_ns, core.rtt.min_ns()) else {

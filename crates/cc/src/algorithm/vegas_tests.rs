@@ -5,7 +5,10 @@ use crate::tests::{MS_IN_NS as MS, MTU, close};
 use rstest::rstest;
 
 fn vegas(arithmetic: Arithmetic) -> Vegas {
-    Vegas::new(arithmetic, 2.0, 4.0, 1.0)
+    Vegas {
+        arithmetic,
+        ..Vegas::from_arguments(&Arguments::defaults(PARAMETERS))
+    }
 }
 
 /// Runs one full round trip of four samples at `rtt_ms`, ended by a batch of the next, and returns the

@@ -36,8 +36,6 @@ pub(crate) struct Core {
     strict: bool,
     /// The window's lower bound in packets: 2 for loss-based algorithms, 4 for delay-based ones.
     minimum_packets: u64,
-    /// The window's lower bound in bytes, read at every event.
-    minimum: u64,
     /// Merged needs of all components.
     pub(crate) needs: Needs,
     /// Packets that left at or before this time belong to the current or last recovery.
@@ -73,15 +71,13 @@ pub(crate) struct Core {
 impl Core {
     pub(crate) fn new(path: &Path, minimum_packets: u64, needs: Needs, known: Arc<VideoKnowledge>) -> Self {
         let mtu = sane_mtu(path.mtu);
-        let minimum = minimum_packets.saturating_mul(mtu);
         let rules = Rules::default();
         let initial_window = rules.initial_window(mtu);
         Self {
-            window: initial_window.max(minimum),
+            window: initial_window.max(minimum_packets.saturating_mul(mtu)),
             mtu,
             strict: path.strict,
             minimum_packets,
-            minimum,
             needs,
             rtt: Rtt::remembering(needs.rtt_window_ns),
             capacity: (needs.bursts >= Bursts::Capacity).then(Box::default),
@@ -155,7 +151,7 @@ impl Core {
 
     /// The smallest window, bytes.
     pub(crate) const fn minimum(&self) -> u64 {
-        self.minimum
+        self.minimum_packets.saturating_mul(self.mtu)
     }
 
     /// Largest UDP payload; a segment.
@@ -365,7 +361,6 @@ impl Core {
         let untouched = self.last_acked.is_none() && self.recovery_start.is_none();
         let shrinks = mtu < self.mtu;
         self.mtu = mtu;
-        self.minimum = self.minimum_packets.saturating_mul(mtu);
         let before = self.window;
         self.set_window(if untouched && shrinks {
             self.initial_window()
