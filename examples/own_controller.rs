@@ -33,7 +33,8 @@ fn register() -> Result<(), Box<dyn Error>> {
     let fixed = Entry::custom("fixed", |_path, arguments, _known| {
         Box::new(Fixed(arguments.size("window")))
     })
-    .about("a fixed window", "this example")
+    .about("a fixed window")
+    .defined_in("this example")
     .with_parameters(&[window]);
     let mut registry = Registry::builtin();
     registry.register(fixed)?;

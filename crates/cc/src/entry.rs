@@ -111,14 +111,16 @@ impl Entry {
         }
     }
 
-    /// Adds a one-line description, and the RFC section or paper that defines it.
+    /// Adds a one-line description.
     #[must_use]
-    pub fn about(self, summary: &'static str, source: &'static str) -> Self {
-        Self {
-            summary,
-            source,
-            ..self
-        }
+    pub fn about(self, summary: &'static str) -> Self {
+        Self { summary, ..self }
+    }
+
+    /// Adds the RFC section or paper that defines it.
+    #[must_use]
+    pub fn defined_in(self, source: &'static str) -> Self {
+        Self { source, ..self }
     }
 
     /// Declares its parameters, in their order in specs without names.

@@ -68,7 +68,7 @@
 //!     let minimum = 2 * path.mtu.as_u64();
 //!     Box::new(Gentle { window: 5 * minimum, minimum, gain: arguments.number("gain") })
 //! })
-//! .about("grows gently", "this page")
+//! .about("grows gently").defined_in("this page")
 //! .with_parameters(&[Parameter::number("gain", 1.0, 0.0..=2.0).about("bytes per byte acknowledged")]);
 //!
 //! let mut registry = Registry::builtin();

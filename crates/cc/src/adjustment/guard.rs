@@ -273,10 +273,8 @@ impl LossGuard {
 /// All loss policies, in the order of listings. Only the guard acts.
 pub(crate) fn loss_policies() -> Vec<Entry> {
     let standard = Entry::component(Key::Loss, "standard", |_, _| {})
-        .about(
-            "the algorithm's own answer to a loss, once per round trip",
-            "RFC 9002 §7.3.2",
-        )
+        .about("the algorithm's own answer to a loss, once per round trip")
+        .defined_in("RFC 9002 §7.3.2")
         .refuses(|algorithm| {
             algorithm.holds_on_loss.then_some(
                 "the algorithm has no answer to losses of its own; take guard, or ignore as in the papers",
@@ -288,15 +286,15 @@ pub(crate) fn loss_policies() -> Vec<Entry> {
     .about(
         "a ceiling of 0.7 of what was in flight after losses that a full queue explains; random loss \
          costs nothing",
-        "RFC 8085 §3.1, which RFC 9002 §7 asks for",
     )
+    .defined_in("RFC 8085 §3.1, which RFC 9002 §7 asks for")
     .refuses(unless_it_holds);
     let ignore = Entry::component(Key::Loss, "ignore", |_, _| {})
         .about(
             "a loss costs nothing; only persistent congestion does. For experiments: it takes the rate of \
              others and its own",
-            "Cavendish et al. 2015",
         )
+        .defined_in("Cavendish et al. 2015")
         .refuses(unless_it_holds);
     vec![standard, guard, ignore]
 }

@@ -97,17 +97,17 @@ const PARAMETERS: &[Parameter] = &[
 
 /// All ceilings, the default first.
 pub(crate) fn ceilings() -> Vec<Entry> {
-    let none = Entry::component(Key::Ceiling, "none", |_, _| {}).about("no bound from above", "RFC 9002 §7");
+    let none = Entry::component(Key::Ceiling, "none", |_, _| {})
+        .about("no bound from above")
+        .defined_in("RFC 9002 §7");
     let pace = Entry::component(Key::Ceiling, "pace", |components, arguments| {
         components.ceiling = Some(Pace {
             start: arguments.number("start"),
             full: arguments.number("full").min(arguments.number("start")),
         });
     })
-    .about(
-        "no faster than a multiple of the video's average rate, which falls as the player's buffer fills",
-        "Spang et al. 2023 (Sammy), application-informed pacing",
-    )
+    .about("no faster than a multiple of the video's average rate, which falls as the player's buffer fills")
+    .defined_in("Spang et al. 2023 (Sammy), application-informed pacing")
     .with_parameters(PARAMETERS);
     vec![none, pace]
 }

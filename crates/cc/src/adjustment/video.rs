@@ -64,7 +64,8 @@ const PLAYOUT_BUFFER: &[Parameter] = &[Parameter::number("pob_rate", 1.0, 0.1..=
 /// All shapers, the default first.
 pub(crate) fn shapers() -> Vec<Entry> {
     let none = Entry::component(Key::Shape, "none", |_, _| {})
-        .about("the algorithm's window is used as it is", "RFC 9002 §7");
+        .about("the algorithm's window is used as it is")
+        .defined_in("RFC 9002 §7");
     let rate_floor = Entry::component(Key::Shape, "rate-floor", |components, arguments| {
         components.shaper = Some(Shaper::RateFloor(match arguments.word("rtt") {
             // The floor itself never causes a queue.
@@ -74,10 +75,8 @@ pub(crate) fn shapers() -> Vec<Entry> {
             _ => Rtt::latest_ns,
         }));
     })
-    .about(
-        "after slow start, never less than the window that carries the video's average rate",
-        "Cavendish et al. 2015, CCPLCA",
-    )
+    .about("after slow start, never less than the window that carries the video's average rate")
+    .defined_in("Cavendish et al. 2015, CCPLCA")
     .with_parameters(RATE_FLOOR)
     .absolute()
     .refuses(|algorithm| {
@@ -89,10 +88,8 @@ pub(crate) fn shapers() -> Vec<Entry> {
     let playout_buffer = Entry::component(Key::Shape, "playout-buffer", |components, arguments| {
         components.shaper = Some(Shaper::PlayoutBuffer(arguments.number("pob_rate")));
     })
-    .about(
-        "in congestion avoidance, the algorithm's window and a share of the player's buffer on top",
-        "Cavendish et al. 2015 eq. (5), CCPLB",
-    )
+    .about("in congestion avoidance, the algorithm's window and a share of the player's buffer on top")
+    .defined_in("Cavendish et al. 2015 eq. (5), CCPLB")
     .with_parameters(PLAYOUT_BUFFER)
     .absolute()
     .refuses(|algorithm| {

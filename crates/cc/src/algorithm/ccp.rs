@@ -281,17 +281,15 @@ const PARAMETERS: [Parameter; 8] = [
 
 pub(crate) fn ccp() -> Entry {
     let parameters = PARAMETERS.into_iter().filter(|parameter| parameter.name != KD);
-    entry("ccp", &parameters.collect::<Vec<_>>()).about(
-        "CCP: half of what the path's storage has room for beside what is in flight",
-        "Cavendish et al. 2015 eq. (4)",
-    )
+    entry("ccp", &parameters.collect::<Vec<_>>())
+        .about("CCP: half of what the path's storage has room for beside what is in flight")
+        .defined_in("Cavendish et al. 2015 eq. (4)")
 }
 
 pub(crate) fn ccpd() -> Entry {
-    entry("ccpd", &PARAMETERS).about(
-        "CCPD: all of the room in the path's storage, damped by how fast it fills",
-        "Watanabe et al. 2013 eq. (6)",
-    )
+    entry("ccpd", &PARAMETERS)
+        .about("CCPD: all of the room in the path's storage, damped by how fast it fills")
+        .defined_in("Watanabe et al. 2013 eq. (6)")
 }
 
 fn entry(name: &'static str, parameters: &[Parameter]) -> Entry {

@@ -108,10 +108,8 @@ pub(crate) fn entry() -> Entry {
     Entry::component(None, "compound", |components, _| {
         components.algorithm = AnyAlgorithm::Compound(Compound::default());
     })
-    .about(
-        "Compound TCP: Reno's window plus one that grows while there is no queue and gives way to one",
-        "draft-sridharan-tcpm-ctcp-02; Cavendish et al. 2015 eq. (2), (3), corrected",
-    )
+    .about("Compound TCP: Reno's window plus one that grows while there is no queue and gives way to one")
+    .defined_in("draft-sridharan-tcpm-ctcp-02; Cavendish et al. 2015 eq. (2), (3), corrected")
     .with_traits(|traits| traits.delay_based = true)
 }
 

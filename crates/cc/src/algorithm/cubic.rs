@@ -162,8 +162,8 @@ pub(crate) fn entry() -> Entry {
     .about(
         "CUBIC: the window follows a cubic curve of time around its last maximum; 0.7 of it is left after \
              congestion",
-        "RFC 9438",
     )
+    .defined_in("RFC 9438")
     .with_parameters(PARAMETERS)
 }
 

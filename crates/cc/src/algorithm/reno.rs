@@ -65,8 +65,6 @@ pub(crate) fn entry() -> Entry {
     Entry::component(None, "reno", |components, _| {
         components.algorithm = AnyAlgorithm::Reno(Reno::default());
     })
-    .about(
-        "NewReno: one packet more per round trip, half the window on congestion",
-        "RFC 9002 §7",
-    )
+    .about("NewReno: one packet more per round trip, half the window on congestion")
+    .defined_in("RFC 9002 §7")
 }

@@ -159,10 +159,8 @@ pub(crate) fn entry() -> Entry {
     Entry::component(None, "stream", |components, _| {
         components.algorithm = AnyAlgorithm::Stream(Stream::default());
     })
-    .about(
-        "TCP Stream: Reno up to the video's rate, and a Vegas-like window above it that yields to others",
-        "Oda et al. 2012, section 4",
-    )
+    .about("TCP Stream: Reno up to the video's rate, and a Vegas-like window above it that yields to others")
+    .defined_in("Oda et al. 2012, section 4")
     .with_traits(|traits| (traits.delay_based, traits.yields) = (true, true))
 }
 

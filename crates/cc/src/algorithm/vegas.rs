@@ -200,10 +200,8 @@ pub(crate) fn entry() -> Entry {
     Entry::component(None, "vegas", |components, arguments| {
         components.algorithm = AnyAlgorithm::Vegas(Vegas::from_arguments(arguments));
     })
-    .about(
-        "TCP Vegas: keeps two to four segments queued",
-        "Brakmo and Peterson 1995; Linux tcp_vegas.c",
-    )
+    .about("TCP Vegas: keeps two to four segments queued")
+    .defined_in("Brakmo and Peterson 1995; Linux tcp_vegas.c")
     .with_traits(|traits| traits.delay_based = true)
     .with_parameters(PARAMETERS)
 }

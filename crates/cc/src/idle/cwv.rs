@@ -125,7 +125,7 @@ pub(crate) fn entry() -> Entry {
     .about(
         "half the window for each RTO of a pause, down to the initial one; halfway to what is used after an \
          RTO of less; ssthresh remembers three quarters",
-        "RFC 2861 §3; Linux tcp_cwnd_restart, tcp_cwnd_validate",
     )
+    .defined_in("RFC 2861 §3; Linux tcp_cwnd_restart, tcp_cwnd_validate")
     .with_parameters(&[MINIMUM_RTO, FORGET_SSTHRESH])
 }

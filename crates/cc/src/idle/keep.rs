@@ -11,8 +11,7 @@ pub(crate) struct Keep;
 impl IdlePolicy for Keep {}
 
 pub(crate) fn entry() -> Entry {
-    Entry::component(Key::Idle, "keep", |_, _| {}).about(
-        "the window is kept over a pause; pacing bounds the first burst",
-        "RFC 9002 §7.7, §7.8",
-    )
+    Entry::component(Key::Idle, "keep", |_, _| {})
+        .about("the window is kept over a pause; pacing bounds the first burst")
+        .defined_in("RFC 9002 §7.7, §7.8")
 }

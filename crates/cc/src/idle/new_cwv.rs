@@ -199,7 +199,7 @@ pub(crate) fn entry() -> Entry {
     .about(
         "the window is kept over a pause but grows and answers congestion by what is in use; half is \
          given up every 5 min",
-        "RFC 7661",
     )
+    .defined_in("RFC 7661")
     .with_parameters(&[NVP, QUARTER, SSTHRESH])
 }

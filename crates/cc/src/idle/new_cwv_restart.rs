@@ -48,7 +48,7 @@ pub(crate) fn entry() -> Entry {
     .about(
         "after a pause of more than an RTO the window is the initial one, and slow start ends at the \
          window of before",
-        "Yanev et al. 2022, §2 and figure 1b",
     )
+    .defined_in("Yanev et al. 2022, §2 and figure 1b")
     .with_parameters(&[MINIMUM_RTO, KEEP_HIGHER])
 }

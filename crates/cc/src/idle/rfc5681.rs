@@ -29,9 +29,7 @@ pub(crate) fn entry() -> Entry {
         let pause = PauseRule::from_arguments(arguments);
         components.idle = AnyIdlePolicy::Rfc5681(Rfc5681 { pause });
     })
-    .about(
-        "after a pause of more than an RTO the window is the initial one again; ssthresh stays",
-        "RFC 5681 §4.1",
-    )
+    .about("after a pause of more than an RTO the window is the initial one again; ssthresh stays")
+    .defined_in("RFC 5681 §4.1")
     .with_parameters(&[MINIMUM_RTO])
 }

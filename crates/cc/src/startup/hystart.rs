@@ -160,8 +160,8 @@ pub(crate) fn entry() -> Entry {
     })
     .about(
         "HyStart: slow start that ends at once when ACK frames keep coming for half an RTT, or the RTT rises",
-        "Ha and Rhee 2011; Linux 3.6 tcp_cubic.c",
     )
+    .defined_in("Ha and Rhee 2011; Linux 3.6 tcp_cubic.c")
     .with_parameters(PARAMETERS)
 }
 

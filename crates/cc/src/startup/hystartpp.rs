@@ -113,10 +113,8 @@ pub(crate) fn entry() -> Entry {
     Entry::component(Key::Start, "hystartpp", |components, _| {
         components.startup = AnyStartup::HyStartPp(HyStartPp::default());
     })
-    .about(
-        "HyStart++: slow start that ends, by way of a slower phase, when the RTT rises",
-        "RFC 9406",
-    )
+    .about("HyStart++: slow start that ends, by way of a slower phase, when the RTT rises")
+    .defined_in("RFC 9406")
 }
 
 #[cfg(test)]

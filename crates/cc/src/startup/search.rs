@@ -282,10 +282,8 @@ pub(crate) fn entry() -> Entry {
     Entry::component(Key::Start, "search", |components, arguments| {
         components.startup = AnyStartup::Search(Search::from_arguments(arguments));
     })
-    .about(
-        "SEARCH: slow start that ends when what arrives no longer keeps up with what was sent",
-        "draft-chung-ccwg-search-09",
-    )
+    .about("SEARCH: slow start that ends when what arrives no longer keeps up with what was sent")
+    .defined_in("draft-chung-ccwg-search-09")
     .with_parameters(PARAMETERS)
 }
 

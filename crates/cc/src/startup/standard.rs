@@ -71,28 +71,23 @@ pub(crate) fn grow(core: &mut Core, allowance: u64) -> Step {
 }
 
 pub(crate) fn standard() -> Entry {
-    Entry::component(Key::Start, "standard", |_, _| {}).about(
-        "the window grows by what is acknowledged until a loss or ssthresh",
-        "RFC 9002 §7.3.1",
-    )
+    Entry::component(Key::Start, "standard", |_, _| {})
+        .about("the window grows by what is acknowledged until a loss or ssthresh")
+        .defined_in("RFC 9002 §7.3.1")
 }
 
 pub(crate) fn short() -> Entry {
     Entry::component(Key::Start, "short", |components, _| {
         components.startup = AnyStartup::Standard(Standard::Short);
     })
-    .about(
-        "slow start until the first estimate of the path's capacity",
-        "Watanabe et al. 2014, CCPSSS",
-    )
+    .about("slow start until the first estimate of the path's capacity")
+    .defined_in("Watanabe et al. 2014, CCPSSS")
 }
 
 pub(crate) fn video_ssthresh() -> Entry {
     Entry::component(Key::Start, "video-ssthresh", |components, _| {
         components.startup = AnyStartup::Standard(Standard::VideoSsthresh);
     })
-    .about(
-        "slow start up to the window that carries the video's average rate",
-        "Watanabe et al. 2014, CCPLSS",
-    )
+    .about("slow start up to the window that carries the video's average rate")
+    .defined_in("Watanabe et al. 2014, CCPLSS")
 }

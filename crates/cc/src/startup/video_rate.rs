@@ -48,10 +48,8 @@ pub(crate) fn entry() -> Entry {
     Entry::component(Key::Start, "video-rate", |components, _| {
         components.startup = AnyStartup::VideoRate(VideoRate);
     })
-    .about(
-        "start with the window that carries the video's average rate, until a loss",
-        "Watanabe et al. 2014, CCPVS",
-    )
+    .about("start with the window that carries the video's average rate, until a loss")
+    .defined_in("Watanabe et al. 2014, CCPVS")
     .absolute()
 }
 

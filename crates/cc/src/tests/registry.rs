@@ -12,7 +12,8 @@ use crate::{Bytes, Path, VideoKnowledge};
 
 fn reno_of_my_own(name: &'static str) -> Entry {
     Entry::custom(name, |path, _, known| spec("reno").build(path, known))
-        .about("NewReno under another name", "RFC 9002 §7")
+        .about("NewReno under another name")
+        .defined_in("RFC 9002 §7")
 }
 
 /// The entries that components complete.

@@ -373,7 +373,8 @@ impl CongestionController for Bbr {
 
 pub(crate) fn entry() -> Entry {
     Entry::custom("bbr", |path, _, known| Box::new(Bbr::new(path, known)))
-        .about("BBR, version 3", "draft-ietf-ccwg-bbr-06")
+        .about("BBR, version 3")
+        .defined_in("draft-ietf-ccwg-bbr-06")
         .absolute()
         .with_traits(|traits| traits.holds_on_loss = true)
 }

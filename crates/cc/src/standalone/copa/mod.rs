@@ -275,10 +275,8 @@ pub(crate) fn entry() -> Entry {
     Entry::custom("copa", |path, arguments, known| {
         Box::new(Copa::new(path, arguments, known))
     })
-    .about(
-        "keeps a few packets in the queue, and more beside flows that fill it",
-        "Arun and Balakrishnan 2018",
-    )
+    .about("keeps a few packets in the queue, and more beside flows that fill it")
+    .defined_in("Arun and Balakrishnan 2018")
     .with_parameters(PARAMETERS)
     .with_traits(|traits| (traits.holds_on_loss, traits.delay_based) = (true, true))
 }

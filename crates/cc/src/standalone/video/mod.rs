@@ -205,14 +205,16 @@ const PARAMETERS: &[Parameter] = &[
 ];
 
 pub(crate) fn entry() -> Entry {
-    Entry::custom("video", |path, arguments, known| Box::new(Video::new(path, arguments, known)))
-        .about(
-            "fast while the player is short, no faster than it needs; random losses cost nothing, the queue stays \
-             short and others get their share",
-            "docs/controllers/video.md",
-        )
-        .with_parameters(PARAMETERS)
-        .absolute()
+    Entry::custom("video", |path, arguments, known| {
+        Box::new(Video::new(path, arguments, known))
+    })
+    .about(
+        "fast while the player is short, no faster than it needs; random losses cost nothing, the queue stays \
+         short and others get their share",
+    )
+    .defined_in("docs/controllers/video.md")
+    .with_parameters(PARAMETERS)
+    .absolute()
 }
 
 #[cfg(test)]
