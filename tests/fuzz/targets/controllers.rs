@@ -1,7 +1,9 @@
 //! Any composition of the registry, and anything that may happen on a connection.
 
 use playrate_cc::registry::Registry;
-use playrate_cc::testing::{Connection, Operation, composition};
+use playrate_cc::testing::{Connection, Operation};
+
+use super::composition::composition;
 
 /// The first bytes choose the controller, the rest are operations of three bytes each. `Connection` panics if the
 /// controller breaks a promise: bounds of the window, no growth while app-limited, agreement of two instances that

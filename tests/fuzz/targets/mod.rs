@@ -3,6 +3,7 @@
 //! The same functions run under libFuzzer (`fuzz/`) and, over the inputs in `fuzz/corpus/`, in `cargo test`.
 
 mod attacker;
+mod composition;
 mod config;
 mod controllers;
 mod exchanges;

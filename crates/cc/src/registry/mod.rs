@@ -146,7 +146,7 @@ impl Registry {
     }
 
     /// Names that a spec may begin with.
-    pub(crate) fn controller_names(&self) -> Vec<&'static str> {
+    fn controller_names(&self) -> Vec<&'static str> {
         let algorithms = self.controllers().map(Entry::name);
         algorithms
             .chain(self.aliases.iter().map(|alias| alias.name))

@@ -5,8 +5,7 @@
 //!
 //! [`Connection`] is a model of the transport around a controller: it tracks packets in flight and reports to the
 //! controller like an adapter. [`Operation`] is one event of a connection. A test or fuzzer makes a list of them, for
-//! example from bytes ([`composition`] makes the spec), and [`Connection::run`] checks the controller's invariants
-//! after each.
+//! example from bytes, and [`Connection::run`] checks the controller's invariants after each.
 //!
 //! [`examples`] lists the compositions that the golden traces of this crate and the figures of
 //! `docs/controllers.md` show.
@@ -19,12 +18,10 @@
     )
 )]
 
-mod composition;
 mod connection;
 mod examples;
 mod operation;
 
-pub use composition::composition;
 pub use connection::Connection;
 pub use examples::{Demand, Example, examples};
 pub use operation::Operation;

@@ -4,9 +4,8 @@ use core::fmt::Write as _;
 use core::slice::Iter;
 use core::time::Duration;
 
-use crate::registry::{Domain, Entry, Key, Parameter, Registry, Value};
-use crate::state::floor_bytes;
-use crate::{Bytes, ControllerSpec};
+use playrate_cc::registry::{Domain, Entry, Key, Parameter, Registry, Value};
+use playrate_cc::{Bytes, ControllerSpec};
 
 /// Reads a spec of `registry` from the first of `bytes` and returns it with the rest. Every input is valid, and every
 /// composition that the registry accepts is possible.
@@ -16,9 +15,12 @@ use crate::{Bytes, ControllerSpec};
 ///
 /// # Panics
 /// If `registry` can build no controller.
-pub fn composition<'a>(registry: &Registry, bytes: &'a [u8]) -> (ControllerSpec, &'a [u8]) {
+pub(super) fn composition<'a>(registry: &Registry, bytes: &'a [u8]) -> (ControllerSpec, &'a [u8]) {
     let mut source = bytes.iter();
-    let heads = registry.controller_names();
+    let algorithms = registry.controllers().map(Entry::name);
+    let heads: Vec<_> = algorithms
+        .chain(registry.aliases().map(|alias| alias.name))
+        .collect();
     let head = choose(&mut source, &heads).copied().unwrap_or("reno");
     let algorithm = registry.controllers().find(|entry| entry.name() == head);
     let mut text = match algorithm {
@@ -75,19 +77,29 @@ fn argument(parameter: &Parameter, value: u16) -> Value {
         Domain::Range(Value::Number(min), Value::Number(max)) => Value::Number(between(min, max)),
         Domain::Range(Value::Time(min), Value::Time(max)) => {
             let us = between(min.as_micros() as f64, max.as_micros() as f64);
-            Value::Time(Duration::from_micros(floor_bytes(us)))
+            Value::Time(Duration::from_micros(whole(us)))
         }
         Domain::Range(Value::Size(min), Value::Size(max)) => {
-            Value::Size(Bytes::new(floor_bytes(between(min.as_f64(), max.as_f64()))))
+            Value::Size(Bytes::new(whole(between(min.as_f64(), max.as_f64()))))
         }
-        Domain::Range(..) => parameter.default,
         Domain::Words(words) => {
             let index = usize::from(value) % words.len().max(1);
             words
                 .get(index)
                 .map_or(parameter.default, |&word| Value::Word(word))
         }
+        // The registry's ranges have two ends of one kind.
+        _ => parameter.default,
     }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "float-to-integer casts saturate"
+)]
+const fn whole(number: f64) -> u64 {
+    number as u64
 }
 
 #[cfg(test)]
