@@ -27,7 +27,7 @@ mod train_capacity;
 mod windowed;
 
 pub(crate) use capacity::Capacity;
-pub(crate) use delivery_rate::{DeliveryRate, MARKS, RateSample};
+pub(crate) use delivery_rate::{DeliveryRate, MARKS};
 pub(crate) use prompt::PromptSamples;
 pub(crate) use risen_floor::RisenFloor;
 pub(crate) use slot_max::SlotMax;

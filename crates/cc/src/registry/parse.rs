@@ -1,7 +1,7 @@
 //! The parser of specs.
 
 use core::str::FromStr;
-use std::collections::btree_map::Entry as MapEntry;
+use std::collections::btree_map::{BTreeMap, Entry as MapEntry};
 use std::sync::Arc;
 
 use super::spec::{Chosen, ControllerSpec};
@@ -104,13 +104,14 @@ fn read(registry: &Registry, text: &str) -> Result<ControllerSpec, SpecError> {
     if head.name.is_empty() {
         return Err(empty("expected the name of a controller at the beginning"));
     }
-    let mut spec =
-        match registry.alias(head.name) {
-            Some(alias) => read(registry, alias.expansion)?,
-            None => ControllerSpec::bare(registry.find(None, head.name).ok_or_else(|| {
-                SpecError::unknown("controller", "", head.name, &registry.controller_names())
-            })?),
-        };
+    let unknown = || SpecError::unknown("controller", "", head.name, &registry.controller_names());
+    let mut spec = match registry.alias(head.name) {
+        Some(alias) => read(registry, alias.expansion)?,
+        None => ControllerSpec {
+            algorithm: Chosen::by_default(registry.find(None, head.name).ok_or_else(unknown)?),
+            components: BTreeMap::new(),
+        },
+    };
     // An alias's arguments go to its components first.
     let takers = spec.components.values_mut().chain([&mut spec.algorithm]);
     assign(head.name, &head.arguments, takers)?;

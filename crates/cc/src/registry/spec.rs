@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::compose::{Components, Composed};
 use crate::entry::{Entry, Key, Make};
 use crate::parameter::Arguments;
-use crate::state::{Rules, is_rate_limited};
+use crate::state::Rules;
 use crate::{CongestionController, Path, VideoKnowledge};
 
 /// A controller with its components and their arguments: a recipe that builds any number of controllers.
@@ -72,20 +72,6 @@ impl ControllerSpec {
     /// Returns true if algorithm and components grow the window by acknowledged bytes only, and never set it directly.
     pub fn is_window_based(&self) -> bool {
         !self.chosen().any(|chosen| chosen.entry.is_absolute())
-    }
-
-    /// Returns true if the window may grow while it is not used in full (`growth=ratelimited`), within the bound of
-    /// draft-ietf-ccwg-ratelimited-increase.
-    pub fn grows_while_limited(&self) -> bool {
-        is_rate_limited(&self.algorithm.arguments)
-    }
-
-    /// An algorithm without components; the caller adds them.
-    pub(super) fn bare(algorithm: &Arc<Entry>) -> Self {
-        Self {
-            algorithm: Chosen::by_default(algorithm),
-            components: BTreeMap::new(),
-        }
     }
 
     pub(super) fn chosen(&self) -> impl Iterator<Item = &Chosen> {

@@ -78,7 +78,8 @@ impl Rules {
     pub(crate) fn from_arguments(arguments: &Arguments) -> Self {
         let ssthresh = arguments.size(SSTHRESH.name).as_u64();
         Self {
-            rate_limited: is_rate_limited(arguments),
+            // Controllers that set the window directly lack the parameter.
+            rate_limited: arguments.value(GROWTH.name) == Some(Value::Word(RATE_LIMITED)),
             counts_acks: arguments.word(COUNTING.name) == ACKS,
             initial_packets: arguments.number(INITIAL_WINDOW.name),
             ssthresh: (ssthresh > 0).then_some(ssthresh),
@@ -116,12 +117,6 @@ impl Rules {
         }
         window.checked_div(most / 2).unwrap_or(1)
     }
-}
-
-/// Returns true if an algorithm's arguments let the window grow while it is not used in full; false for controllers
-/// without the parameter.
-pub(crate) fn is_rate_limited(arguments: &Arguments) -> bool {
-    arguments.value(GROWTH.name) == Some(Value::Word(RATE_LIMITED))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::Operation;
 use crate::events::{AckFrame, Acked, Congestion, Sent, Signal};
+use crate::registry::Value;
 use crate::{Bytes, CongestionController, ControllerSpec, Path, Phase, Snapshot, Timestamp, VideoKnowledge};
 
 /// Packets in one burst, as with quinn's segmentation offload.
@@ -68,7 +69,8 @@ impl Connection {
             unreported: None,
             flight_known: 0,
             absolute: !spec.is_window_based(),
-            grows_while_limited: spec.grows_while_limited(),
+            grows_while_limited: spec.algorithm_arguments().value("growth")
+                == Some(Value::Word("ratelimited")),
             known,
             now: Timestamp::ZERO,
             mtu: path.mtu.as_u64(),

@@ -1,7 +1,7 @@
 //! [`Sampler`]: the rate samples of the draft's §4.1, with flight and losses.
 
 use crate::Timestamp;
-use crate::estimator::{DeliveryRate, MARKS, RateSample};
+use crate::estimator::{DeliveryRate, MARKS};
 use crate::events::{AckFrame, Congestion, Sent, Signal};
 
 /// A rate sample: RS in the draft. Sizes are bytes.
@@ -57,7 +57,12 @@ impl Sampler {
     pub(super) fn on_ack_frame(&mut self, event: &AckFrame<'_>) -> Option<Sample> {
         let sample = self.rate.on_ack_frame(event);
         // This comes first, because the new mark replaces the oldest, where the sample may begin.
-        let sample = sample.map(|sample| self.completed(sample));
+        let sample = sample.map(|sample| Sample {
+            delivery_rate: sample.bytes_per_second.into(),
+            delivered: sample.delivered.into(),
+            app_limited: sample.app_limited,
+            ..self.since(sample.mark)
+        });
         self.follow();
         sample
     }
@@ -82,15 +87,6 @@ impl Sampler {
     /// (`MarkConnectionAppLimited()` of the draft).
     pub(super) const fn mark_app_limited(&mut self, now: Timestamp) {
         self.rate.mark_limited(now);
-    }
-
-    fn completed(&self, sample: RateSample) -> Sample {
-        Sample {
-            delivery_rate: sample.bytes_per_second.into(),
-            delivered: sample.delivered.into(),
-            app_limited: sample.app_limited,
-            ..self.since(sample.mark)
-        }
     }
 
     /// Bytes in flight and bytes lost since the mark, without a rate.
