@@ -79,10 +79,7 @@ impl Phase {
     /// Returns true in the phases of the startup component.
     #[inline]
     pub(crate) const fn is_slow_start(self) -> bool {
-        matches!(
-            self,
-            Self::Startup | Self::AfterPersistentCongestion | Self::AfterIdle
-        )
+        !matches!(self, Self::Avoidance | Self::Recovery)
     }
 
     /// Returns true if a controller may pass from this phase to `next` for this reason.

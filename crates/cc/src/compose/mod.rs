@@ -76,11 +76,9 @@ pub(crate) struct Components {
 
 impl Components {
     fn needs(&self) -> Needs {
-        let mut own = Needs::knowledge(
-            self.shaper
-                .map_or(Facts::NONE, Shaper::facts)
-                .union(self.ceiling.map_or(Facts::NONE, |_| Pace::FACTS)),
-        );
+        let shaper = self.shaper.map_or(Facts::NONE, Shaper::facts);
+        let ceiling = self.ceiling.map_or(Facts::NONE, |_| Pace::FACTS);
+        let mut own = Needs::knowledge(shaper.union(ceiling));
         if self.rules.follow_resends() {
             own.bursts = Bursts::Every;
         }

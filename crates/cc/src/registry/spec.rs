@@ -98,18 +98,14 @@ impl PartialEq for Chosen {
 
 impl fmt::Display for Chosen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.entry.name())?;
-        let mut separator = "(";
-        for (parameter, (name, value)) in self.entry.parameters().iter().zip(self.arguments.iter()) {
-            if value != parameter.default {
-                write!(f, "{separator}{name}={value}")?;
-                separator = ",";
-            }
-        }
-        if separator == "," {
-            f.write_str(")")
-        } else {
-            Ok(())
+        let parameters = self.entry.parameters().iter().zip(self.arguments.iter());
+        let given = parameters.filter(|(parameter, (_, value))| *value != parameter.default);
+        let given: Vec<_> = given
+            .map(|(_, (name, value))| format!("{name}={value}"))
+            .collect();
+        match given.join(",") {
+            given if given.is_empty() => f.write_str(self.entry.name()),
+            given => write!(f, "{}({given})", self.entry.name()),
         }
     }
 }

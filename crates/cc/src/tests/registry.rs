@@ -8,7 +8,7 @@ use super::{error_of, has, spec};
 use crate::component::Traits;
 use crate::registry::{Entry, Key, Parameter, RegisterError, Registry};
 use crate::state::OF_ALL_ALGORITHMS;
-use crate::{Bytes, Path, VideoKnowledge};
+use crate::{Bytes, Path};
 
 fn reno_of_my_own(name: &'static str) -> Entry {
     Entry::custom(name, |path, _, known| spec("reno").build(path, known))
@@ -24,22 +24,13 @@ fn algorithms(registry: &Registry) -> impl Iterator<Item = &Entry> {
 #[test]
 fn a_registered_controller_is_built_with_its_arguments() {
     let mut registry = Registry::builtin();
-    let size = Parameter::size(
-        "mtu",
-        Bytes::new(1_200),
-        Bytes::ZERO..=Bytes::new(9_000),
-        "packets",
-    );
+    let size = Parameter::size("mtu", Bytes::new(1_200), Bytes::ZERO..=Bytes::new(9_000)).about("packets");
     let entry = Entry::custom("packets", |_, arguments, known| {
-        let mtu = if arguments.number("jumbo") > 0.0 {
-            9_000
-        } else {
-            1_200
-        };
-        spec("reno").build(&Path::new(Bytes::new(mtu)), known)
-    })
-    .with_parameters(&[Parameter::number("jumbo", 0.0, 0.0..=1.0).about("whether packets are large")]);
-    registry.register(entry).expect("a free name");
+        spec("reno").build(&Path::new(arguments.size("mtu")), known)
+    });
+    registry
+        .register(entry.with_parameters(&[size]))
+        .expect("a free name");
     let window = |text: &str| {
         let spec = registry.parse(text).expect("a valid spec");
         spec.build(&Path::default(), Arc::default()).window()
