@@ -1,7 +1,7 @@
 //! The player's buffer: delivered bytes, complete frames and frames still to be shown, as counts without payload.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use std::time::Duration;
 
 use playrate_media::Frame;
@@ -9,10 +9,13 @@ use playrate_units::Bytes;
 
 use super::{Fill, from_nanos};
 
+/// Presentation time of a frame, and its number in the order of addition. Frames are shown in the order of their keys.
+type FrameKey = (Duration, u64);
+
 /// The next frame to be shown or discarded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Upcoming {
-    pub(super) id: u64,
+    key: FrameKey,
     pub(super) pts: Duration,
     pub(super) complete: bool,
     /// Bytes that the frame removes from the buffer.
@@ -21,28 +24,23 @@ pub(super) struct Upcoming {
 
 #[derive(Clone, Copy, Debug)]
 struct BufferedFrame {
-    pts: Duration,
     /// First byte of the frame in the stream.
     offset: u64,
     /// Size of the frame and of the preceding bytes that belong to no frame: sound, and the boxes of fragments.
     weight: u64,
     complete: bool,
-    /// True once the frame was shown or discarded.
-    gone: bool,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Buffer {
-    /// Frames in the order of addition; complete frames that are gone are removed from the front.
-    entries: VecDeque<BufferedFrame>,
-    /// Number of the frame in `entries[0]`, counted from the first added.
-    first_id: u64,
-    /// `(end, id)` of frames that are not complete.
-    incoming: BinaryHeap<Reverse<(u64, u64)>>,
-    /// `(pts, id)` of frames that are not complete.
-    incomplete: BTreeSet<(Duration, u64)>,
-    /// `(pts, id)` of frames still to be shown.
-    pending: BTreeSet<(Duration, u64)>,
+    /// Frames still to be shown.
+    pending: BTreeMap<FrameKey, BufferedFrame>,
+    /// Ends and keys of frames that are not complete.
+    incoming: BinaryHeap<Reverse<(u64, FrameKey)>>,
+    /// Keys of the same frames.
+    incomplete: BTreeSet<FrameKey>,
+    /// Number of frames added.
+    added: u64,
     /// Ends of whole segments that playback has not passed.
     segments: VecDeque<u64>,
     received: u64,
@@ -105,18 +103,16 @@ impl Known {
 
 impl Buffer {
     pub(super) fn add(&mut self, frame: &Frame) {
-        let id = self.first_id + self.entries.len() as u64;
-        let weight = self.known.add(frame);
-        self.entries.push_back(BufferedFrame {
-            pts: frame.pts,
+        let key = (frame.pts, self.added);
+        self.added += 1;
+        let buffered = BufferedFrame {
             offset: frame.offset,
-            weight,
+            weight: self.known.add(frame),
             complete: false,
-            gone: false,
-        });
-        self.pending.insert((frame.pts, id));
-        self.incomplete.insert((frame.pts, id));
-        self.incoming.push(Reverse((frame.end(), id)));
+        };
+        self.pending.insert(key, buffered);
+        self.incomplete.insert(key);
+        self.incoming.push(Reverse((frame.end(), key)));
     }
 
     /// Discards everything and expects `frames`. The next byte is at `offset` of the stream. Known facts of the title
@@ -135,15 +131,14 @@ impl Buffer {
 
     /// Marks the frames whose last byte has been received as complete.
     pub(super) fn settle(&mut self) {
-        while let Some(&Reverse((end, id))) = self.incoming.peek()
+        while let Some(&Reverse((end, key))) = self.incoming.peek()
             && end <= self.received
         {
             self.incoming.pop();
-            if let Some(entry) = self.entry_mut(id) {
-                entry.complete = true;
-                let BufferedFrame { pts, weight, .. } = *entry;
-                self.incomplete.remove(&(pts, id));
-                self.complete_bytes = self.complete_bytes.saturating_add(weight);
+            self.incomplete.remove(&key);
+            if let Some(frame) = self.pending.get_mut(&key) {
+                frame.complete = true;
+                self.complete_bytes = self.complete_bytes.saturating_add(frame.weight);
             }
         }
     }
@@ -164,8 +159,7 @@ impl Buffer {
 
     /// Offset of the upcoming frame.
     fn next_offset(&self) -> Option<u64> {
-        let next = self.upcoming()?;
-        self.entry(next.id).map(|entry| entry.offset)
+        self.pending.first_key_value().map(|(_, frame)| frame.offset)
     }
 
     /// Ends the stream. Returns the number of frames that will never be complete.
@@ -181,13 +175,12 @@ impl Buffer {
 
     /// The frame with the lowest presentation time among those still to be shown.
     pub(super) fn upcoming(&self) -> Option<Upcoming> {
-        let &(pts, id) = self.pending.first()?;
-        let &BufferedFrame { complete, weight, .. } = self.entry(id)?;
+        let (&key, frame) = self.pending.first_key_value()?;
         Some(Upcoming {
-            id,
-            pts,
-            complete,
-            weight,
+            key,
+            pts: key.0,
+            complete: frame.complete,
+            weight: frame.weight,
         })
     }
 
@@ -198,25 +191,14 @@ impl Buffer {
 
     /// Removes the upcoming frame, which must be complete, from the buffer.
     pub(super) fn take(&mut self, frame: &Upcoming) {
-        self.pending.remove(&(frame.pts, frame.id));
-        if let Some(entry) = self.entry_mut(frame.id) {
-            entry.gone = true;
-        }
+        self.pending.remove(&frame.key);
         self.complete_bytes = self.complete_bytes.saturating_sub(frame.weight);
-        // Complete frames that are gone are removed from the front, so that memory does not grow with the session.
-        while let Some(entry) = self.entries.front()
-            && entry.complete
-            && entry.gone
-        {
-            self.entries.pop_front();
-            self.first_id += 1;
-        }
     }
 
     /// Media bytes delivered and not yet shown: complete frames, and the received bytes of the next one.
     pub(super) fn held(&self) -> Bytes {
-        let part = self.incoming.peek().map_or(0, |&Reverse((end, id))| {
-            let weight = self.entry(id).map_or(0, |entry| entry.weight);
+        let part = self.incoming.peek().map_or(0, |Reverse((end, key))| {
+            let weight = self.pending.get(key).map_or(0, |frame| frame.weight);
             self.received.saturating_sub(end.saturating_sub(weight))
         });
         Bytes::new(self.complete_bytes.saturating_add(part))
@@ -260,15 +242,5 @@ impl Buffer {
 
     pub(super) fn known(&self) -> &Known {
         &self.known
-    }
-
-    fn entry(&self, id: u64) -> Option<&BufferedFrame> {
-        let index = id.checked_sub(self.first_id)?;
-        self.entries.get(usize::try_from(index).ok()?)
-    }
-
-    fn entry_mut(&mut self, id: u64) -> Option<&mut BufferedFrame> {
-        let index = id.checked_sub(self.first_id)?;
-        self.entries.get_mut(usize::try_from(index).ok()?)
     }
 }

@@ -83,7 +83,7 @@ impl PlayoutClock {
     pub(super) fn new(config: &PlayoutConfig) -> Self {
         let (catch_up, refill) = match &config.clock {
             Clock::CatchUp(settings) => (Some(settings.clone()), Fill::Bytes(config.playout_buffer)),
-            Clock::Rebuffer(settings) => (None, settings.resume),
+            Clock::Rebuffer(resume) => (None, *resume),
         };
         Self {
             start: config.start,

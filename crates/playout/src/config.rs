@@ -1,4 +1,9 @@
 //! [`PlayoutConfig`]: buffer sizes, condition to start, and the clock of the modelled player.
+#![expect(
+    clippy::exhaustive_structs,
+    clippy::exhaustive_enums,
+    reason = "settings are literals, and new kinds must be handled where settings are read or described"
+)]
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,11 +16,6 @@ use super::from_nanos;
 
 /// Playout buffer of 448 packets of 1,464 bytes: 656 kB in the 2013–2015 papers, and the default.
 pub const PLAYOUT_BUFFER_448: Bytes = Bytes::new(655_872);
-/// Playout buffer of 897 packets of 1,464 bytes (2015 paper, figure 8).
-pub const PLAYOUT_BUFFER_897: Bytes = Bytes::new(1_313_208);
-/// Playout buffer of 1,345 packets of 1,464 bytes (2015 paper, figure 9).
-pub const PLAYOUT_BUFFER_1345: Bytes = Bytes::new(1_969_080);
-
 /// Bytes that the client reads ahead of the playout buffer before it pauses reading.
 ///
 /// Large enough that flow control seldom limits a title of ordinary rate, small enough that little is wasted if a
@@ -36,10 +36,6 @@ pub const DEFAULT_SERIES_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Settings of the modelled player.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "settings are written as literals, with the rest from a default"
-)]
 pub struct PlayoutConfig {
     /// Size of the playout buffer ("POB" in the papers). A catch-up clock resumes after a rebase when it is full.
     pub playout_buffer: Bytes,
@@ -118,10 +114,6 @@ impl Default for PlayoutConfig {
 
 /// Condition for playback to start. The first frame must always be complete; the whole title is always enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "a new kind must be handled wherever settings are read or described"
-)]
 pub enum Start {
     /// This much is held.
     Filled(Fill),
@@ -131,10 +123,6 @@ pub enum Start {
 
 /// An amount of media delivered and not yet shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "a new kind must be handled wherever settings are read or described"
-)]
 pub enum Fill {
     /// Media bytes: everything from the first frame on, that is, video, audio, and the small boxes of fragments.
     Bytes(Bytes),
@@ -146,16 +134,13 @@ pub enum Fill {
 
 /// Behaviour of the player if a frame is due and not complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "a new kind must be handled wherever settings are read or described"
-)]
 pub enum Clock {
     /// The clock continues: after a stall late frames are shown faster, and frames that are too late are discarded
     /// (VLC; papers of 2012 to 2015).
     CatchUp(CatchUp),
-    /// The clock stops until enough is held again (browsers, DASH players; the 2021 paper).
-    Rebuffer(Rebuffer),
+    /// The clock stops until this much is held again; the whole rest of the title is always enough (browsers, DASH
+    /// players; the 2021 paper).
+    Rebuffer(Fill),
 }
 
 impl Clock {
@@ -170,10 +155,6 @@ impl Clock {
 
 /// Parameters of the catch-up clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "settings are written as literals, with the rest from a default"
-)]
 pub struct CatchUp {
     /// Lateness beyond which a frame is discarded.
     pub late: Duration,
@@ -193,24 +174,9 @@ impl Default for CatchUp {
     }
 }
 
-/// Parameters of the rebuffer clock.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "settings are written as literals, with the rest from a default"
-)]
-pub struct Rebuffer {
-    /// Amount to be held for playback to continue after a stall (the whole rest of the title is always enough).
-    pub resume: Fill,
-}
-
 /// Name of a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "a new kind must be handled wherever settings are read or described"
-)]
 pub enum ClockKind {
     /// Name `catch-up` of [`Clock::CatchUp`].
     CatchUp,

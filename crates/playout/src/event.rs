@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use playrate_units::{Bytes, seconds};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 /// A change in the player that is visible to the viewer, or to a measurer of the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -16,12 +16,13 @@ pub struct PlayoutEvent {
     #[serde(rename = "at_s", with = "seconds")]
     pub at: Duration,
     /// The change and its data; in JSON only its name.
-    #[serde(rename = "what")]
+    #[serde(flatten)]
     pub kind: PlayoutEventKind,
 }
 
 /// The change that a [`PlayoutEvent`] reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "what", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum PlayoutEventKind {
     /// Playback started with the first frame.
@@ -29,15 +30,19 @@ pub enum PlayoutEventKind {
     /// A frame was shown.
     Shown {
         /// Presentation time of the frame.
+        #[serde(skip)]
         pts: Duration,
         /// Lateness after the due time; zero is on time.
+        #[serde(skip)]
         late: Duration,
     },
     /// A frame was too late to be shown (catch-up clock only).
     Discarded {
         /// Presentation time of the frame.
+        #[serde(skip)]
         pts: Duration,
         /// Lateness after the due time.
+        #[serde(skip)]
         late: Duration,
     },
     /// A frame was due and not complete, or late. Begins one underflow event.
@@ -51,6 +56,7 @@ pub enum PlayoutEventKind {
     /// The viewer jumped: the buffer was discarded, and playback starts again at another position.
     Seek {
         /// Presentation time of the frame where it starts.
+        #[serde(skip)]
         pts: Duration,
     },
     /// The last frame has been shown for its time.
@@ -58,30 +64,9 @@ pub enum PlayoutEventKind {
 }
 
 impl PlayoutEventKind {
-    /// Name of the kind in JSON.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Started => "started",
-            Self::Shown { .. } => "shown",
-            Self::Discarded { .. } => "discarded",
-            Self::UnderflowBegan => "underflow-began",
-            Self::UnderflowEnded => "underflow-ended",
-            Self::Rebased => "rebased",
-            Self::Resumed => "resumed",
-            Self::Seek { .. } => "seek",
-            Self::Ended => "ended",
-        }
-    }
-
     /// Returns true for the fate of a single frame; nearly all events are of this kind.
     pub fn is_of_frame(&self) -> bool {
         matches!(self, Self::Shown { .. } | Self::Discarded { .. })
-    }
-}
-
-impl Serialize for PlayoutEventKind {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        self.name().serialize(to)
     }
 }
 

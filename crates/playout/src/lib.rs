@@ -29,12 +29,12 @@
 //!
 //! If a frame is due and not complete, the screen keeps the last one: a *stall*. The clock decides how playback
 //! continues. [`CatchUp`] does not stop: late frames are shown faster, frames that are too late are discarded.
-//! [`Rebuffer`] stops: every frame is shown, later. The same deliveries under both:
+//! [`Clock::Rebuffer`] stops: every frame is shown, later. The same deliveries under both:
 //!
 //! ```
 //! use std::time::Duration;
 //! use playrate_media::Frame;
-//! use playrate_playout::{CatchUp, Clock, ConfigError, Fill, PlaybackReport, Playout, PlayoutConfig, Rebuffer};
+//! use playrate_playout::{CatchUp, Clock, ConfigError, Fill, PlaybackReport, Playout, PlayoutConfig};
 //! use playrate_units::Bytes;
 //!
 //! let ms = Duration::from_millis;
@@ -63,7 +63,7 @@
 //! assert_eq!((catch_up.frames_shown, catch_up.frames_discarded), (2, 1)); // 270 ms late, more than 200 ms
 //! assert_eq!(catch_up.underflow_events, 1);
 //!
-//! let rebuffer = play(Clock::Rebuffer(Rebuffer { resume: Fill::Bytes(Bytes::new(2_000)) }))?;
+//! let rebuffer = play(Clock::Rebuffer(Fill::Bytes(Bytes::new(2_000))))?;
 //! assert_eq!((rebuffer.frames_shown, rebuffer.frames_discarded), (3, 0));
 //! assert_eq!(rebuffer.stalled_time, ms(270));
 //! assert_eq!(rebuffer.impaired_time(ms(120)), ms(270));
@@ -88,8 +88,8 @@ use playrate_units::{Bitrate, Bytes};
 
 pub use config::{
     CatchUp, Clock, ClockKind, ConfigError, DEFAULT_CATCH_UP_PERCENT, DEFAULT_LATE, DEFAULT_MAX_JITTER,
-    DEFAULT_SERIES_INTERVAL, Fill, PLAYOUT_BUFFER_448, PLAYOUT_BUFFER_897, PLAYOUT_BUFFER_1345,
-    PlayoutConfig, READ_AHEAD, RECEIVE_BUFFER_PAPERS, Rebuffer, Start,
+    DEFAULT_SERIES_INTERVAL, Fill, PLAYOUT_BUFFER_448, PlayoutConfig, READ_AHEAD, RECEIVE_BUFFER_PAPERS,
+    Start,
 };
 pub use event::{PlayoutEvent, PlayoutEventKind, SeriesPoint};
 pub use report::PlaybackReport;

@@ -28,8 +28,7 @@ use sha2::{Digest, Sha256};
 use toml::Table;
 use video_client::Seek;
 use video_client::playout::{
-    CatchUp, Clock, ClockKind, Fill, PLAYOUT_BUFFER_448, Playout, PlayoutConfig, RECEIVE_BUFFER_PAPERS,
-    Rebuffer, Start,
+    CatchUp, Clock, ClockKind, Fill, PLAYOUT_BUFFER_448, Playout, PlayoutConfig, RECEIVE_BUFFER_PAPERS, Start,
 };
 
 pub use document::ScenarioSource;
@@ -328,9 +327,9 @@ fn playout(map: SourceMap<'_>, table: &ViewerTable) -> Result<PlayoutConfig, Sce
             max_jitter: time(table.max_jitter).unwrap_or(defaults.max_jitter),
             speed_percent: table.catch_up_percent.unwrap_or(defaults.speed_percent),
         }),
-        ClockKind::Rebuffer => Clock::Rebuffer(Rebuffer {
-            resume: time(table.resume).map_or(Fill::Bytes(buffer), Fill::PlayingTime),
-        }),
+        ClockKind::Rebuffer => {
+            Clock::Rebuffer(time(table.resume).map_or(Fill::Bytes(buffer), Fill::PlayingTime))
+        }
     };
     let mut config = PlayoutConfig::new(buffer, clock);
     config.receive_buffer = table.receive_buffer.map_or(RECEIVE_BUFFER_PAPERS, |size| size.0);

@@ -168,7 +168,7 @@ mod tests {
     use playrate_units::Bitrate;
     use proptest::prelude::*;
     use video_client::Seek;
-    use video_client::playout::{Clock, Fill, PlayoutConfig, Rebuffer};
+    use video_client::playout::{Clock, Fill, PlayoutConfig};
 
     use crate::sim::{self, Setup};
     use crate::tests::title;
@@ -285,7 +285,7 @@ mod tests {
             let rtt = Duration::from_millis(rtt);
             let mut viewer = Viewer::new(controller.parse().unwrap(), title(20));
             let little = Bytes::new(5_000);
-            viewer.playout = PlayoutConfig::new(little, Clock::Rebuffer(Rebuffer { resume: Fill::Bytes(little) }));
+            viewer.playout = PlayoutConfig::new(little, Clock::Rebuffer(Fill::Bytes(little)));
             viewer.playout.receive_buffer = Bytes::from_kb(full_kb);
             viewer.playout.speed_percent = speed_percent;
             viewer.receive_autotuning = autotuned;

@@ -46,9 +46,7 @@ pub(super) fn catch_up(buffer: u64) -> PlayoutConfig {
 pub(super) fn rebuffer(start: u64, resume: u64) -> PlayoutConfig {
     PlayoutConfig::new(
         Bytes::new(FRAME * start),
-        Clock::Rebuffer(Rebuffer {
-            resume: Fill::Bytes(Bytes::new(FRAME * resume)),
-        }),
+        Clock::Rebuffer(Fill::Bytes(Bytes::new(FRAME * resume))),
     )
 }
 
@@ -105,12 +103,36 @@ pub(super) fn story(player: &mut Playout) -> String {
     texts.collect::<Vec<_>>().join(", ")
 }
 
-/// Frames shown, frames discarded and underflow events.
-pub(super) fn counts(player: &Playout) -> [u64; 3] {
+/// The events; frames shown, frames discarded, underflow events and rebases; the stalled time in ms.
+pub(super) type Expected = (&'static str, [u64; 4], u64);
+
+/// Plays as [`play`], and checks the events and the report.
+pub(super) fn check(
+    config: PlayoutConfig,
+    frames: &[Frame],
+    actions: &[(u64, Do)],
+    (expected, counts, stalled): Expected,
+) {
+    let mut player = play(config, frames, actions);
     let report = player.report();
-    [
-        report.frames_shown,
-        report.frames_discarded,
-        report.underflow_events,
-    ]
+    assert_eq!(story(&mut player), expected);
+    let [shown, discarded, underflows, rebases] = counts;
+    let mean_bitrate = Bytes::new(FRAME * shown).per(ms(STEP * shown));
+    let stalled_time = ms(stalled);
+    let ratio = stalled_time.as_secs_f64() / ms(stalled + STEP * shown).as_secs_f64();
+    let millis = |at: &str| ms(at.split(' ').next().unwrap().parse().unwrap());
+    let wanted = PlaybackReport {
+        startup_delay: Some(millis(expected)),
+        ended: Some(millis(expected.rsplit(", ").next().unwrap())),
+        frames: frames.len() as u64,
+        frames_shown: shown,
+        frames_discarded: discarded,
+        frames_missing: frames.len() as u64 - shown - discarded,
+        underflow_events: underflows,
+        stalled_time,
+        rebases,
+        rebuffering_ratio: matches!(player.config().clock, Clock::Rebuffer(_)).then_some(ratio),
+        mean_bitrate,
+    };
+    assert_eq!(report, wanted);
 }

@@ -34,16 +34,8 @@ fn any_config() -> impl Strategy<Value = PlayoutConfig> {
                 speed_percent,
             })
         }),
-        (1_u64..20_000).prop_map(|bytes| {
-            Clock::Rebuffer(Rebuffer {
-                resume: Fill::Bytes(Bytes::new(bytes)),
-            })
-        }),
-        (1_u64..500).prop_map(|time| {
-            Clock::Rebuffer(Rebuffer {
-                resume: Fill::PlayingTime(ms(time)),
-            })
-        }),
+        (1_u64..20_000).prop_map(|bytes| Clock::Rebuffer(Fill::Bytes(Bytes::new(bytes)))),
+        (1_u64..500).prop_map(|time| Clock::Rebuffer(Fill::PlayingTime(ms(time)))),
     ];
     (1_u64..20_000, 0_u64..20_000, clock, prop::option::of(0_u64..500)).prop_map(
         |(playout_buffer, ahead, clock, after)| {
@@ -65,13 +57,24 @@ fn total(frames: &[Frame]) -> u64 {
     frames.last().map_or(0, Frame::end)
 }
 
-/// Plays `frames` by `deliveries`, each cut into pieces of at most `piece` bytes, then the rest in one piece.
-fn run(config: &PlayoutConfig, frames: &[Frame], deliveries: &[(u64, u64)], piece: u64) -> Playout {
+/// Plays `frames` by `deliveries`, each cut into pieces of at most `piece` bytes, then the rest in one piece. Between
+/// deliveries the time is advanced after every `pause`.
+fn run(
+    config: &PlayoutConfig,
+    frames: &[Frame],
+    deliveries: &[(u64, u64)],
+    (piece, pause): (u64, Duration),
+) -> Playout {
     let mut player = Playout::new(config.clone()).unwrap();
     player.add_frames(Duration::ZERO, frames);
     let (mut now, mut left) = (Duration::ZERO, total(frames));
-    for &(pause, bytes) in deliveries {
-        now += Duration::from_micros(pause);
+    for &(wait, bytes) in deliveries {
+        let until = now + Duration::from_micros(wait);
+        while until.saturating_sub(now) > pause {
+            now += pause;
+            player.advance(now);
+        }
+        now = until;
         let mut bytes = bytes.min(left);
         left -= bytes;
         while bytes > 0 {
@@ -85,12 +88,15 @@ fn run(config: &PlayoutConfig, frames: &[Frame], deliveries: &[(u64, u64)], piec
     player
 }
 
+/// Deliveries in one piece each, and no look in between.
+const WHOLE: (u64, Duration) = (u64::MAX, Duration::MAX);
+
 proptest! {
     #[test]
     fn every_frame_is_shown_or_discarded_once(
         config in any_config(), frames in any_title(), deliveries in any_deliveries()
     ) {
-        let mut player = run(&config, &frames, &deliveries, u64::MAX);
+        let mut player = run(&config, &frames, &deliveries, WHOLE);
         let report = player.report();
         prop_assert_eq!(report.frames_shown + report.frames_discarded, frames.len() as u64);
         prop_assert_eq!((report.frames_missing, report.frames_remaining()), (0, 0));
@@ -108,48 +114,22 @@ proptest! {
     }
 
     #[test]
-    fn the_way_deliveries_are_cut_changes_nothing(
-        config in any_config(), frames in any_title(), deliveries in any_deliveries(), piece in 1_u64..2_000
+    fn the_way_deliveries_are_cut_and_looking_at_the_player_change_nothing(
+        config in any_config(), frames in any_title(), deliveries in any_deliveries(),
+        piece in prop_oneof![1_u64..2_000, Just(u64::MAX)], pause in prop_oneof![1_u64..50, Just(u64::MAX)],
     ) {
-        let mut whole = run(&config, &frames, &deliveries, u64::MAX);
-        let mut cut = run(&config, &frames, &deliveries, piece);
+        let mut whole = run(&config, &frames, &deliveries, WHOLE);
+        let mut cut = run(&config, &frames, &deliveries, (piece, ms(pause)));
         prop_assert_eq!(whole.report(), cut.report());
         prop_assert_eq!(whole.series(), cut.series());
         prop_assert_eq!(story(&mut whole), story(&mut cut));
     }
 
     #[test]
-    fn looking_at_the_player_changes_nothing(
-        config in any_config(), frames in any_title(), deliveries in any_deliveries(), every in 1_u64..50
-    ) {
-        let mut left_alone = run(&config, &frames, &deliveries, u64::MAX);
-        let mut watched = Playout::new(config).unwrap();
-        watched.add_frames(Duration::ZERO, &frames);
-        let (mut now, mut left) = (Duration::ZERO, total(&frames));
-        for &(pause, bytes) in &deliveries {
-            let until = now + Duration::from_micros(pause);
-            while now + ms(every) < until {
-                now += ms(every);
-                watched.advance(now);
-            }
-            now = until;
-            let bytes = bytes.min(left);
-            left -= bytes;
-            watched.deliver(now, Bytes::new(bytes));
-        }
-        watched.deliver(now, Bytes::new(left));
-        watched.finish(now);
-        watched.run_out();
-        prop_assert_eq!(left_alone.report(), watched.report());
-        prop_assert_eq!(left_alone.series(), watched.series());
-        prop_assert_eq!(story(&mut left_alone), story(&mut watched));
-    }
-
-    #[test]
     fn no_frame_is_shown_before_it_is_complete_nor_before_it_is_due(
         config in any_config(), frames in any_title(), deliveries in any_deliveries()
     ) {
-        let mut player = run(&config, &frames, &deliveries, u64::MAX);
+        let mut player = run(&config, &frames, &deliveries, WHOLE);
         let mut arrivals = Vec::new(); // (bytes so far, when)
         let (mut now, mut sum) = (Duration::ZERO, 0);
         for &(pause, bytes) in &deliveries {
@@ -206,7 +186,7 @@ proptest! {
             // Beyond the receive buffer, only what the player waits for: a threshold, or the frames that are reordered
             // around the missing one.
             let threshold = match &config.clock {
-                Clock::Rebuffer(Rebuffer { resume: Fill::Bytes(bytes) }) => bytes.as_u64(),
+                Clock::Rebuffer(Fill::Bytes(bytes)) => bytes.as_u64(),
                 Clock::Rebuffer(_) => total(&frames),
                 Clock::CatchUp(_) => 0,
             };

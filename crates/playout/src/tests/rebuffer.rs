@@ -5,81 +5,56 @@ use rstest::rstest;
 use super::Do::{Finish, Get, Segment, Wait};
 use super::*;
 
-#[test]
-fn stalls_at_a_missing_frame_and_resumes_when_enough_is_in() {
-    let actions = [
-        (0, Get(1_000)),
-        (10, Get(1_000)), // start: shown at 10 and 50, frame 2 due at 90
-        (200, Get(2_000)),
-        (300, Get(1_000)), // three frames in: resume
-        (310, Get(1_000)),
-        (310, Finish),
-    ];
-    let mut player = play(rebuffer(2, 3), &title(6), &actions);
-    assert_eq!(
-        story(&mut player),
-        "10 started, 10 shown 0, 50 shown 40, 90 underflow, 300 recovered, 300 shown 80, 340 shown 120, \
-         380 shown 160, 420 shown 200, 460 ended"
-    );
-    let report = player.report();
-    assert_eq!(counts(&player), [6, 0, 1]);
-    assert_eq!(report.stalled_time, ms(210));
-    assert_eq!(report.startup_delay, Some(ms(10)));
-    let ratio = report.rebuffering_ratio.unwrap();
-    assert!((ratio - 210.0 / (210.0 + 240.0)).abs() < 1e-12, "{ratio}");
-}
-
-#[test]
-fn no_frame_is_ever_discarded_however_long_the_stall() {
-    let actions = [(0, Get(1_000)), (60_000, Get(1_000)), (60_000, Finish)];
-    let mut player = play(rebuffer(1, 2), &title(2), &actions);
-    assert_eq!(
-        story(&mut player),
-        "0 started, 0 shown 0, 40 underflow, 60000 recovered, 60000 shown 40, 60040 ended"
-    );
-}
-
-#[test]
-fn the_rest_of_the_title_is_always_enough_to_resume() {
-    let actions = [(0, Get(2_000)), (500, Get(1_000)), (500, Finish)];
-    let mut player = play(rebuffer(2, 100), &title(3), &actions);
-    let seen = "0 started, 0 shown 0, 40 shown 40, 80 underflow, 500 recovered";
-    assert!(story(&mut player).starts_with(seen));
-}
-
-#[test]
-fn a_clean_run_has_a_rebuffer_ratio_of_zero() {
-    let player = play(rebuffer(1, 1), &title(3), &[(0, Get(3_000)), (0, Finish)]);
-    assert_eq!(player.report().rebuffering_ratio, Some(0.0));
-}
-
-#[test]
-fn starts_and_resumes_by_whole_segments() {
-    // Segments of two frames. Starts with two segments held, resumes with one.
-    let config = PlayoutConfig {
+/// A player that starts with two segments held and resumes with one.
+fn by_segments() -> PlayoutConfig {
+    PlayoutConfig {
         start: Start::Filled(Fill::Segments(2)),
-        clock: Clock::Rebuffer(Rebuffer {
-            resume: Fill::Segments(1),
-        }),
+        clock: Clock::Rebuffer(Fill::Segments(1)),
         ..rebuffer(1, 1)
-    };
-    let actions = [
-        (0, Get(2_000)),
-        (0, Segment),
-        (50, Get(1_999)),
-        (60, Get(1)),
-        (60, Segment), // start; four frames last until 220
-        (300, Get(1_000)),
-        (400, Get(1_000)),
-        (400, Segment), // resume
-        (400, Finish),
-    ];
-    let mut player = play(config, &title(6), &actions);
-    assert_eq!(
-        story(&mut player),
-        "60 started, 60 shown 0, 100 shown 40, 140 shown 80, 180 shown 120, 220 underflow, 400 recovered, \
-         400 shown 160, 440 shown 200, 480 ended"
-    );
+    }
+}
+
+#[rstest]
+// Frame 2 is due at 90; three frames are in at 300.
+#[case::stalls_at_a_missing_frame_and_resumes_when_enough_is_in(
+    rebuffer(2, 3), 6,
+    &[(0, Get(1_000)), (10, Get(1_000)), (200, Get(2_000)), (300, Get(1_000)), (310, Get(1_000)), (310, Finish)],
+    ("10 started, 10 shown 0, 50 shown 40, 90 underflow, 300 recovered, 300 shown 80, 340 shown 120, 380 shown 160, \
+     420 shown 200, 460 ended",
+    1, 210)
+)]
+#[case::no_frame_is_ever_discarded_however_long_the_stall(
+    rebuffer(1, 2), 2, &[(0, Get(1_000)), (60_000, Get(1_000)), (60_000, Finish)],
+    ("0 started, 0 shown 0, 40 underflow, 60000 recovered, 60000 shown 40, 60040 ended", 1, 60_000 - 40)
+)]
+#[case::the_rest_of_the_title_is_always_enough_to_resume(
+    rebuffer(2, 100), 3, &[(0, Get(2_000)), (500, Get(1_000)), (500, Finish)],
+    ("0 started, 0 shown 0, 40 shown 40, 80 underflow, 500 recovered, 500 shown 80, 540 ended", 1, 500 - 80)
+)]
+#[case::a_clean_run_has_a_rebuffer_ratio_of_zero(
+    rebuffer(1, 1), 3, &[(0, Get(3_000)), (0, Finish)],
+    ("0 started, 0 shown 0, 40 shown 40, 80 shown 80, 120 ended", 0, 0)
+)]
+// Segments of two frames. The second is whole at 60; four frames last until 220, and the third is whole at 400.
+#[case::starts_and_resumes_by_whole_segments(
+    by_segments(), 6,
+    &[
+        (0, Get(2_000)), (0, Segment), (50, Get(1_999)), (60, Get(1)), (60, Segment),
+        (300, Get(1_000)), (400, Get(1_000)), (400, Segment), (400, Finish),
+    ],
+    ("60 started, 60 shown 0, 100 shown 40, 140 shown 80, 180 shown 120, 220 underflow, 400 recovered, 400 shown 160, \
+     440 shown 200, 480 ended",
+    1, 400 - 220)
+)]
+fn rebuffering(
+    #[case] config: PlayoutConfig,
+    #[case] frames: u64,
+    #[case] actions: &[(u64, Do)],
+    #[case] expected: (&'static str, u64, u64),
+) {
+    let (events, stalls, stalled) = expected;
+    let counts = [frames, 0, stalls, 0];
+    check(config, &title(frames), actions, (events, counts, stalled));
 }
 
 #[rstest]

@@ -45,6 +45,19 @@ fn the_names_and_units_of_files_are_those_of_the_released_formats() {
 }
 
 #[test]
+fn an_event_is_written_as_its_time_and_its_name() {
+    let (pts, late) = (ms(40), ms(2));
+    for (kind, name) in [
+        (PlayoutEventKind::Shown { pts, late }, "shown"),
+        (PlayoutEventKind::UnderflowBegan, "underflow-began"),
+        (PlayoutEventKind::Seek { pts }, "seek"),
+    ] {
+        let text = serde_json::to_string(&PlayoutEvent { at: ms(1_500), kind }).unwrap();
+        assert_eq!(text, format!("{{\"at_s\":1.5,\"what\":\"{name}\"}}"));
+    }
+}
+
+#[test]
 fn a_missing_field_is_an_error_that_names_it() {
     let whole = serde_json::to_value(ResultRow {
         trial: 3,

@@ -15,7 +15,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use video_client::cmcd::CmcdOptions;
 use video_client::dash::{Abr, DashOptions};
-use video_client::playout::{CatchUp, Clock, ClockKind, Fill, Playout, PlayoutConfig, Rebuffer};
+use video_client::playout::{CatchUp, Clock, ClockKind, Fill, Playout, PlayoutConfig};
 use video_client::{
     PlayError, PlayOptions, Played, Player, QualityReport, ReconnectOptions, Session, SessionOptions,
     Sink as _,
@@ -172,9 +172,7 @@ fn file_options(play: &PlayArguments) -> anyhow::Result<PlayOptions> {
             max_jitter: file.max_jitter,
             ..CatchUp::default()
         }),
-        ClockKind::Rebuffer => Clock::Rebuffer(Rebuffer {
-            resume: Fill::Bytes(file.playout_buffer),
-        }),
+        ClockKind::Rebuffer => Clock::Rebuffer(Fill::Bytes(file.playout_buffer)),
     };
     let mut options = PlayOptions::default();
     options.playout = PlayoutConfig::new(file.playout_buffer, clock);

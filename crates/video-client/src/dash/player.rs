@@ -11,7 +11,7 @@ use super::history::ThroughputHistory;
 use super::order::FetchOrder;
 use super::presentation::Presentation;
 use crate::error::SetupError;
-use crate::playout::{Clock, DEFAULT_SERIES_INTERVAL, Fill, Playout, PlayoutConfig, Rebuffer, Start};
+use crate::playout::{Clock, DEFAULT_SERIES_INTERVAL, Fill, Playout, PlayoutConfig, Start};
 use crate::report::{DashReport, SegmentRecord};
 use crate::session::SessionOptions;
 use crate::transfer::Transfer;
@@ -119,7 +119,7 @@ impl DashOptions {
     fn playout(&self, presentation: &Presentation) -> PlayoutConfig {
         let size = self.playout_buffer(presentation);
         let resume = Fill::Segments(self.resume_segments);
-        let mut config = PlayoutConfig::new(size, Clock::Rebuffer(Rebuffer { resume }));
+        let mut config = PlayoutConfig::new(size, Clock::Rebuffer(resume));
         config.receive_buffer = size;
         config.start = Start::Filled(Fill::Segments(self.start_segments));
         config.series_interval = self.series_interval;

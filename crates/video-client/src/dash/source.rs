@@ -14,7 +14,7 @@ use super::presentation::Resource;
 use crate::cmcd::playback_rate;
 use crate::error::{PlayError, SetupError, unplayable};
 use crate::observer::{Observer, Progress};
-use crate::playout::{Clock, Fill, Playout, PlayoutConfig, Rebuffer};
+use crate::playout::{Clock, Fill, Playout, PlayoutConfig};
 use crate::report::QualityReport;
 use crate::session::{Driver, NextStep, Request, Seek, TitleSource};
 use crate::sink::Sink;
@@ -58,9 +58,7 @@ impl<'a> DashSource<'a> {
     pub(crate) fn new(options: &'a DashOptions, path: &'a str) -> Result<Self, SetupError> {
         let presentation = options.presentation.as_ref();
         let player = presentation.map(|presentation| DashPlayer::new(Arc::clone(presentation), options));
-        let clock = Clock::Rebuffer(Rebuffer {
-            resume: Fill::Segments(options.resume_segments),
-        });
+        let clock = Clock::Rebuffer(Fill::Segments(options.resume_segments));
         Ok(Self {
             options,
             path,

@@ -7,7 +7,7 @@ use playrate_media::{FrameTrace, MediaSource, TraceSource};
 use playrate_netsim::{LinkConfig, PathConfig, QueueLimit, Rate, Seed};
 use playrate_transport::{ConnectError, EndpointKey, Identity};
 use playrate_units::{Bitrate, Bytes};
-use video_client::playout::{Clock, Fill, PlayoutConfig, Rebuffer};
+use video_client::playout::{Clock, Fill, PlayoutConfig};
 use video_client::report::{Interruption, QualityReport};
 use video_client::{FrameSource, PlayError, PlayOptions, Played, ReconnectOptions, Session};
 use video_server::library::Library;
@@ -73,9 +73,7 @@ fn steady() -> PathConfig {
 /// A player of `title` with a buffer of one second that stops its clock when the buffer is empty.
 fn options(title: &Arc<TraceSource>, reconnect_limit: Duration) -> PlayOptions {
     let second = RATE * secs(1);
-    let clock = Clock::Rebuffer(Rebuffer {
-        resume: Fill::Bytes(second),
-    });
+    let clock = Clock::Rebuffer(Fill::Bytes(second));
     let mut options = PlayOptions::default();
     options.playout = PlayoutConfig::new(second, clock);
     options.frames = FrameSource::Index(Arc::clone(title) as Arc<_>);
