@@ -58,19 +58,20 @@ impl Family {
         for &(suffix, scale) in self.suffixes.iter().take(SHOWN).rev() {
             let thousandth = (scale / 1000).max(1);
             if value >= scale && value.is_multiple_of(thousandth) {
-                let whole = value / scale;
-                let fraction = (value % scale) / thousandth;
-                return if fraction == 0 {
-                    f.pad(&format!("{whole}{suffix}"))
-                } else {
-                    let text = format!("{fraction:03}");
-                    f.pad(&format!("{whole}.{}{suffix}", text.trim_end_matches('0')))
-                };
+                let number = decimal(value / scale, (value % scale) / thousandth, 3);
+                return f.pad(&format!("{number}{suffix}"));
             }
         }
         let base = self.suffixes.first().map_or("", |unit| unit.0);
         f.pad(&format!("{value}{base}"))
     }
+}
+
+/// The decimal number of these whole units and this many tenths, hundredths or smaller parts, by `digits`. Zeros at the
+/// end are left out.
+pub(crate) fn decimal(whole: u64, parts: u64, digits: usize) -> String {
+    let text = format!("{whole}.{parts:0digits$}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// `number × scale` with `number` a decimal text, exactly, rounded to nearest; `None` if malformed or too large.

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::str::FromStr;
 
-use crate::decimal::{Family, ParseUnitError};
+use crate::decimal::{Family, ParseUnitError, decimal};
 
 /// A probability or share between 0 and 1, kept in parts per billion.
 ///
@@ -63,12 +63,8 @@ impl FromStr for Probability {
 impl fmt::Display for Probability {
     /// Percent, exactly; [`FromStr`] parses it to the same value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (whole, part) = (self.0 / 10_000_000, self.0 % 10_000_000);
-        if part == 0 {
-            return f.pad(&format!("{whole}%"));
-        }
-        let digits = format!("{part:07}");
-        f.pad(&format!("{whole}.{}%", digits.trim_end_matches('0')))
+        let percent = decimal((self.0 / 10_000_000).into(), (self.0 % 10_000_000).into(), 7);
+        f.pad(&format!("{percent}%"))
     }
 }
 
