@@ -208,6 +208,12 @@ impl MediaError {
         }
     }
 
+    /// A problem in a line of a manifest, counted from 1.
+    pub(crate) fn manifest(line: usize, problem: impl Into<String>, fix: &'static str) -> Self {
+        let problem = problem.into();
+        Self::Manifest { line, problem, fix }
+    }
+
     pub(crate) fn malformed(name: BoxName, offset: u64, problem: impl Into<String>) -> Self {
         Self::Malformed {
             name,

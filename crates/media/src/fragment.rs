@@ -1,6 +1,6 @@
 //! The `moof` box (ISO/IEC 14496-12 §8.8): the samples of one fragment.
 
-use mp4_atom::{Tfdt, Tfhd, Trex, Trun};
+use mp4_atom::{Tfdt, Tfhd, Trun};
 
 use crate::boxes::BoxView;
 use crate::error::MediaError;
@@ -52,8 +52,17 @@ pub(crate) fn read(
             None => previous_end,
         };
         let tfdt: Option<Tfdt> = traf.find(0, *b"tfdt")?.map(|found| found.decode()).transpose()?;
+        let (of_track, of_movie) = (&header, &track.defaults);
         let mut run = TrackRun {
-            defaults: Defaults::of(&header, &track.defaults),
+            duration: of_track
+                .default_sample_duration
+                .unwrap_or(of_movie.default_sample_duration),
+            size: of_track
+                .default_sample_size
+                .unwrap_or(of_movie.default_sample_size),
+            flags: of_track
+                .default_sample_flags
+                .unwrap_or(of_movie.default_sample_flags),
             dts: tfdt.map_or(track.next_dts, |time| time.base_media_decode_time),
             at: base,
             samples: Vec::new(),
@@ -77,28 +86,11 @@ pub(crate) fn read(
     Ok(fragments)
 }
 
-/// Values for samples whose `trun` entry does not specify them.
-#[derive(Clone, Copy)]
-struct Defaults {
+/// The samples so far, and the values of samples whose `trun` entry does not specify them.
+struct TrackRun {
     duration: u32,
     size: u32,
     flags: u32,
-}
-
-impl Defaults {
-    fn of(header: &Tfhd, trex: &Trex) -> Self {
-        Self {
-            duration: header
-                .default_sample_duration
-                .unwrap_or(trex.default_sample_duration),
-            size: header.default_sample_size.unwrap_or(trex.default_sample_size),
-            flags: header.default_sample_flags.unwrap_or(trex.default_sample_flags),
-        }
-    }
-}
-
-struct TrackRun {
-    defaults: Defaults,
     dts: u64,
     at: u64,
     samples: Vec<TrackSample>,
@@ -113,9 +105,9 @@ impl TrackRun {
                 .ok_or_else(past_the_end)?;
         }
         for entry in &trun.samples {
-            let duration = entry.duration.unwrap_or(self.defaults.duration);
-            let size = entry.size.unwrap_or(self.defaults.size);
-            let flags = entry.flags.unwrap_or(self.defaults.flags);
+            let duration = entry.duration.unwrap_or(self.duration);
+            let size = entry.size.unwrap_or(self.size);
+            let flags = entry.flags.unwrap_or(self.flags);
             self.samples.push(TrackSample {
                 offset: self.at,
                 size,

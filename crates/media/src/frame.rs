@@ -70,10 +70,10 @@ pub struct TitleInfo {
     pub has_audio: bool,
 }
 
-/// Sizes and presentation times of audio, for rates. Nanoseconds since the track's presentation start.
+/// Sizes and presentation times of audio, for rates. Times are since the track's presentation start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AudioSample {
-    pub(crate) time_ns: u64,
+    pub(crate) time: Duration,
     pub(crate) size: u32,
 }
 

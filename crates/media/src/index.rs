@@ -22,13 +22,14 @@ pub(crate) struct Kept {
     pub(crate) media_end: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Index {
-    limits: Limits,
+    pub(crate) limits: Limits,
     movie: Option<Movie>,
     pub(crate) info: Option<TitleInfo>,
     /// Frames that have not been drained yet.
     pub(crate) frames: VecDeque<Frame>,
+    /// `None` for a stream.
     pub(crate) kept: Option<Kept>,
     /// Frames known so far, drained or not.
     pub(crate) frame_count: usize,
@@ -41,21 +42,6 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    pub(crate) fn new(limits: Limits, keep: bool) -> Self {
-        Self {
-            limits,
-            movie: None,
-            info: None,
-            frames: VecDeque::new(),
-            kept: keep.then(Kept::default),
-            frame_count: 0,
-            sample_count: 0,
-            fragment_count: 0,
-            media_bytes: 0,
-            furthest: (0, 0),
-        }
-    }
-
     pub(crate) fn media_bytes(&self) -> Bytes {
         Bytes::new(self.media_bytes)
     }
@@ -73,9 +59,11 @@ impl Index {
         let mut movie = Movie::read(moov, &self.limits)?;
         let main = movie.main;
         for (at, track) in movie.tracks.iter_mut().enumerate() {
-            let count = track.tables.len();
+            let Some(tables) = track.tables.take() else {
+                continue;
+            };
+            let count = tables.len();
             self.count_samples(count, moov)?;
-            let tables = std::mem::take(&mut track.tables);
             let mut earliest = None;
             tables.walk(|sample| earliest = Some(sample.cts().min(earliest.unwrap_or(i128::MAX))))?;
             if let Some(earliest) = earliest {
@@ -187,7 +175,7 @@ impl Index {
             self.frame_count += 1;
         } else if let Some(kept) = &mut self.kept {
             kept.audio.push(AudioSample {
-                time_ns: u64::try_from(pts.as_nanos()).unwrap_or(u64::MAX),
+                time: pts,
                 size: sample.size,
             });
         }

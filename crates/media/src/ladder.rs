@@ -1,6 +1,5 @@
 //! [`Ladder`]: a title in several representations, for players that choose one for each segment.
 
-use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -131,7 +130,7 @@ impl FromStr for SegmentSizes {
 }
 
 /// One encode of a title, cut into segments at the same times as all its other encodes.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct LadderRepresentation {
     name: String,
     rate: Bitrate,
@@ -162,15 +161,6 @@ impl LadderRepresentation {
     /// Its bytes: the segments one after another, as in DASH's on-demand profile.
     pub fn source(&self) -> &Arc<dyn MediaSource> {
         &self.source
-    }
-}
-
-impl fmt::Debug for LadderRepresentation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LadderRepresentation")
-            .field("name", &self.name)
-            .field("rate", &self.rate)
-            .finish_non_exhaustive()
     }
 }
 

@@ -26,7 +26,8 @@ pub(crate) struct Track {
     pub(crate) kind: TrackKind,
     pub(crate) codec: Codec,
     pub(crate) clock: TrackClock,
-    pub(crate) tables: SampleTables,
+    /// `None` once they have been walked, and for a track that is not read.
+    pub(crate) tables: Option<SampleTables>,
     /// Defaults for the fragments of this track.
     pub(crate) defaults: Trex,
     /// Decode time of the next sample of a fragment that does not declare it, in ticks.
@@ -215,8 +216,8 @@ fn track(trak: BoxView<'_>, movie_timescale: u32) -> Result<Track, MediaError> {
         Err(error) => return Err(error),
     };
     let tables = match kind {
-        TrackKind::Other => SampleTables::default(),
-        TrackKind::Video | TrackKind::Audio => SampleTables::read(stbl)?,
+        TrackKind::Other => None,
+        TrackKind::Video | TrackKind::Audio => Some(SampleTables::read(stbl)?),
     };
     Ok(Track {
         id,

@@ -10,31 +10,23 @@ use crate::frame::{AudioSample, Frame};
 /// The most bytes presented in any half-open window of `window`, as a rate. `audio` is sorted by time.
 pub(crate) fn peak(frames: &[Frame], audio: &[AudioSample], window: Duration) -> Bitrate {
     let window = window.max(Duration::from_millis(1));
-    let width = u64::try_from(window.as_nanos()).unwrap_or(u64::MAX);
-    let mut shown: Vec<(u64, u64)> = frames
+    let frames = frames.iter().map(|frame| (frame.pts, frame.size));
+    let audio = audio
         .iter()
-        .map(|frame| {
-            let time = u64::try_from(frame.pts.as_nanos()).unwrap_or(u64::MAX);
-            (time, frame.size.as_u64())
-        })
-        .chain(
-            audio
-                .iter()
-                .map(|sample| (sample.time_ns, u64::from(sample.size))),
-        )
-        .collect();
+        .map(|sample| (sample.time, Bytes::new(sample.size.into())));
+    let mut shown: Vec<(Duration, Bytes)> = frames.chain(audio).collect();
     shown.sort_unstable();
     let mut inside = VecDeque::new();
     let mut bytes = Bytes::ZERO;
     let mut most = Bytes::ZERO;
     for (time, size) in shown {
         inside.push_back((time, size));
-        bytes += Bytes::new(size);
+        bytes += size;
         while let Some(&(oldest, size)) = inside.front()
-            && time.saturating_sub(oldest) >= width
+            && time.saturating_sub(oldest) >= window
         {
             inside.pop_front();
-            bytes -= Bytes::new(size);
+            bytes -= size;
         }
         most = most.max(bytes);
     }

@@ -29,9 +29,8 @@ use std::time::Duration;
 /// }
 /// # Ok::<(), playrate_media::MediaError>(())
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct StreamParser {
-    limits: Limits,
     index: Index,
     state: ParserState,
     /// Number of bytes pushed or skipped.
@@ -44,9 +43,10 @@ pub struct StreamParser {
     fragment_start: Option<u64>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 enum ParserState {
     /// `held` holds the beginning of a box header.
+    #[default]
     Header,
     /// `held` holds the beginning of a `moov` or `moof` box's body.
     Collect {
@@ -66,25 +66,16 @@ enum ParserState {
 impl StreamParser {
     /// Creates a parser at the start of a file.
     pub fn new(limits: Limits) -> Self {
-        Self::with_index(limits, Index::new(limits, false))
+        let mut parser = Self::default();
+        parser.index.limits = limits;
+        parser
     }
 
     /// Creates a parser that also keeps the data for a [`Title`](crate::Title).
     pub(crate) fn keeping(limits: Limits) -> Self {
-        Self::with_index(limits, Index::new(limits, true))
-    }
-
-    fn with_index(limits: Limits, index: Index) -> Self {
-        Self {
-            limits,
-            index,
-            state: ParserState::Header,
-            position: 0,
-            held: Vec::new(),
-            boxes: 0,
-            media_seen: false,
-            fragment_start: None,
-        }
+        let mut parser = Self::new(limits);
+        parser.index.kept = Some(Kept::default());
+        parser
     }
 
     /// Parses the next bytes of the file.
@@ -286,8 +277,8 @@ impl StreamParser {
             limit,
         };
         self.boxes = self.boxes.saturating_add(1);
-        if self.boxes > self.limits.boxes {
-            return Err(beyond("boxes", self.limits.boxes));
+        if self.boxes > self.index.limits.boxes {
+            return Err(beyond("boxes", self.index.limits.boxes));
         }
         let end = match header.size {
             Some(size) => Some(offset.checked_add(size).ok_or_else(|| {
@@ -300,8 +291,8 @@ impl StreamParser {
             None => None,
         };
         let collected = match &name.0 {
-            b"moov" => Some(("bytes in the moov box", self.limits.movie_bytes)),
-            b"moof" => Some(("bytes in one moof box", self.limits.fragment_bytes)),
+            b"moov" => Some(("bytes in the moov box", self.index.limits.movie_bytes)),
+            b"moof" => Some(("bytes in one moof box", self.index.limits.fragment_bytes)),
             _ => None,
         };
         if let Some((what, limit)) = collected {

@@ -4,6 +4,7 @@
 //! A strict parser rejects a whole field for one bad member. Players are not that strict, so members are separated here
 //! and parsed one by one; a value that is not a structured one is kept as text.
 
+use playrate_units::Bitrate;
 use sfv::{BareItemFromInput, ItemSerializer, Parser, RefBareItem, StringRef, TokenRef};
 
 /// Splits `text` at each `separator` outside quoted strings, and trims the surrounding space.
@@ -47,6 +48,12 @@ impl<'a> FieldValue<'a> {
 
     pub(crate) fn integer(&self) -> Option<u64> {
         u64::try_from(self.item.as_ref()?.as_integer()?).ok()
+    }
+
+    /// A rate in kbit/s.
+    pub(crate) fn rate(&self) -> Option<Bitrate> {
+        let bits = self.integer()?.checked_mul(1_000)?;
+        Some(Bitrate::from_bits_per_second(bits))
     }
 
     /// A finite number. Players may write more decimals than the three that RFC 9651 allows.

@@ -30,9 +30,10 @@ impl TrackSample {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct SampleTables {
-    stbl: Option<(BoxName, u64)>,
+    /// Offset of the `stbl` box.
+    offset: u64,
     times: Stts,
     composition: Option<Ctts>,
     keys: Option<Stss>,
@@ -59,7 +60,7 @@ impl SampleTables {
             keys.entries.sort_unstable();
         }
         Ok(Self {
-            stbl: Some((stbl.name, stbl.offset)),
+            offset: stbl.offset,
             times: stbl.require(*b"stts")?.decode()?,
             composition: optional(stbl, *b"ctts")?,
             keys,
@@ -78,8 +79,7 @@ impl SampleTables {
     }
 
     fn malformed(&self, problem: String) -> MediaError {
-        let (name, offset) = self.stbl.unwrap_or((BoxName(*b"stbl"), 0));
-        MediaError::malformed(name, offset, problem)
+        MediaError::malformed(BoxName(*b"stbl"), self.offset, problem)
     }
 
     /// Calls `visit` with each sample in decode order. The time is proportional to the tables and [`Self::len`].

@@ -25,7 +25,6 @@ pub struct Title {
     media_end: u64,
     file_size: u64,
     media_bytes: Bytes,
-    duration: Duration,
 }
 
 /// Bytes per read: a few box headers, or a piece of a `moov` box.
@@ -87,7 +86,7 @@ impl Title {
         parser.finish()?;
         let frames: Vec<Frame> = parser.drain_frames().collect();
         let mut kept = parser.take_kept();
-        kept.audio.sort_by_key(|sample| sample.time_ns);
+        kept.audio.sort_by_key(|sample| sample.time);
         let duration = parser.playing_time();
         let media_bytes = parser.media_bytes();
         let mut info = parser
@@ -104,7 +103,6 @@ impl Title {
             media_end: kept.media_end.min(file_size),
             file_size,
             media_bytes,
-            duration,
         })
     }
 
@@ -129,7 +127,6 @@ impl Title {
             audio: Vec::new(),
             fragments: Vec::new(),
             media_bytes,
-            duration,
         }
     }
 
@@ -145,12 +142,10 @@ impl Title {
             (frame.dts, frame.pts) = (divided(frame.dts), divided(frame.pts));
         }
         for sample in &mut title.audio {
-            let time = divided(Duration::from_nanos(sample.time_ns)).as_nanos();
-            sample.time_ns = u64::try_from(time).unwrap_or(u64::MAX);
+            sample.time = divided(sample.time);
         }
-        title.duration = divided(self.duration);
-        title.info.duration = Some(title.duration);
-        title.info.average_rate = self.media_bytes.per(title.duration);
+        title.info.duration = Some(divided(self.duration()));
+        title.info.average_rate = self.media_bytes.per(title.duration());
         title
     }
 
@@ -176,7 +171,7 @@ impl Title {
 
     /// Playing time: the longer of video and audio.
     pub fn duration(&self) -> Duration {
-        self.duration
+        self.info.duration.unwrap_or_default()
     }
 
     /// Layout of the frames in the file.
@@ -186,13 +181,13 @@ impl Title {
 
     /// λ: video and audio bytes × 8 ÷ playing time. Zero if the playing time is zero.
     pub fn average_rate(&self) -> Bitrate {
-        self.media_bytes.per(self.duration).unwrap_or(Bitrate::ZERO)
+        self.info.average_rate.unwrap_or(Bitrate::ZERO)
     }
 
     /// The highest rate of any `window` of playing time: the bytes of the frames and the audio presented in it × 8 ÷
     /// `window`. A window longer than the title gives the average rate; one below 1 ms counts as 1 ms.
     pub fn peak_rate(&self, window: Duration) -> Bitrate {
-        if window >= self.duration {
+        if window >= self.duration() {
             return self.average_rate();
         }
         rates::peak(&self.frames, &self.audio, window)
@@ -205,6 +200,6 @@ impl Title {
             Layout::Fragmented => segments::at_fragments(&self.fragments, self.frames.len()),
             _ => segments::at_key_frames(&self.frames),
         };
-        segments::cut(&self.frames, &starts, self.media_end, self.duration)
+        segments::cut(&self.frames, &starts, self.media_end, self.duration())
     }
 }

@@ -135,10 +135,7 @@ impl FrameTrace {
             .ok()
             .and_then(|target| scale(&self.frames, target))
             .ok_or_else(|| fail("the sizes become too large"))?;
-        Ok(Self {
-            frames,
-            duration: self.duration,
-        })
+        Ok(Self { frames, ..*self })
     }
 
     /// The same trace with the bytes of each second `factor` times as far from their mean, within limits: no second is
@@ -180,10 +177,7 @@ impl FrameTrace {
         let weighted: Vec<TraceFrame> = weighted.collect();
         let frames = scale(&weighted, self.total())
             .ok_or_else(|| fail("its frames have less than a byte each, or too many bytes"))?;
-        Ok(Self {
-            frames,
-            duration: self.duration,
-        })
+        Ok(Self { frames, ..*self })
     }
 
     /// The same trace starting at another frame: at the last cut up to frame `frame`, counted from 0 in decode order.
@@ -205,7 +199,7 @@ impl FrameTrace {
         let frames = after.iter().map(earlier).chain(before.iter().map(later));
         Self {
             frames: frames.collect(),
-            duration: self.duration,
+            ..*self
         }
     }
 

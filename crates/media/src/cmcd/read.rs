@@ -95,8 +95,7 @@ impl CmcdReader {
 
 /// A rate in kbit/s.
 fn rate(value: &FieldValue<'_>) -> Option<Bitrate> {
-    let kilobits = value.integer()?.checked_mul(1_000)?;
-    Some(Bitrate::from_bits_per_second(kilobits)).filter(|&rate| rate <= MAX_RATE)
+    value.rate().filter(|&rate| rate <= MAX_RATE)
 }
 
 /// A time in milliseconds. Some players write fractions, or a buffer length slightly below zero.

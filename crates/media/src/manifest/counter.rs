@@ -57,7 +57,8 @@ impl Counter {
     }
 }
 
-fn bounded(count: usize, limit: usize, what: &'static str) -> Result<(), MediaError> {
+/// An error if `count` is above `limit`.
+pub(super) fn bounded(count: usize, limit: usize, what: &'static str) -> Result<(), MediaError> {
     if count > limit {
         let limit = limit as u64;
         return Err(MediaError::ManifestTooLarge { what, limit });

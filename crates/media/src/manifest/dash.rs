@@ -19,21 +19,16 @@ const FIX: &str = "write the manifest again with its packager (docs/media.md)";
 
 /// Reads the representations of an MPD with their pieces.
 pub(super) fn read(content: &[u8], location: &Location) -> Result<Vec<ManifestRepresentation>, MediaError> {
-    let malformed = |line: usize, problem: String| MediaError::Manifest {
-        line,
-        problem,
-        fix: FIX,
-    };
     let text = std::str::from_utf8(content).map_err(|error| {
         let line = line_at(content, error.valid_up_to());
-        malformed(line, "it is not UTF-8".to_owned())
+        MediaError::manifest(line, "it is not UTF-8", FIX)
     })?;
     let text = text.trim_start_matches('\u{feff}');
     xml::check(text)?;
     let document = Document::parse(text).map_err(|error| {
         // The parser shows names in full.
         let problem = format!("not well-formed XML: {}", excerpt(&error.to_string()));
-        malformed(error.pos().row as usize, problem)
+        MediaError::manifest(error.pos().row as usize, problem, FIX)
     })?;
     let mut reader = MpdReader {
         document: &document,
@@ -49,11 +44,8 @@ struct MpdReader<'a> {
 
 impl<'a> MpdReader<'a> {
     fn wrong(&self, node: Node<'_, '_>, problem: impl Into<String>) -> MediaError {
-        MediaError::Manifest {
-            line: self.document.text_pos_at(node.range().start).row as usize,
-            problem: problem.into(),
-            fix: FIX,
-        }
+        let line = self.document.text_pos_at(node.range().start).row;
+        MediaError::manifest(line as usize, problem, FIX)
     }
 
     fn presentation(&mut self, location: &Location) -> Result<Vec<ManifestRepresentation>, MediaError> {

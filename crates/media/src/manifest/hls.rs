@@ -65,11 +65,7 @@ pub(super) fn read(content: &[u8], location: &Location) -> Result<Manifest, Medi
 
 /// The error for a line, counted from 1.
 fn malformed(line: usize, problem: impl Into<String>) -> MediaError {
-    MediaError::Manifest {
-        line,
-        problem: problem.into(),
-        fix: FIX,
-    }
+    MediaError::manifest(line, problem, FIX)
 }
 
 /// The non-empty lines with their numbers, counted from 1.

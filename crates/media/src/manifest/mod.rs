@@ -124,13 +124,8 @@ impl Manifest {
     /// If it cannot be read or is not valid; the error names the file, the line and the fix.
     pub fn open(path: &Path, name: &str) -> Result<Self, MediaError> {
         let read = || {
-            let size = std::fs::metadata(path)?.len();
-            if size > LARGEST.as_u64() {
-                return Err(MediaError::ManifestTooLarge {
-                    what: "bytes",
-                    limit: LARGEST.as_u64(),
-                });
-            }
+            let size = Bytes::new(std::fs::metadata(path)?.len());
+            counter::bounded(size.as_usize(), LARGEST.as_usize(), "bytes")?;
             Self::read(name, &std::fs::read(path)?)
         };
         read().map_err(|error: MediaError| error.in_file(path))

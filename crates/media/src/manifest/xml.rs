@@ -5,6 +5,7 @@
 //! few namespaces are in scope, and namespace declarations are short. It reserves memory for every `<` and every `=` in
 //! the text.
 
+use super::counter::bounded;
 use super::line_at;
 use crate::error::MediaError;
 
@@ -27,16 +28,8 @@ const FIX: &str = "real MPDs have far fewer: check where this one comes from";
 pub(super) fn check(text: &str) -> Result<(), MediaError> {
     let text = text.as_bytes();
     for (byte, limit, what) in [(b'<', TAGS, "XML tags"), (b'=', EQUALS_SIGNS, "`=`")] {
-        if text.split(|&found| found == byte).nth(limit + 1).is_some() {
-            let limit = limit as u64;
-            return Err(MediaError::ManifestTooLarge { what, limit });
-        }
+        bounded(text.split(|&found| found == byte).skip(1).count(), limit, what)?;
     }
-    let refused = |at: usize, problem: String| MediaError::Manifest {
-        line: line_at(text, at),
-        problem,
-        fix: FIX,
-    };
     // For each open element, the number of namespaces that it declares.
     let mut open: Vec<usize> = Vec::new();
     let mut in_scope = 0_usize;
@@ -59,14 +52,10 @@ pub(super) fn check(text: &str) -> Result<(), MediaError> {
             after(markup, b">")
         } else {
             let tag = StartTag::read(markup);
-            tag.check(in_scope).map_err(|problem| refused(start, problem))?;
+            tag.check(in_scope)
+                .map_err(|problem| MediaError::manifest(line_at(text, start), problem, FIX))?;
             declared += tag.namespaces;
-            if declared > DECLARATIONS {
-                return Err(MediaError::ManifestTooLarge {
-                    what: "declarations of XML namespaces",
-                    limit: DECLARATIONS as u64,
-                });
-            }
+            bounded(declared, DECLARATIONS, "declarations of XML namespaces")?;
             if !tag.is_empty {
                 in_scope += tag.namespaces;
                 open.push(tag.namespaces);

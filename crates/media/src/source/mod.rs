@@ -1,6 +1,6 @@
 //! [`MediaSource`]: the bytes of a title and their index, from any origin.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::io;
 use std::time::SystemTime;
 
@@ -58,9 +58,6 @@ fn readable(len: u64, offset: u64, max: usize) -> usize {
 
 /// The first 16 bytes of a digest, as hexadecimal digits.
 fn hex(digest: &[u8]) -> String {
-    digest.iter().take(16).fold(String::new(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    let beginning = digest.first_chunk().copied().unwrap_or_default();
+    format!("{:032x}", u128::from_be_bytes(beginning))
 }
