@@ -2,12 +2,12 @@
 
 use rand_core::Rng;
 use rand_pcg::Pcg32;
+use serde::{Deserialize, Serialize};
 
 /// The seed of a run. Every random sequence is derived from this number and a name, so adding a generator never shifts
 /// the draws of another.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(transparent))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Seed(u64);
 
 impl Seed {

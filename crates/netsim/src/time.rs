@@ -5,11 +5,11 @@ use core::ops::Add;
 use core::time::Duration;
 
 use playrate_units::duration;
+use serde::{Deserialize, Serialize};
 
 /// Nanoseconds since the run began; 2⁶⁴ of them are 584 years. Arithmetic saturates.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(transparent))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Time(u64);
 
 impl Time {

@@ -47,8 +47,6 @@ pub struct LinkConfig {
     pub faults: Vec<LinkFault>,
     /// Largest packet, headers included. Larger ones are dropped, as with the don't-fragment bit set.
     pub mtu: Bytes,
-    /// Header bytes that IP and UDP add to each datagram.
-    pub overhead: Bytes,
 }
 
 impl Default for LinkConfig {
@@ -66,7 +64,6 @@ impl Default for LinkConfig {
             cross_traffic: Vec::new(),
             faults: Vec::new(),
             mtu: Bytes::new(1_500),
-            overhead: Bytes::new(IP_UDP_OVERHEAD),
         }
     }
 }
@@ -161,7 +158,7 @@ impl LinkConfig {
             return Err(ConfigError::Delay(duration::display(delay).to_string()));
         }
         let mtu = self.mtu.as_u64();
-        if !(QUIC_MIN_DATAGRAM + self.overhead.as_u64()..=MAX_IP_PACKET).contains(&mtu) {
+        if !(QUIC_MIN_DATAGRAM + IP_UDP_OVERHEAD..=MAX_IP_PACKET).contains(&mtu) {
             return Err(ConfigError::Mtu(self.mtu.to_string()));
         }
         let transmitter = self.rate.transmitter(seed)?;

@@ -8,6 +8,7 @@ use playrate_units::Probability;
 use rand_core::Rng;
 use rand_pcg::Pcg32;
 
+use super::draw::whole;
 use super::parts_of;
 use crate::{ConfigError, Time};
 
@@ -45,18 +46,6 @@ pub struct GilbertElliott {
     pub loss_good: Probability,
 }
 
-impl GilbertElliott {
-    /// Gilbert's channel: everything is lost while it is bad, nothing while it is good.
-    pub const fn gilbert(to_bad: Probability, to_good: Probability) -> Self {
-        Self {
-            to_bad,
-            to_good,
-            loss_bad: Probability::ONE,
-            loss_good: Probability::ZERO,
-        }
-    }
-}
-
 impl Loss {
     /// The same loss, `factor` times as frequent: the probability of independent loss, or that of a good channel
     /// turning bad, so that bursts keep their length. `None` if `factor` is negative or makes a probability exceed 100
@@ -65,9 +54,7 @@ impl Loss {
         let scaled = |probability: Probability| {
             let parts = f64::from(probability.as_parts_per_billion()) * factor;
             let most = f64::from(Probability::ONE.as_parts_per_billion());
-            (0.0..=most)
-                .contains(&parts)
-                .then(|| Probability::from_parts_per_billion(rounded(parts)))
+            (0.0..=most).contains(&parts).then(|| rounded(parts))
         };
         match self {
             Self::None => (factor >= 0.0).then_some(Self::None),
@@ -118,19 +105,13 @@ impl GilbertElliott {
             return turn;
         }
         let mixed = 1.0 - libm::pow(1.0 - either, steps as f64);
-        let parts = f64::from(turn.as_parts_per_billion()) * mixed / either;
-        Probability::from_parts_per_billion(rounded(parts))
+        rounded(f64::from(turn.as_parts_per_billion()) * mixed / either)
     }
 }
 
-/// The nearest whole number; the value lies between 0 and a billion.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "parts per billion fit, and float casts saturate"
-)]
-fn rounded(parts: f64) -> u32 {
-    libm::round(parts) as u32
+/// The nearest probability of so many parts per billion, from 0 to a billion.
+fn rounded(parts: f64) -> Probability {
+    Probability::from_parts_per_billion(u32::try_from(whole(parts)).unwrap_or(u32::MAX))
 }
 
 impl From<Probability> for Loss {
@@ -140,12 +121,6 @@ impl From<Probability> for Loss {
         } else {
             Self::Bernoulli(probability)
         }
-    }
-}
-
-impl From<GilbertElliott> for Loss {
-    fn from(channel: GilbertElliott) -> Self {
-        Self::GilbertElliott(channel)
     }
 }
 
@@ -164,9 +139,13 @@ impl FromStr for Loss {
         let (&[to_bad, to_good] | &[to_bad, to_good, _] | &[to_bad, to_good, _, _]) = parts.as_slice() else {
             return Err(ConfigError::LossText(text.to_owned()));
         };
-        let mut channel = GilbertElliott::gilbert(to_bad, to_good);
-        channel.loss_bad = parts.get(2).copied().unwrap_or(channel.loss_bad);
-        channel.loss_good = parts.get(3).copied().unwrap_or(channel.loss_good);
+        // Gilbert's channel: everything is lost while it is bad, nothing while it is good.
+        let channel = GilbertElliott {
+            to_bad,
+            to_good,
+            loss_bad: parts.get(2).copied().unwrap_or(Probability::ONE),
+            loss_good: parts.get(3).copied().unwrap_or(Probability::ZERO),
+        };
         Ok(Self::GilbertElliott(channel))
     }
 }
@@ -349,9 +328,13 @@ mod tests {
             expected.push(loss.accepts(generator.next_u32()));
         }
         for idle in [Duration::ZERO, PACKET.saturating_sub(Duration::from_nanos(1))] {
-            assert_eq!(fates(channel.into(), 9, idle, 10_000), expected, "{idle:?}");
+            assert_eq!(
+                fates(Loss::GilbertElliott(channel), 9, idle, 10_000),
+                expected,
+                "{idle:?}"
+            );
         }
-        assert_ne!(fates(channel.into(), 9, PACKET, 10_000), expected);
+        assert_ne!(fates(Loss::GilbertElliott(channel), 9, PACKET, 10_000), expected);
     }
 
     #[test]

@@ -78,18 +78,8 @@ struct OfferedPacket {
 struct QueuedPacket {
     departs: Time,
     bytes: u64,
-    fate: Fate,
-}
-
-/// Outcome of a packet in the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    /// Continues to the receiver.
-    Delivered,
-    /// Uses room, and time unless queue management drops it, but does not arrive.
-    Lost,
-    /// Leaves the path after this link.
-    Cross,
+    /// False for cross traffic and for lost packets. They use room, and time unless queue management drops them.
+    is_delivered: bool,
 }
 
 /// One direction of a path: a first-in-first-out queue, a rate, a loss process and a propagation delay.
@@ -101,7 +91,7 @@ enum Fate {
 /// The queue limit bounds memory.
 #[derive(Debug)]
 pub struct Link {
-    /// Used for delay, jitter, reordering, overhead and MTU; the other fields are derived from the rest.
+    /// Used for delay, jitter, reordering and MTU; the other fields are derived from the rest.
     config: LinkConfig,
     transmitter: Transmitter,
     queue_bytes: u64,
@@ -121,6 +111,7 @@ pub struct Link {
     /// The latest arrival at the far end among packets of this route that were not reordered.
     last_arrival: Time,
     waiting: VecDeque<QueuedPacket>,
+    /// Bytes in the queue, including the packet on the wire.
     backlog: u64,
 
     accepted: PacketCount,
@@ -187,7 +178,7 @@ impl Link {
         let now = self.now;
         let bytes = u64::try_from(packet.payload)
             .unwrap_or(u64::MAX)
-            .saturating_add(self.config.overhead.as_u64());
+            .saturating_add(IP_UDP_OVERHEAD);
         self.stats.offered.add(bytes);
         let offered = OfferedPacket {
             bytes,
@@ -234,7 +225,7 @@ impl Link {
             self.enqueue(QueuedPacket {
                 departs: start,
                 bytes,
-                fate: Fate::Lost,
+                is_delivered: false,
             });
             return Err(DropReason::Aqm);
         }
@@ -247,12 +238,11 @@ impl Link {
         let lost_to_fault = !cross && self.faults.loses(next, departs);
         let has_route = cross || self.config.delay.at(departs).0.is_some();
         let lost = lost || lost_to_fault || !has_route;
-        let fate = match (cross, lost || gave_up) {
-            (true, _) => Fate::Cross,
-            (false, true) => Fate::Lost,
-            (false, false) => Fate::Delivered,
-        };
-        self.enqueue(QueuedPacket { departs, bytes, fate });
+        self.enqueue(QueuedPacket {
+            departs,
+            bytes,
+            is_delivered: !(cross || lost || gave_up),
+        });
         if gave_up {
             Err(DropReason::Retries)
         } else if lost {
@@ -314,7 +304,7 @@ impl Link {
     }
 
     fn enqueue(&mut self, packet: QueuedPacket) {
-        if packet.fate == Fate::Delivered {
+        if packet.is_delivered {
             self.accepted.add(packet.bytes);
         }
         if packet.departs <= self.now {
@@ -328,7 +318,7 @@ impl Link {
     }
 
     fn depart(&mut self, packet: QueuedPacket) {
-        if packet.fate != Fate::Delivered {
+        if !packet.is_delivered {
             return;
         }
         self.stats.delivered.add(packet.bytes);
@@ -392,11 +382,6 @@ impl Link {
             bin.dropped += u64::from(verdict.arrival().is_none());
             bin.max_queue = bin.max_queue.max(Bytes::new(self.backlog));
         }
-    }
-
-    /// Bytes in the queue at the latest time so far, including the packet on the wire.
-    pub fn backlog(&self) -> Bytes {
-        Bytes::new(self.backlog)
     }
 
     /// Counters up to the latest time when a packet was offered or time was advanced.

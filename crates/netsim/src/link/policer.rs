@@ -23,13 +23,6 @@ pub struct Policer {
     pub burst: Bytes,
 }
 
-impl Policer {
-    /// Creates a policer of this rate and bucket.
-    pub const fn new(rate: Bitrate, burst: Bytes) -> Self {
-        Self { rate, burst }
-    }
-}
-
 impl FromStr for Policer {
     type Err = ConfigError;
 
@@ -120,7 +113,7 @@ mod tests {
         let policer: Policer = "5Mbit/s,100kB".parse().unwrap();
         assert_eq!(policer.to_string(), "5Mbit/s,100kB");
         assert!("5Mbit/s".parse::<Policer>().is_err());
-        let small = Policer::new(Bitrate::from_mbps(1), Bytes::new(1_000));
+        let small = "1Mbit/s,1kB".parse().unwrap();
         let error = PolicerState::new(small, Bytes::new(1_500))
             .unwrap_err()
             .to_string();

@@ -1,15 +1,14 @@
 //! [`LinkSeries`]: time series of a link, in bounded memory.
 
-use core::fmt;
 use core::time::Duration;
 
 use playrate_units::Bytes;
+use serde::{Deserialize, Serialize};
 
 use crate::Time;
 
 /// Activity of a link during one bin of time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LinkBin {
     /// Longest queue after an arriving packet, that packet included.
@@ -35,8 +34,7 @@ impl LinkBin {
 
 /// Time series of a link in bins of equal width. When all bins are used, neighbours are merged and the width doubles,
 /// so a run of any length fits the same memory and keeps its sums and maxima.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkSeries {
     width: Duration,
     capacity: usize,
@@ -69,26 +67,6 @@ impl LinkSeries {
         (0_u64..)
             .map(move |n| Time::from_nanos(n.saturating_mul(width)))
             .zip(&self.bins)
-    }
-
-    /// Bins as comma-separated values below a header line, in seconds, bytes, bytes, packets, packets.
-    pub fn csv(&self) -> impl fmt::Display + '_ {
-        struct Csv<'a>(&'a LinkSeries);
-        impl fmt::Display for Csv<'_> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                writeln!(
-                    f,
-                    "time_s,max_queue_bytes,delivered_bytes,offered_packets,dropped_packets"
-                )?;
-                for (start, bin) in self.0.iter() {
-                    let (queue, delivered) = (bin.max_queue.as_u64(), bin.delivered.as_u64());
-                    let start = start.as_secs_f64();
-                    writeln!(f, "{start},{queue},{delivered},{},{}", bin.offered, bin.dropped)?;
-                }
-                Ok(())
-            }
-        }
-        Csv(self)
     }
 
     pub(crate) fn at(&mut self, now: Time) -> Option<&mut LinkBin> {
@@ -140,16 +118,5 @@ mod tests {
             series.iter().nth(1).map(|(start, _)| start),
             Some(Time::from_millis(1024))
         );
-    }
-
-    #[test]
-    fn a_series_is_written_as_csv() {
-        let mut series = LinkSeries::new(Duration::from_millis(500), 16);
-        series
-            .at(Time::from_millis(600))
-            .expect("a bin for every time")
-            .delivered = Bytes::new(1_500);
-        let lines: Vec<String> = series.csv().to_string().lines().map(str::to_owned).collect();
-        assert_eq!(lines[1..], ["0,0,0,0,0", "0.5,0,1500,0,0"]);
     }
 }

@@ -3,10 +3,10 @@
 use core::time::Duration;
 
 use playrate_units::{Bitrate, Bytes};
+use serde::{Deserialize, Serialize};
 
 /// Number of packets and their bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PacketCount {
     /// Number of packets counted.
@@ -37,9 +37,8 @@ impl PacketCount {
 }
 
 /// Reason of a drop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum DropReason {
     /// No room in the queue.
@@ -57,8 +56,7 @@ pub enum DropReason {
 }
 
 /// Dropped packets by reason.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Drops {
     /// Counts [`DropReason::QueueFull`], in packets and bytes.
@@ -72,7 +70,7 @@ pub struct Drops {
     /// Counts [`DropReason::Retries`], in packets and bytes.
     pub retries: PacketCount,
     /// Counts [`DropReason::Policer`], in packets and bytes.
-    #[cfg_attr(feature = "serde", serde(default))]
+    #[serde(default)]
     pub policer: PacketCount,
 }
 
@@ -97,8 +95,7 @@ impl Drops {
 }
 
 /// Cross traffic of a link so far; it is not part of the other counters of [`LinkStats`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CrossStats {
     /// Packets that arrived at the link.
@@ -108,8 +105,7 @@ pub struct CrossStats {
 }
 
 /// Counters of a link. At every time `offered = delivered + dropped + queued`, in packets and in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LinkStats {
     /// Packets that arrived at the link.
@@ -123,10 +119,10 @@ pub struct LinkStats {
     /// Packets delivered with the congestion-experienced mark (RFC 3168).
     pub marked: u64,
     /// Packets delivered with an inverted bit.
-    #[cfg_attr(feature = "serde", serde(default))]
+    #[serde(default)]
     pub damaged: u64,
     /// Packets that are delivered twice; the copies are in no other counter.
-    #[cfg_attr(feature = "serde", serde(default))]
+    #[serde(default)]
     pub duplicated: u64,
     /// Packets of cross traffic.
     pub cross: CrossStats,

@@ -4,6 +4,7 @@ use core::fmt;
 use core::time::Duration;
 
 use playrate_units::Bytes;
+use serde::Serialize;
 
 use crate::{LinkSeries, LinkStats, Path, PathConfig};
 
@@ -21,8 +22,7 @@ const MEAN_PART: u32 = 10;
 const LATE_ONE_IN: u64 = 100;
 
 /// Delay of the relay's actions after their due times.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Lateness {
     /// Maximum, over datagrams and over wake-ups while there was traffic.
@@ -37,7 +37,7 @@ pub struct Lateness {
     /// Datagrams that left more than `limit` late.
     pub beyond_limit: u64,
     /// Sum over all datagrams, from which the mean is computed.
-    #[cfg_attr(feature = "serde", serde(skip))]
+    #[serde(skip)]
     sum: Duration,
 }
 
@@ -95,8 +95,7 @@ impl fmt::Display for Lateness {
 }
 
 /// Counters of one direction of the relay.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RelayDirection {
     /// Counters of the link. Its `delivered` have left the queue; they may still be in transit.
@@ -112,8 +111,7 @@ pub struct RelayDirection {
 }
 
 /// State of a relay at one time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RelaySnapshot {
     /// Since the relay started.
@@ -133,9 +131,8 @@ pub struct RelaySnapshot {
 }
 
 /// Reason why a run is invalid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum RelayFlaw {
     /// The relay was so late that the result may have changed ([`Lateness::matters`]): the machine was too busy.
@@ -160,8 +157,7 @@ impl fmt::Display for RelayFlaw {
 }
 
 /// Result of a relay's run, from start to stop.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RelayReport {
     /// All counters at the end.

@@ -7,13 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::task::Waker;
 
+use slab::Slab;
+
 use crate::Time;
 
 /// An event at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Event {
-    /// A timer's entry is due. It counts only if the timer has not made a newer one.
-    Timer { slot: u32, generation: u32 },
+    /// The entry of this number of a timer is due. It counts only if the timer has made no newer one.
+    Timer { slot: u32, entry: u64 },
     /// A packet has reached the next link of its route, or its socket.
     Packet { slot: u32 },
     /// A host's held-back datagrams become visible to their socket.
@@ -39,7 +41,7 @@ pub(super) struct EventQueue {
     heap: BinaryHeap<Reverse<Entry>>,
     lanes: Vec<Lane>,
     order: u64,
-    timers: Timers,
+    timers: Slab<Timer>,
 }
 
 /// Events that were inserted in the order of their times.
@@ -108,19 +110,13 @@ impl EventQueue {
     }
 }
 
-/// Timers that are reset far more often than they fire. Each has at most one current entry in the heap. A reset to a
-/// later time leaves the entry there, and the entry is put back when it is due too early.
-#[derive(Debug, Default)]
-struct Timers {
-    slots: Vec<TimerSlot>,
-    free: Vec<u32>,
-}
-
+/// A timer. Timers are reset far more often than they fire, so each has at most one current entry in the heap. A reset
+/// to a later time leaves the entry there, and the entry is put back when it is due too early.
 #[derive(Debug)]
-struct TimerSlot {
+struct Timer {
     times: Arc<TimerTimes>,
-    /// Counts its entries, so that superseded ones are recognized by their numbers.
-    generation: u32,
+    /// Number of its current entry, so that superseded ones are recognized.
+    entry: u64,
     waker: Option<Waker>,
 }
 
@@ -177,25 +173,18 @@ impl TimerTimes {
 
 impl EventQueue {
     pub(super) fn new_timer(&mut self, deadline: Time) -> (u32, Arc<TimerTimes>) {
-        let shared = Arc::new(TimerTimes::new(deadline));
-        if let Some(slot) = self.timers.free.pop()
-            && let Some(timer) = self.timers.slots.get_mut(slot as usize)
-        {
-            timer.times = Arc::clone(&shared);
-            return (slot, shared);
-        }
-        let slot = u32::try_from(self.timers.slots.len()).unwrap_or(u32::MAX);
-        self.timers.slots.push(TimerSlot {
-            times: Arc::clone(&shared),
-            generation: 0,
+        let times = Arc::new(TimerTimes::new(deadline));
+        let slot = self.timers.insert(Timer {
+            times: Arc::clone(&times),
+            entry: 0,
             waker: None,
         });
-        (slot, shared)
+        (u32::try_from(slot).unwrap_or(u32::MAX), times)
     }
 
     /// Makes the timer call `waker` when it expires; returns the waker that it replaces.
     pub(super) fn await_timer(&mut self, slot: u32, waker: &Waker) -> Option<Waker> {
-        let timer = self.timers.slots.get_mut(slot as usize)?;
+        let timer = self.timers.get_mut(slot as usize)?;
         let replaced = match &timer.waker {
             Some(known) if known.will_wake(waker) => None,
             _ => timer.waker.replace(waker.clone()),
@@ -207,30 +196,31 @@ impl EventQueue {
 
     /// Removes the waker of the timer, so that it wakes no task.
     pub(super) fn forget_waker(&mut self, slot: u32) -> Option<Waker> {
-        let timer = self.timers.slots.get_mut(slot as usize)?;
+        let timer = self.timers.get_mut(slot as usize)?;
         timer.times.is_awaited.store(false, Relaxed);
         timer.waker.take()
     }
 
     /// Ensures that an entry is due no later than the deadline.
     pub(super) fn arm(&mut self, slot: u32) {
-        let Some(timer) = self.timers.slots.get_mut(slot as usize) else {
+        let Some(timer) = self.timers.get_mut(slot as usize) else {
             return;
         };
         if timer.times.is_armed() {
             return;
         }
-        timer.generation = timer.generation.wrapping_add(1);
+        // No other entry has the number that the next one gets in the queue.
+        let entry = self.order + 1;
+        timer.entry = entry;
         let deadline = timer.times.deadline.load(Relaxed);
         timer.times.entry.store(deadline, Relaxed);
-        let generation = timer.generation;
-        self.push(Time::from_nanos(deadline), Event::Timer { slot, generation });
+        self.push(Time::from_nanos(deadline), Event::Timer { slot, entry });
     }
 
     /// An entry is due at `now`; returns the waker to call.
-    pub(super) fn timer_due(&mut self, slot: u32, generation: u32, now: Time) -> Option<Waker> {
-        let timer = self.timers.slots.get_mut(slot as usize)?;
-        if timer.generation != generation {
+    pub(super) fn timer_due(&mut self, slot: u32, entry: u64, now: Time) -> Option<Waker> {
+        let timer = self.timers.get_mut(slot as usize)?;
+        if timer.entry != entry {
             return None;
         }
         timer.times.entry.store(NO_ENTRY, Relaxed);
@@ -244,10 +234,7 @@ impl EventQueue {
     }
 
     pub(super) fn drop_timer(&mut self, slot: u32) -> Option<Waker> {
-        let timer = self.timers.slots.get_mut(slot as usize)?;
-        timer.generation = timer.generation.wrapping_add(1);
-        self.timers.free.push(slot);
-        self.forget_waker(slot)
+        self.timers.try_remove(slot as usize)?.waker
     }
 }
 

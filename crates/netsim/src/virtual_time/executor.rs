@@ -50,10 +50,7 @@ struct RunningTask {
 
 impl Wake for Task {
     fn wake(self: Arc<Self>) {
-        if !self.queued.swap(true, Ordering::Relaxed) {
-            let ready = Arc::clone(&self.ready);
-            lock(&ready).queue.push_back(self);
-        }
+        self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {

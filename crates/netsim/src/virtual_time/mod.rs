@@ -106,11 +106,6 @@ impl RunLimits {
             ..Self::default()
         }
     }
-
-    setters! {
-        /// The same limits with this many polls per instant.
-        with_polls_per_instant(polls_per_instant: u32);
-    }
 }
 
 /// Reason why a run ended before its future completed.
@@ -185,20 +180,16 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// An empty network at time zero. `seed` determines the hosts' timer slack, and [`Simulation::seed`] returns it;
+    /// An empty network at time zero. `seed` is for the endpoints and for what else [`Simulation::seed`] is asked for;
     /// paths have their own.
     pub fn new(seed: Seed) -> Self {
-        let network = Mutex::new(Network::new(seed.child("timer slack").generator()));
-        let executor = Executor::default();
-        Self {
-            shared: Arc::new(SimulationCore {
-                epoch: Instant::now(),
-                clock: AtomicU64::new(0),
-                network,
-                executor,
-            }),
-            seed,
-        }
+        let shared = Arc::new(SimulationCore {
+            epoch: Instant::now(),
+            clock: AtomicU64::new(0),
+            network: Mutex::default(),
+            executor: Executor::default(),
+        });
+        Self { shared, seed }
     }
 
     /// The seed that it was created with, for other random sequences of the run.
@@ -241,14 +232,11 @@ impl Simulation {
     pub fn add_host(&self, config: HostConfig) -> Result<Host, SetupError> {
         let mut network = lock(&self.shared.network);
         let ip = config.address.unwrap_or_else(|| {
-            let [.., high, low] = (network.hosts() + 1).to_be_bytes();
+            let [.., high, low] = (network.hosts.len() + 1).to_be_bytes();
             Ipv4Addr::new(10, 0, high, low).into()
         });
         if network.add_host(ip, config) {
-            Ok(Host {
-                ip,
-                segments: config.segments.max(1),
-            })
+            Ok(Host { ip })
         } else {
             Err(SetupError::AddressTaken(ip))
         }
@@ -278,7 +266,6 @@ impl Simulation {
             shared: Arc::clone(&self.shared),
             index,
             address,
-            segments: host.segments,
         }))
     }
 
@@ -320,7 +307,7 @@ impl Simulation {
         self.shared.executor.live_on(host.ip)
     }
 
-    /// Time, timers and tasks of this host, including its timer slack.
+    /// Time and timers, and tasks that run on this host.
     pub fn runtime_on(&self, host: Host) -> Arc<VirtualRuntime> {
         Arc::new(VirtualRuntime {
             shared: Arc::clone(&self.shared),

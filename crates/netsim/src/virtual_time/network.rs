@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use quinn::udp::{EcnCodepoint, Transmit};
-use rand_core::Rng;
-use rand_pcg::Pcg32;
+use serde::Serialize;
 use slab::Slab;
 
 use super::events::{Event, EventQueue};
@@ -30,15 +29,6 @@ struct Route {
     last_wait: Duration,
 }
 
-/// Next stop of a packet.
-#[derive(Clone, Copy, Debug)]
-enum NextHop {
-    /// The link with this number on its route.
-    Link(usize),
-    /// The socket of its receiver.
-    Socket,
-}
-
 #[derive(Debug)]
 pub(super) struct InFlight {
     data: Vec<u8>,
@@ -46,7 +36,8 @@ pub(super) struct InFlight {
     to: SocketAddr,
     ecn: Option<EcnCodepoint>,
     route: Arc<Route>,
-    next: NextHop,
+    /// Number of the next link on its route; `None` for the socket of its receiver.
+    next: Option<usize>,
 }
 
 /// A datagram that has arrived.
@@ -78,14 +69,13 @@ pub(super) struct SocketState {
 }
 
 #[derive(Debug)]
-struct HostState {
+pub(super) struct HostState {
     config: HostConfig,
     next_port: u16,
 }
 
 /// Counters of datagrams outside the links.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct NetworkStats {
     /// Datagrams delivered to sockets.
@@ -99,43 +89,24 @@ pub struct NetworkStats {
 }
 
 /// All state of a simulation except its tasks.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Network {
     pub(super) now: Time,
     pub(super) events: EventQueue,
     pub(super) links: Vec<Link>,
     pub(super) sockets: Vec<SocketState>,
     pub(super) stats: NetworkStats,
-    hosts: BTreeMap<IpAddr, HostState>,
+    pub(super) hosts: BTreeMap<IpAddr, HostState>,
     routes: BTreeMap<(IpAddr, IpAddr), Arc<Route>>,
     bound: BTreeMap<SocketAddr, u32>,
     /// Sockets of the last lookups.
     recent: [u32; 2],
     packets: Slab<InFlight>,
     spare: Vec<Vec<u8>>,
-    slack: Pcg32,
     digest: u64,
 }
 
 impl Network {
-    pub(super) fn new(slack: Pcg32) -> Self {
-        Self {
-            now: Time::ZERO,
-            events: EventQueue::default(),
-            links: Vec::new(),
-            sockets: Vec::new(),
-            stats: NetworkStats::default(),
-            hosts: BTreeMap::new(),
-            routes: BTreeMap::new(),
-            bound: BTreeMap::new(),
-            recent: [0; 2],
-            packets: Slab::new(),
-            spare: Vec::new(),
-            slack,
-            digest: 0,
-        }
-    }
-
     pub(super) fn add_host(&mut self, ip: IpAddr, config: HostConfig) -> bool {
         let new = !self.hosts.contains_key(&ip);
         if new {
@@ -148,10 +119,6 @@ impl Network {
             );
         }
         new
-    }
-
-    pub(super) fn hosts(&self) -> usize {
-        self.hosts.len()
     }
 
     /// Routes packets from one host to another through these links.
@@ -269,22 +236,6 @@ impl Network {
         }
     }
 
-    /// Random lateness of a timer of this host, uniform between zero and its slack.
-    pub(super) fn timer_slack(&mut self, ip: Option<IpAddr>) -> Duration {
-        let Some(slack) = ip
-            .and_then(|ip| self.hosts.get(&ip))
-            .map(|host| host.config.timer_slack)
-        else {
-            return Duration::ZERO;
-        };
-        let nanos = crate::time::nanos(slack);
-        if nanos == 0 {
-            return Duration::ZERO;
-        }
-        let scaled = (u128::from(self.slack.next_u32()) * u128::from(nanos)) >> 32;
-        Duration::from_nanos(u64::try_from(scaled).unwrap_or(nanos))
-    }
-
     /// Sends the datagrams of `transmit` from this socket.
     pub(super) fn send(&mut self, socket: u32, transmit: &Transmit<'_>) {
         let size = transmit.segment_size.unwrap_or(transmit.contents.len()).max(1);
@@ -319,7 +270,7 @@ impl Network {
             to,
             ecn,
             route,
-            next: NextHop::Link(0),
+            next: Some(0),
         };
         if wait.is_zero() {
             self.forward(packet, 0);
@@ -355,10 +306,10 @@ impl Network {
             (at, copy_at) = (arrival, copy_arrival);
         }
         let wait = if number + 1 < route.links.len() {
-            packet.next = NextHop::Link(number + 1);
+            packet.next = Some(number + 1);
             Duration::ZERO
         } else {
-            packet.next = NextHop::Socket;
+            packet.next = None;
             route.last_wait
         };
         if let Some(copy_at) = copy_at {
@@ -387,13 +338,13 @@ impl Network {
     pub(super) fn process(&mut self, at: Time, event: Event) -> Option<Waker> {
         self.now = at;
         match event {
-            Event::Timer { slot, generation } => self.events.timer_due(slot, generation, at),
+            Event::Timer { slot, entry } => self.events.timer_due(slot, entry, at),
             Event::Interrupt { socket } => self.interrupt(socket),
             Event::Packet { slot } => {
                 let packet = self.packets.try_remove(slot as usize)?;
                 match packet.next {
-                    NextHop::Socket => self.arrive(packet),
-                    NextHop::Link(number) => {
+                    None => self.arrive(packet),
+                    Some(number) => {
                         self.forward(packet, number);
                         None
                     }

@@ -57,22 +57,15 @@ struct NullAlgorithm(&'static dyn Algorithm);
 
 impl Algorithm for NullAlgorithm {
     fn packet_key(&self, key: AeadKey, iv: Iv) -> Box<dyn PacketKey> {
-        let mut mark = [0; TAG];
-        for (to, from) in mark.iter_mut().zip(key.as_ref()) {
-            *to = *from;
-        }
-        let real = self.0.packet_key(key, iv);
+        let mark = key.as_ref().first_chunk().copied().unwrap_or_default();
         Box::new(NullPacketKey {
             mark: u128::from_be_bytes(mark),
-            confidentiality_limit: real.confidentiality_limit(),
-            integrity_limit: real.integrity_limit(),
+            real: self.0.packet_key(key, iv),
         })
     }
 
     fn header_protection_key(&self, key: AeadKey) -> Box<dyn HeaderProtectionKey> {
-        Box::new(NullHeaderKey {
-            sample_len: self.0.header_protection_key(key).sample_len(),
-        })
+        Box::new(NullHeaderKey(self.0.header_protection_key(key)))
     }
 
     fn aead_key_len(&self) -> usize {
@@ -83,8 +76,8 @@ impl Algorithm for NullAlgorithm {
 struct NullPacketKey {
     /// Bytes of the key that identify its packets.
     mark: u128,
-    confidentiality_limit: u64,
-    integrity_limit: u64,
+    /// The key with the limits.
+    real: Box<dyn PacketKey>,
 }
 
 impl NullPacketKey {
@@ -115,17 +108,15 @@ impl PacketKey for NullPacketKey {
     }
 
     fn confidentiality_limit(&self) -> u64 {
-        self.confidentiality_limit
+        self.real.confidentiality_limit()
     }
 
     fn integrity_limit(&self) -> u64 {
-        self.integrity_limit
+        self.real.integrity_limit()
     }
 }
 
-struct NullHeaderKey {
-    sample_len: usize,
-}
+struct NullHeaderKey(Box<dyn HeaderProtectionKey>);
 
 impl HeaderProtectionKey for NullHeaderKey {
     fn encrypt_in_place(&self, _: &[u8], _: &mut u8, _: &mut [u8]) -> Result<(), Error> {
@@ -137,6 +128,6 @@ impl HeaderProtectionKey for NullHeaderKey {
     }
 
     fn sample_len(&self) -> usize {
-        self.sample_len
+        self.0.sample_len()
     }
 }

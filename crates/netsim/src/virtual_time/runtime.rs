@@ -17,11 +17,14 @@ use super::events::TimerTimes;
 use super::executor::{BoxedTask, lock};
 use crate::Time;
 
+/// Maximum number of datagrams per system call (generic segmentation offload): the most that quinn takes.
+const SEGMENTS: usize = 10;
+
 /// Virtual time, timers and tasks for quinn and for programs written for [`quinn::Runtime`].
 #[derive(Clone, Debug)]
 pub struct VirtualRuntime {
     pub(super) shared: Arc<SimulationCore>,
-    /// The host that runs its tasks and whose timer slack applies.
+    /// The host that runs its tasks.
     pub(super) host: Option<IpAddr>,
 }
 
@@ -44,11 +47,7 @@ impl VirtualRuntime {
         let Some(host) = self.host else { return };
         let shared = Arc::clone(&self.shared);
         shared.executor.suspend(host, self.time() + time);
-        let mut timer = Self {
-            host: None,
-            ..self.clone()
-        }
-        .new_timer(self.now() + time);
+        let mut timer = self.new_timer(self.now() + time);
         self.shared.executor.spawn(
             None,
             Box::pin(async move {
@@ -62,13 +61,9 @@ impl VirtualRuntime {
 impl Runtime for VirtualRuntime {
     fn new_timer(&self, deadline: Instant) -> Pin<Box<dyn AsyncTimer>> {
         let at = self.shared.time_of(deadline);
-        let (slot, times) = {
-            let mut network = lock(&self.shared.network);
-            let at = at + network.timer_slack(self.host);
-            network.events.new_timer(at)
-        };
+        let (slot, times) = lock(&self.shared.network).events.new_timer(at);
         Box::pin(VirtualTimer {
-            runtime: self.clone(),
+            shared: Arc::clone(&self.shared),
             slot,
             times,
             waker: None,
@@ -95,7 +90,7 @@ impl Runtime for VirtualRuntime {
 /// nothing changes in the event queue, and its lock is not taken.
 #[derive(Debug)]
 struct VirtualTimer {
-    runtime: VirtualRuntime,
+    shared: Arc<SimulationCore>,
     slot: u32,
     times: Arc<TimerTimes>,
     /// The last registered waker.
@@ -104,22 +99,16 @@ struct VirtualTimer {
 
 impl AsyncTimer for VirtualTimer {
     fn reset(self: Pin<&mut Self>, deadline: Instant) {
-        let shared = &self.runtime.shared;
-        let mut at = shared.time_of(deadline);
-        if self.runtime.host.is_some() {
-            at = at + lock(&shared.network).timer_slack(self.runtime.host);
-        }
-        if self.times.reset(at) {
-            lock(&shared.network).events.arm(self.slot);
+        if self.times.reset(self.shared.time_of(deadline)) {
+            lock(&self.shared.network).events.arm(self.slot);
         }
     }
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.get_mut();
-        let shared = &this.runtime.shared;
-        if this.times.has_expired(this.runtime.time()) {
+        if this.times.has_expired(this.shared.now()) {
             if this.times.is_awaited() {
-                let waker = lock(&shared.network).events.forget_waker(this.slot);
+                let waker = lock(&this.shared.network).events.forget_waker(this.slot);
                 drop(waker);
             }
             return Poll::Ready(());
@@ -132,7 +121,9 @@ impl AsyncTimer for VirtualTimer {
             if !is_known {
                 this.waker = Some(cx.waker().clone());
             }
-            let replaced = lock(&shared.network).events.await_timer(this.slot, cx.waker());
+            let replaced = lock(&this.shared.network)
+                .events
+                .await_timer(this.slot, cx.waker());
             drop(replaced);
         }
         Poll::Pending
@@ -141,7 +132,7 @@ impl AsyncTimer for VirtualTimer {
 
 impl Drop for VirtualTimer {
     fn drop(&mut self) {
-        let waker = lock(&self.runtime.shared.network).events.drop_timer(self.slot);
+        let waker = lock(&self.shared.network).events.drop_timer(self.slot);
         drop(waker);
     }
 }
@@ -152,7 +143,6 @@ pub struct VirtualSocket {
     pub(super) shared: Arc<SimulationCore>,
     pub(super) index: u32,
     pub(super) address: SocketAddr,
-    pub(super) segments: usize,
 }
 
 impl VirtualSocket {
@@ -216,7 +206,7 @@ impl AsyncUdpSocket for VirtualSocket {
     }
 
     fn max_transmit_segments(&self) -> usize {
-        self.segments
+        SEGMENTS
     }
 
     fn may_fragment(&self) -> bool {

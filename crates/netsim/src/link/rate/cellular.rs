@@ -122,15 +122,8 @@ pub struct CellularConfig {
 }
 
 impl CellularConfig {
-    /// Draws a link of this mean rate; the same seed gives the same link.
-    ///
-    /// # Errors
-    /// If the rate is zero, or exceeds the exact range of the model.
-    pub fn new(mean: Bitrate, seed: u64) -> Result<Self, ConfigError> {
-        let [(kind, fades), ..] = &KINDS;
-        Self::of_kind(kind, fades.as_ref(), mean, seed)
-    }
-
+    /// Draws a link of this kind and mean rate; the same seed gives the same link. The error says that the rate is zero
+    /// or exceeds the exact range of the model.
     fn of_kind(
         kind: &'static str,
         fades: Option<&FadeModel>,
@@ -250,9 +243,9 @@ mod tests {
     #[test]
     fn a_seed_gives_the_same_link_with_its_mean_its_spread_and_its_outages() {
         let mean = Bitrate::from_mbps(20);
-        let link = CellularConfig::new(mean, 7).unwrap();
-        assert_eq!(link, read("cellular(20Mbit/s,7)"));
-        assert_ne!(link.schedule, CellularConfig::new(mean, 8).unwrap().schedule);
+        let [link, again, other] = [7, 7, 8].map(|seed| read(&format!("cellular(20Mbit/s,{seed})")));
+        assert_eq!(link, again);
+        assert_ne!(link.schedule, other.schedule);
         let (mut out, mut squares, mut count) = (0.0, 0.0, 0.0);
         for seed in 0..20 {
             let steps = steps(mean, &[], &mut Seed::new(seed).child("cellular").generator());

@@ -1,5 +1,6 @@
 //! [`WifiConfig`]: a Wi-Fi hop as the link behind an access point's queue.
 
+use core::error::Error;
 use core::fmt::{self, Write as _};
 use core::str::FromStr;
 use core::time::Duration;
@@ -92,24 +93,24 @@ impl WifiConfig {
     }
 
     pub(super) fn channel(&self, generator: Pcg32) -> Result<WifiChannel, ConfigError> {
-        let error = |what: String| ConfigError::Wifi(what);
         if self.mean_rate == Bitrate::ZERO || self.mean_rate.as_bits_per_second() > super::FASTEST {
             return Err(ConfigError::Rate(self.mean_rate.to_string()));
         }
         if self.modes.is_empty() || self.modes.contains(&0) {
-            return Err(error(format!(
+            return Err(ConfigError::Wifi(format!(
                 "modes `{:?}` must be one or more, none of them 0",
                 self.modes
             )));
         }
         if self.attempts == 0 || self.frame_error == Probability::ONE {
             let (error_rate, attempts) = (self.frame_error, self.attempts);
-            return Err(error(format!(
+            return Err(ConfigError::Wifi(format!(
                 "a frame error of {error_rate} with {attempts} attempts never delivers"
             )));
         }
         if self.mean_dwell.is_zero() || self.mean_gap.is_zero() {
-            return Err(error("mean dwell and mean gap must be longer than 0s".to_owned()));
+            let problem = "mean dwell and mean gap must be longer than 0s";
+            return Err(ConfigError::Wifi(problem.to_owned()));
         }
         let failure = self.frame_error.as_f64();
         // Attempts until success or failure, and the back-offs before them.
@@ -130,7 +131,7 @@ impl WifiConfig {
             let seconds = (service - waited) / attempts;
             if seconds <= 0.0 {
                 let backoff = duration::display(self.backoff);
-                return Err(error(format!(
+                return Err(ConfigError::Wifi(format!(
                     "a back-off of {backoff} leaves no time to send at {}",
                     self.mean_rate
                 )));
@@ -170,33 +171,30 @@ impl WifiConfig {
     /// If there is no such parameter, or the value is invalid for it.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), ConfigError> {
         let (name, value) = (name.trim(), value.trim());
-        let error = |what: &dyn fmt::Display| ConfigError::Wifi(format!("`{name}={value}`: {what}"));
-        let time = || duration::parse(value).map_err(|wrong| error(&wrong));
-        let chance = || {
-            value
-                .parse()
-                .map_err(|wrong: playrate_units::ParseUnitError| error(&wrong))
-        };
-        let queue = || value.parse().map_err(|wrong: ConfigError| error(&wrong));
+        let names = self.parameters().map(|(name, _)| name);
+        if !names.contains(&name) {
+            let names = names.join(", ");
+            let problem = format!("unknown parameter `{name}`; expected one of: {names}");
+            return Err(ConfigError::Wifi(problem));
+        }
+        self.assign(name, value)
+            .map_err(|wrong| ConfigError::Wifi(format!("`{name}={value}`: {wrong}")))
+    }
+
+    fn assign(&mut self, name: &str, value: &str) -> Result<(), Box<dyn Error>> {
         match name {
-            "queue" => self.queue = queue()?,
-            "device_queue" => self.device_queue = queue()?,
-            "residual_loss" => self.residual_loss = chance()?,
-            "frame_error" => self.frame_error = chance()?,
-            "attempts" => self.attempts = value.parse().map_err(|wrong| error(&wrong))?,
-            "backoff" => self.backoff = time()?,
-            "dwell" => self.mean_dwell = time()?,
-            "gap" => self.mean_gap = time()?,
-            "stall" => self.mean_stall = time()?,
-            "modes" => {
+            "queue" => self.queue = value.parse()?,
+            "device_queue" => self.device_queue = value.parse()?,
+            "residual_loss" => self.residual_loss = value.parse()?,
+            "frame_error" => self.frame_error = value.parse()?,
+            "attempts" => self.attempts = value.parse()?,
+            "backoff" => self.backoff = duration::parse(value)?,
+            "dwell" => self.mean_dwell = duration::parse(value)?,
+            "gap" => self.mean_gap = duration::parse(value)?,
+            "stall" => self.mean_stall = duration::parse(value)?,
+            _ => {
                 let modes = value.split('/').map(|mode| mode.trim().parse());
-                self.modes = modes.collect::<Result<_, _>>().map_err(|wrong| error(&wrong))?;
-            }
-            other => {
-                let names = self.parameters().map(|(name, _)| name).join(", ");
-                return Err(ConfigError::Wifi(format!(
-                    "unknown parameter `{other}`; expected one of: {names}"
-                )));
+                self.modes = modes.collect::<Result<_, _>>()?;
             }
         }
         Ok(())

@@ -72,12 +72,7 @@ fn a_copy_arrives_within_the_delay_of_the_link_after_its_original() {
 
 #[test]
 fn packets_of_a_reordering_fault_are_overtaken() {
-    let by = Duration::from_millis(35);
-    let reordering = Reordering {
-        probability: percent(10),
-        by,
-    };
-    let verdicts = verdicts(LinkFaultKind::Reordering(reordering));
+    let verdicts = verdicts(LinkFaultKind::Reordering("10%,35ms".parse().unwrap()));
     let arrivals: Vec<_> = verdicts
         .iter()
         .filter_map(|(_, verdict)| verdict.arrival())
@@ -105,14 +100,12 @@ fn damage_inverts_one_bit_outside_of_the_lengths_of_a_header() {
     assert!(places.len() > 150, "{} places", places.len());
     assert!(places.iter().all(|place| (1..5).contains(place) || *place >= 64));
     // A datagram too short for the damage is left unchanged.
-    let (mut link, mut short) = (
-        build(&twenty_mbps().with_fault(LinkFault::new(
-            Duration::ZERO,
-            Duration::MAX,
-            LinkFaultKind::Corruption(Probability::ONE),
-        ))),
-        [0_u8; 3],
+    let always = LinkFault::new(
+        Duration::ZERO,
+        Duration::MAX,
+        LinkFaultKind::Corruption(Probability::ONE),
     );
+    let (mut link, mut short) = (build(&twenty_mbps().with_fault(always)), [0_u8; 3]);
     for number in 0..100 {
         if let Verdict::Deliver {
             damage: Some(damage), ..

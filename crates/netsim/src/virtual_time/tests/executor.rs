@@ -93,19 +93,8 @@ fn waiting_for_nothing_is_a_deadlock() {
         sleep.await;
         pending::<()>().await;
     });
-    assert_eq!(
-        ended,
-        Err(RunError::Deadlock {
-            at: Time::from_millis(5),
-            tasks: 1
-        })
-    );
-    assert!(
-        ended
-            .unwrap_err()
-            .to_string()
-            .contains("deadlock at 5ms: 1 tasks")
-    );
+    let expected = "deadlock at 5ms: 1 tasks wait, and no timer or packet is left to wake them";
+    assert_eq!(ended.unwrap_err().to_string(), expected);
 }
 
 #[test]
@@ -115,14 +104,13 @@ fn a_task_that_wakes_itself_for_ever_is_found_spinning() {
         cx.waker().wake_by_ref();
         Poll::<()>::Pending
     });
-    let ended = sim.run(RunLimits::default().with_polls_per_instant(500), spin);
-    assert_eq!(
-        ended,
-        Err(RunError::Spinning {
-            at: Time::ZERO,
-            polls: 500
-        })
-    );
+    let limits = RunLimits {
+        polls_per_instant: 500,
+        ..RunLimits::default()
+    };
+    let ended = sim.run(limits, spin);
+    let expected = "tasks spin at 0s: 500 polls without time passing";
+    assert_eq!(ended.unwrap_err().to_string(), expected);
 }
 
 #[test]
@@ -136,22 +124,12 @@ fn the_deadline_ends_a_run_on_time_and_the_next_run_goes_on() {
             count.fetch_add(1, Ordering::Relaxed);
         }
     }));
-    let ended = sim.run(RunLimits::until(Duration::from_millis(35)), pending::<()>());
-    assert_eq!(
-        ended,
-        Err(RunError::Deadline {
-            at: Time::from_millis(35)
-        })
-    );
-    assert_eq!(
-        (sim.now(), ticks.load(Ordering::Relaxed)),
-        (Time::from_millis(35), 3)
-    );
-    assert!(
-        sim.run(RunLimits::until(Duration::from_millis(55)), pending::<()>())
-            .is_err()
-    );
-    assert_eq!(ticks.load(Ordering::Relaxed), 5);
+    for (deadline, ticked) in [(35, 3), (55, 5)] {
+        let at = Time::from_millis(deadline);
+        let ended = sim.run(RunLimits::until(at.elapsed()), pending::<()>());
+        assert_eq!(ended, Err(RunError::Deadline { at }));
+        assert_eq!((sim.now(), ticks.load(Ordering::Relaxed)), (at, ticked));
+    }
 }
 
 #[test]
@@ -168,26 +146,4 @@ fn dropping_a_simulation_drops_its_tasks() {
     assert_eq!(Arc::strong_count(&alive), 2);
     drop(sim);
     assert_eq!(Arc::strong_count(&alive), 1);
-}
-
-#[test]
-fn timer_slack_makes_timers_late_by_no_more_than_it() {
-    let sim = Simulation::new(Seed::new(3));
-    let slack = Duration::from_micros(50);
-    let host = sim
-        .add_host(HostConfig::default().with_timer_slack(slack))
-        .unwrap();
-    let runtime = sim.runtime_on(host);
-    let late = sim.run(RunLimits::default(), async {
-        let mut late = Vec::new();
-        for _ in 0..100 {
-            let due = runtime.time() + Duration::from_millis(1);
-            runtime.sleep(Duration::from_millis(1)).await;
-            late.push(runtime.time().since(due));
-        }
-        late
-    });
-    let late = late.unwrap();
-    assert!(late.iter().all(|late| *late <= slack));
-    assert!(late.iter().max().unwrap() > &Duration::from_micros(40));
 }

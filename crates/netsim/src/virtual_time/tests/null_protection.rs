@@ -1,19 +1,12 @@
 //! Endpoints without packet protection send the same packets as with it, and detect the same errors.
 
-use std::net::SocketAddr;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use playrate_units::Probability;
 use quinn::congestion::{ControllerFactory, CubicConfig, NewRenoConfig};
-use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use quinn::rustls::crypto::{CryptoProvider, ring};
-use quinn::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
-use quinn::rustls::{self, RootCertStore};
 use quinn::{
-    ClientConfig, Connection, ConnectionError, ConnectionId, ConnectionIdGenerator, Endpoint, EndpointConfig,
-    Incoming, Runtime, ServerConfig, TransportConfig,
+    Connection, ConnectionError, ConnectionId, ConnectionIdGenerator, Incoming, Runtime, TransportConfig,
 };
-use rcgen::{CertificateParams, KeyPair, PKCS_ED25519};
 
 use super::*;
 use crate::{LinkFault, LinkFaultKind};
@@ -24,55 +17,6 @@ const LIMIT: RunLimits = RunLimits {
     deadline: Duration::from_secs(60),
     polls_per_instant: 1_000_000,
 };
-
-fn ring() -> Arc<CryptoProvider> {
-    Arc::new(ring::default_provider())
-}
-
-fn transport(controller: Arc<dyn ControllerFactory + Send + Sync>) -> Arc<TransportConfig> {
-    let mut transport = TransportConfig::default();
-    transport.congestion_controller_factory(controller);
-    Arc::new(transport)
-}
-
-/// Configurations of a server and of its clients.
-fn configs(server: Arc<CryptoProvider>, client: Arc<CryptoProvider>) -> (ServerConfig, ClientConfig) {
-    // The same for all, with signatures of constant length: its packets may be lost and sent again.
-    static IDENTITY: LazyLock<(CertificateDer<'static>, KeyPair)> = LazyLock::new(|| {
-        let key = KeyPair::generate_for(&PKCS_ED25519).unwrap();
-        let params = CertificateParams::new(vec!["server".to_owned()]).unwrap();
-        (params.self_signed(&key).unwrap().der().clone(), key)
-    });
-    let (certificate, key) = &*IDENTITY;
-    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
-    let versions = &[&rustls::version::TLS13];
-    let crypto = rustls::ServerConfig::builder_with_provider(server)
-        .with_protocol_versions(versions)
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate.clone()], key)
-        .unwrap();
-    let server = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(crypto).unwrap()));
-    let mut roots = RootCertStore::empty();
-    roots.add(certificate.clone()).unwrap();
-    let crypto = rustls::ClientConfig::builder_with_provider(client)
-        .with_protocol_versions(versions)
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let client = ClientConfig::new(Arc::new(QuicClientConfig::try_from(crypto).unwrap()));
-    (server, client)
-}
-
-fn endpoint(sim: &Simulation, host: Host, config: EndpointConfig, server: Option<ServerConfig>) -> Endpoint {
-    let socket = sim.bind(host, if server.is_some() { 443 } else { 0 }).unwrap();
-    Endpoint::new_with_abstract_socket(config, server, socket, sim.runtime_on(host)).unwrap()
-}
-
-async fn connect(endpoint: &Endpoint, address: SocketAddr, config: ClientConfig) -> Connection {
-    let connecting = endpoint.connect_with(config, address, "server").unwrap();
-    connecting.await.unwrap()
-}
 
 /// Sends a client ten blocks, with new keys after each.
 async fn send_blocks(incoming: Incoming) {
@@ -110,7 +54,9 @@ fn download(
     let (sim, server, client, _) = pair(Seed::new(1), path);
     let provider = |protects| if protects { ring() } else { sim.crypto_provider() };
     let (mut server_config, client_config) = configs(provider(protects[0]), provider(protects[1]));
-    server_config.transport_config(transport(controller));
+    let mut transport = TransportConfig::default();
+    transport.congestion_controller_factory(controller);
+    server_config.transport_config(Arc::new(transport));
     let listening = endpoint(&sim, server, sim.endpoint_config("server"), Some(server_config));
     let address = listening.local_addr().unwrap();
     sim.runtime().spawn(Box::pin(async move {

@@ -5,38 +5,27 @@ use std::sync::Arc;
 
 use playrate_units::Probability;
 use quinn::congestion::CubicConfig;
-use quinn::rustls::RootCertStore;
-use quinn::rustls::pki_types::PrivatePkcs8KeyDer;
-use quinn::{ClientConfig, Connection, Endpoint, Runtime, ServerConfig, TransportConfig};
+use quinn::{ClientConfig, Connection, Endpoint, Runtime, TransportConfig};
 
 use super::*;
 
-fn transport() -> Arc<TransportConfig> {
+/// An endpoint for clients.
+fn calling(sim: &Simulation, host: Host) -> Endpoint {
+    endpoint(sim, host, sim.endpoint_config(&host.ip().to_string()), None)
+}
+
+/// A server that sends `bytes` to each client, its address, and the configuration of its clients.
+fn serve(sim: &Simulation, server: Host, bytes: usize) -> (SocketAddr, ClientConfig) {
+    let (mut server_config, mut client_config) = configs(ring(), ring());
     let mut transport = TransportConfig::default();
     transport
         .congestion_controller_factory(Arc::new(CubicConfig::default()))
         .stream_receive_window(20_000_000_u32.into())
         .max_idle_timeout(None);
-    Arc::new(transport)
-}
-
-fn endpoint(sim: &Simulation, host: Host, port: u16, server: Option<ServerConfig>) -> Endpoint {
-    let config = sim.endpoint_config(&format!("{}:{port}", host.ip()));
-    Endpoint::new_with_abstract_socket(config, server, sim.bind(host, port).unwrap(), sim.runtime()).unwrap()
-}
-
-/// A server that sends `bytes` to each client, its address, and the configuration of its clients.
-fn serve(sim: &Simulation, server: Host, bytes: usize) -> (SocketAddr, ClientConfig) {
-    let certified = rcgen::generate_simple_self_signed(["server".to_owned()]).unwrap();
-    let key = PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der()).into();
-    let mut server_config = ServerConfig::with_single_cert(vec![certified.cert.der().clone()], key).unwrap();
-    server_config.transport_config(transport());
-    let mut roots = RootCertStore::empty();
-    roots.add(certified.cert.der().clone()).unwrap();
-    let mut client_config = ClientConfig::with_root_certificates(Arc::new(roots)).unwrap();
-    client_config.transport_config(transport());
-
-    let listening = endpoint(sim, server, 443, Some(server_config));
+    let transport = Arc::new(transport);
+    server_config.transport_config(Arc::clone(&transport));
+    client_config.transport_config(transport);
+    let listening = endpoint(sim, server, sim.endpoint_config("server"), Some(server_config));
     let address = listening.local_addr().unwrap();
     let runtime = sim.runtime();
     sim.runtime().spawn(Box::pin(async move {
@@ -56,14 +45,6 @@ fn serve(sim: &Simulation, server: Host, bytes: usize) -> (SocketAddr, ClientCon
     (address, client_config)
 }
 
-async fn connect(endpoint: &Endpoint, address: SocketAddr, config: &ClientConfig) -> Connection {
-    endpoint
-        .connect_with(config.clone(), address, "server")
-        .unwrap()
-        .await
-        .unwrap()
-}
-
 async fn read_all(connection: &Connection) -> usize {
     let mut stream = connection.accept_uni().await.unwrap();
     let mut read = 0;
@@ -81,9 +62,9 @@ fn download(seed: u64) -> u64 {
         .with_loss(Probability::from_parts_per_billion(5_000_000));
     let (sim, server, client, path) = pair(Seed::new(seed), &config);
     let (address, config) = serve(&sim, server, 1_000_000);
-    let calling = endpoint(&sim, client, 0, None);
+    let calling = calling(&sim, client);
     let read = sim.run(RunLimits::until(Duration::from_secs(60)), async {
-        let connection = connect(&calling, address, &config).await;
+        let connection = connect(&calling, address, config).await;
         assert!(
             connection.rtt() >= Duration::from_millis(100),
             "faster than light: {:?}",
@@ -112,9 +93,9 @@ fn the_same_seed_gives_the_same_packets_on_any_thread() {
 fn cubic_fills_a_link_with_a_queue_of_one_bdp() {
     let (sim, server, client, path) = pair(Seed::new(1), &twenty_mbps());
     let (address, config) = serve(&sim, server, 100_000_000);
-    let calling = endpoint(&sim, client, 0, None);
+    let calling = calling(&sim, client);
     sim.runtime().spawn(Box::pin(async move {
-        let connection = connect(&calling, address, &config).await;
+        let connection = connect(&calling, address, config).await;
         read_all(&connection).await;
     }));
     let run_until = |seconds| {
@@ -148,9 +129,9 @@ fn two_flows_share_a_bottleneck() {
     for _ in 0..2 {
         let client = sim.add_host(HostConfig::default()).unwrap();
         sim.connect(server, client, &[path]);
-        let (calling, config, sender) = (endpoint(&sim, client, 0, None), config.clone(), sender.clone());
+        let (calling, config, sender) = (calling(&sim, client), config.clone(), sender.clone());
         sim.runtime().spawn(Box::pin(async move {
-            let connection = connect(&calling, address, &config).await;
+            let connection = connect(&calling, address, config).await;
             sender.send(read_all(&connection).await).unwrap();
         }));
     }
@@ -176,18 +157,15 @@ fn cubic_heeds_marks_and_nothing_is_dropped() {
         .with_aqm("codel(ecn)".parse().unwrap());
     let (sim, server, client, path) = pair(Seed::new(1), &config);
     let (address, config) = serve(&sim, server, 20_000_000);
-    let calling = endpoint(&sim, client, 0, None);
+    let calling = calling(&sim, client);
     let read = sim.run(RunLimits::until(Duration::from_secs(30)), async {
-        let connection = connect(&calling, address, &config).await;
+        let connection = connect(&calling, address, config).await;
         read_all(&connection).await
     });
     assert_eq!(read, Ok(20_000_000));
     let stats = sim.link_stats(path.forward);
     assert!(stats.marked > 3, "{stats:?}");
     assert_eq!(stats.dropped.total().packets, 0, "{stats:?}");
-    assert!(
-        stats.mean_queue_delay < Duration::from_millis(60),
-        "{:?}",
-        stats.mean_queue_delay
-    );
+    let mean = stats.mean_queue_delay;
+    assert!(mean < Duration::from_millis(60), "{mean:?}");
 }

@@ -56,16 +56,9 @@ fn a_segmented_send_arrives_as_datagrams_spaced_by_the_rate() {
 
 #[test]
 fn access_delays_add_up_and_hosts_may_share_a_path() {
-    let sim = Simulation::new(Seed::new(1));
-    let path = sim.add_path(twenty_mbps().build(Seed::new(2)).unwrap());
-    let near = sim.add_host(HostConfig::default()).unwrap();
-    let far = sim
-        .add_host(HostConfig::default().with_access_delay(Duration::from_millis(7)))
-        .unwrap();
-    let client = sim
-        .add_host(HostConfig::default().with_access_delay(Duration::from_millis(3)))
-        .unwrap();
-    sim.connect(near, client, &[path]);
+    let delayed = |millis| HostConfig::default().with_access_delay(Duration::from_millis(millis));
+    let (sim, near, client, path) = pair_of(Seed::new(1), &twenty_mbps(), [delayed(0), delayed(3)]);
+    let far = sim.add_host(delayed(7)).unwrap();
     sim.connect(far, client, &[path]);
     let to = sim.bind(client, 9).unwrap();
     let (one, two) = (sim.bind(near, 0).unwrap(), sim.bind(far, 0).unwrap());
@@ -93,10 +86,7 @@ fn paths_in_a_row_are_passed_in_order_and_back() {
         };
         sim.add_path(config.build(Seed::new(2)).unwrap())
     });
-    let (server, client) = (
-        sim.add_host(HostConfig::default()).unwrap(),
-        sim.add_host(HostConfig::default()).unwrap(),
-    );
+    let [server, client] = [(); 2].map(|()| sim.add_host(HostConfig::default()).unwrap());
     sim.connect(server, client, &paths);
     let (one, two) = (sim.bind(server, 1).unwrap(), sim.bind(client, 2).unwrap());
     sim.run(RunLimits::default(), async {
@@ -124,12 +114,8 @@ fn what_nobody_awaits_is_counted() {
 
 #[test]
 fn interrupt_moderation_delivers_in_lumps() {
-    let sim = Simulation::new(Seed::new(1));
-    let path = sim.add_path(twenty_mbps().build(Seed::new(2)).unwrap());
-    let server = sim.add_host(HostConfig::default()).unwrap();
     let moderated = HostConfig::default().with_interrupt_interval(Duration::from_millis(1));
-    let client = sim.add_host(moderated).unwrap();
-    sim.connect(server, client, &[path]);
+    let (sim, server, client, _) = pair_of(Seed::new(1), &twenty_mbps(), [HostConfig::default(), moderated]);
     let (from, to) = (sim.bind(server, 0).unwrap(), sim.bind(client, 9).unwrap());
     // 400 µs apart: the second and third arrive within a millisecond after the first.
     send(&from, to.address(), &[0; 972 * 4], Some(972));
