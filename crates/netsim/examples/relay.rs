@@ -12,9 +12,7 @@ use std::error::Error;
 use std::io::{Read as _, stdin};
 use std::time::Duration;
 
-use playrate_netsim::{
-    LinkConfig, PathConfig, QueueLimit, Rate, RateSchedule, Relay, RelayConfig, Reordering, Seed,
-};
+use playrate_netsim::{LinkConfig, PathConfig, QueueLimit, Rate, Relay, RelayConfig, Seed};
 use playrate_units::{Probability, duration};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -27,16 +25,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut late = None;
     for word in words {
         match word.split_once('=') {
-            Some(("rate", text)) => rate = Rate::Schedule(text.parse::<RateSchedule>()?),
+            Some(("rate", text)) => rate = text.parse()?,
             Some(("rtt", text)) => rtt = duration::parse(text)?,
             Some(("queue", text)) => queue = text.parse()?,
             Some(("loss", text)) => loss = text.parse()?,
-            Some(("late", text)) => {
-                let (share, by) = text
-                    .split_once(',')
-                    .ok_or("late= needs a share and a time: late=5%,10ms")?;
-                late = Some(Reordering::new(share.parse()?, duration::parse(by)?));
-            }
+            Some(("late", text)) => late = Some(text.parse()?),
             Some(("seed", text)) => seed = text.parse()?,
             _ => {
                 return Err(format!(

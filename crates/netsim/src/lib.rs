@@ -55,8 +55,7 @@ pub use link::*;
 pub use path::{Path, PathConfig};
 #[cfg(unix)]
 pub use relay::{
-    Lateness, Relay, RelayConfig, RelayDirection, RelayError, RelayFlaw, RelayHandle, RelayReport,
-    RelaySnapshot,
+    Lateness, Relay, RelayConfig, RelayDirection, RelayError, RelayFlaw, RelayReport, RelaySnapshot,
 };
 pub use seed::Seed;
 pub use time::Time;

@@ -9,8 +9,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use playrate_netsim::{
-    DelaySchedule, LinkConfig, Loss, PathConfig, QueueLimit, Rate, Relay, RelayConfig, RelayHandle,
-    RelayReport, Seed,
+    DelaySchedule, LinkConfig, Loss, PathConfig, QueueLimit, Rate, Relay, RelayConfig, RelayReport, Seed,
 };
 use playrate_units::{Bitrate, Bytes};
 
@@ -27,7 +26,7 @@ fn socket() -> UdpSocket {
     socket
 }
 
-fn relay(server: SocketAddr, path: PathConfig) -> RelayHandle {
+fn relay(server: SocketAddr, path: PathConfig) -> Relay {
     Relay::start(&RelayConfig::new(server, path).with_seed(Seed::new(3))).unwrap()
 }
 
@@ -35,7 +34,16 @@ fn free(delay: Duration) -> LinkConfig {
     LinkConfig::new(Rate::Unlimited, delay)
 }
 
-fn stop(relay: RelayHandle) -> RelayReport {
+/// Sends `data` from one socket to an address, and receives it at another. Returns the sender that the receiver sees.
+fn pass(data: &[u8], from: &UdpSocket, to: SocketAddr, receiver: &UdpSocket) -> SocketAddr {
+    from.send_to(data, to).unwrap();
+    let mut buffer = [0; 2_048];
+    let (length, sender) = receiver.recv_from(&mut buffer).unwrap();
+    assert_eq!(&buffer[..length], data);
+    sender
+}
+
+fn stop(relay: Relay) -> RelayReport {
     let report = relay.stop().unwrap();
     for way in [&report.totals.forward, &report.totals.backward] {
         // Every datagram read was forwarded, dropped by the link, refused by the kernel or is still inside.
@@ -53,19 +61,12 @@ fn an_echo_takes_at_least_the_round_trip() {
     let (server, client) = (socket(), socket());
     let path = PathConfig::new(free(Duration::from_millis(20)), free(Duration::from_millis(10)));
     let relay = relay(server.local_addr().unwrap(), path);
-    let mut buffer = [0; 2_048];
     for n in 0..5_u8 {
         let asked = Instant::now();
-        client.send_to(&[n; 100], relay.local_addr()).unwrap();
-        let (length, from) = server.recv_from(&mut buffer).unwrap();
-        assert_eq!(&buffer[..length], [n; 100]);
+        let from = pass(&[n; 100], &client, relay.local_addr(), &server);
         assert!(asked.elapsed() >= Duration::from_millis(10));
-        server.send_to(&[n + 100; 200], from).unwrap();
-        let (length, from) = client.recv_from(&mut buffer).unwrap();
-        assert_eq!(
-            (from, &buffer[..length]),
-            (relay.local_addr(), &[n + 100; 200][..])
-        );
+        let answered_by = pass(&[n + 100; 200], &server, from, &client);
+        assert_eq!(answered_by, relay.local_addr());
         assert!(asked.elapsed() >= Duration::from_millis(30));
     }
     let report = stop(relay);
@@ -87,12 +88,9 @@ fn an_echo_takes_the_new_route_once_it_applies_and_waits_for_its_batch() {
     );
     let started = Instant::now();
     let relay = relay(server.local_addr().unwrap(), path);
-    let mut buffer = [0; 2_048];
     for least in [Duration::from_millis(105), Duration::from_millis(460)] {
-        client.send_to(&[1; 100], relay.local_addr()).unwrap();
-        let (_, from) = server.recv_from(&mut buffer).unwrap();
-        server.send_to(&[2; 200], from).unwrap();
-        client.recv_from(&mut buffer).unwrap();
+        let from = pass(&[1; 100], &client, relay.local_addr(), &server);
+        pass(&[2; 200], &server, from, &client);
         assert!(started.elapsed() >= least, "{:?}", started.elapsed());
         let next = started + Duration::from_millis(310);
         std::thread::sleep(next.saturating_duration_since(Instant::now()));
@@ -111,15 +109,10 @@ fn servers_behind_one_relay_share_its_path_and_hear_only_their_own_clients() {
     let relay = Relay::start(&config).unwrap();
     assert_eq!(relay.addresses().len(), 2);
     assert_eq!(relay.addresses()[0], relay.local_addr());
-    let mut buffer = [0; 64];
     // The same client talks to both from one socket, and each answers it.
-    for (n, (server, &address)) in [&first, &second].into_iter().zip(relay.addresses()).enumerate() {
-        client.send_to(&[u8::try_from(n).unwrap(); 10], address).unwrap();
-        let (length, from) = server.recv_from(&mut buffer).unwrap();
-        assert_eq!((length, usize::from(buffer[0])), (10, n));
-        server.send_to(&buffer[..length], from).unwrap();
-        let (length, from) = client.recv_from(&mut buffer).unwrap();
-        assert_eq!((length, from, usize::from(buffer[0])), (10, address, n));
+    for (n, (server, &address)) in (0..).zip([&first, &second].into_iter().zip(relay.addresses())) {
+        let from = pass(&[n; 10], &client, address, server);
+        assert_eq!(pass(&[n; 10], server, from, &client), address);
     }
     let report = stop(relay);
     assert_eq!(report.totals.clients, 2);
@@ -139,8 +132,7 @@ fn a_flood_passes_at_the_rate_and_every_datagram_is_accounted_for() {
     );
     let relay = relay(server.local_addr().unwrap(), path);
     let mut buffer = [0; 2_048];
-    client.send_to(b"hello", relay.local_addr()).unwrap();
-    let (_, from) = server.recv_from(&mut buffer).unwrap();
+    let from = pass(b"hello", &client, relay.local_addr(), &server);
 
     // Each burst is longer than the queue, whatever the time between two bursts. The next one begins when the relay has
     // read the last one, so the kernel drops nothing.
@@ -208,21 +200,10 @@ fn two_clients_are_told_apart_and_share_the_link() {
         Loss::None,
     );
     let relay = relay(server.local_addr().unwrap(), path);
-    let mut buffer = [0; 2_048];
-    let mut seen = Vec::new();
-    for (n, client) in (0_u8..).zip(&clients) {
-        client.send_to(&[n], relay.local_addr()).unwrap();
-        let (_, from) = server.recv_from(&mut buffer).unwrap();
-        assert_eq!(buffer[0], n);
-        seen.push(from);
-    }
+    let seen = [0, 1].map(|n: u8| pass(&[n], &clients[usize::from(n)], relay.local_addr(), &server));
     assert_ne!(seen[0], seen[1]);
-    for (n, from) in (10_u8..).zip(&seen) {
-        server.send_to(&[n], from).unwrap();
-    }
-    for (n, client) in (10_u8..).zip(&clients) {
-        assert_eq!(client.recv_from(&mut buffer).unwrap().1, relay.local_addr());
-        assert_eq!(buffer[0], n);
+    for (n, (from, client)) in (10..).zip(seen.into_iter().zip(&clients)) {
+        assert_eq!(pass(&[n], &server, from, client), relay.local_addr());
     }
     let report = stop(relay);
     assert_eq!((report.totals.clients, report.totals.forward.forwarded), (2, 2));
@@ -234,10 +215,7 @@ fn a_server_that_is_not_there_does_not_stop_the_relay() {
     let address = gone.local_addr().unwrap();
     drop(gone);
     let client = socket();
-    let relay = relay(
-        address,
-        PathConfig::new(free(Duration::ZERO), free(Duration::ZERO)),
-    );
+    let relay = relay(address, PathConfig::default());
     let deadline = Instant::now() + PATIENCE;
     while relay.snapshot().server_unreachable == 0 && Instant::now() < deadline {
         client.send_to(b"anyone?", relay.local_addr()).unwrap();
@@ -261,8 +239,7 @@ fn a_server_that_is_not_there_does_not_stop_the_relay() {
 #[test]
 fn a_datagram_beyond_the_mtu_is_dropped_and_counted() {
     let (server, client) = (socket(), socket());
-    let path = PathConfig::new(free(Duration::ZERO), free(Duration::ZERO));
-    let relay = relay(server.local_addr().unwrap(), path);
+    let relay = relay(server.local_addr().unwrap(), PathConfig::default());
     client.send_to(&vec![0; 60_000], relay.local_addr()).unwrap();
     client.send_to(&[1; 1_472], relay.local_addr()).unwrap();
     let mut buffer = vec![0; 65_536];
@@ -275,14 +252,10 @@ fn a_client_beyond_the_limit_is_turned_away() {
     let server = socket();
     let config = RelayConfig::new(server.local_addr().unwrap(), PathConfig::default()).with_max_clients(1);
     let relay = Relay::start(&config).unwrap();
-    let mut buffer = [0; 64];
     let (first, second) = (socket(), socket());
-    first.send_to(b"first", relay.local_addr()).unwrap();
-    server.recv_from(&mut buffer).unwrap();
+    pass(b"first", &first, relay.local_addr(), &server);
     second.send_to(b"second", relay.local_addr()).unwrap();
-    first.send_to(b"again", relay.local_addr()).unwrap();
-    let (length, _) = server.recv_from(&mut buffer).unwrap();
-    assert_eq!(&buffer[..length], b"again");
+    pass(b"again", &first, relay.local_addr(), &server);
     assert_eq!(stop(relay).totals.turned_away, 1);
 }
 

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use playrate_netsim::{Aqm, LinkConfig, NetworkStats, Relay, RelayConfig, RelayHandle, RelayReport};
+use playrate_netsim::{Aqm, LinkConfig, NetworkStats, Relay, RelayConfig, RelayReport};
 use playrate_transport::udp_socket;
 use quinn::{AsyncUdpSocket, Runtime, TokioRuntime};
 use tokio::task::JoinSet;
@@ -116,7 +116,7 @@ fn socket(runtime: &Arc<dyn Runtime>) -> Result<Arc<dyn AsyncUdpSocket>, SimErro
 }
 
 /// The relay in front of these servers, with the same random choices as the simulated path.
-fn relay(setup: &Setup, servers: &[Arc<dyn AsyncUdpSocket>]) -> Result<RelayHandle, SimError> {
+fn relay(setup: &Setup, servers: &[Arc<dyn AsyncUdpSocket>]) -> Result<Relay, SimError> {
     let addresses = servers.iter().map(|server| server.local_addr());
     let addresses = addresses
         .collect::<Result<Vec<_>, _>>()

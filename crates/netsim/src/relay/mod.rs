@@ -22,7 +22,6 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use playrate_units::Bytes;
 use thiserror::Error;
 
 pub use report::{Lateness, RelayDirection, RelayFlaw, RelayReport, RelaySnapshot};
@@ -30,16 +29,19 @@ pub use report::{Lateness, RelayDirection, RelayFlaw, RelayReport, RelaySnapshot
 use crate::{ConfigError, LinkSeries, PathConfig, Seed};
 use worker::{ServerListener, Worker};
 
+/// Initial bin width and maximum number of bins of the report's time series.
+const BIN_WIDTH: Duration = Duration::from_millis(10);
+const MAX_BINS: usize = 1_024;
+
 /// Configuration of a relay.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RelayConfig {
-    /// Address for clients. Port 0 selects a free one; see [`RelayHandle::local_addr`].
+    /// Address for clients. Port 0 selects a free one; see [`Relay::local_addr`].
     pub listen: SocketAddr,
-    /// Address of the real server.
-    pub server: SocketAddr,
-    /// Further servers on the same path. The relay listens for each one's clients on a free port of `listen`'s address.
-    pub more_servers: Vec<SocketAddr>,
+    /// Addresses of the real servers. The relay listens at `listen` for clients of the first, and on free ports of the
+    /// same address for those of each other.
+    pub servers: Vec<SocketAddr>,
     /// Path between clients and servers.
     pub path: PathConfig,
     /// The seed of the path's losses.
@@ -47,11 +49,6 @@ pub struct RelayConfig {
     /// Maximum number of clients. Beyond it, a client that was silent for a minute is replaced. If there is none,
     /// datagrams of further clients are dropped and counted.
     pub max_clients: usize,
-    /// Maximum number of bytes inside the relay (queued or in transit). Beyond it, datagrams are dropped and the run is
-    /// invalid. A path with an unlimited rate and a long delay can hold many.
-    pub memory: Bytes,
-    /// Initial bin width and maximum number of bins of the report's time series.
-    pub series: (Duration, usize),
 }
 
 impl RelayConfig {
@@ -59,13 +56,10 @@ impl RelayConfig {
     pub fn new(server: SocketAddr, path: PathConfig) -> Self {
         Self {
             listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
-            server,
-            more_servers: Vec::new(),
+            servers: vec![server],
             path,
             seed: Seed::new(1),
             max_clients: 64,
-            memory: Bytes::from_mib(64),
-            series: (Duration::from_millis(10), 1_024),
         }
     }
 
@@ -80,10 +74,10 @@ impl RelayConfig {
         with_max_clients(max_clients: usize);
     }
 
-    /// The same relay with one more server on the same path; see [`RelayHandle::addresses`].
+    /// The same relay with one more server on the same path; see [`Relay::addresses`].
     #[must_use]
     pub fn with_server(mut self, server: SocketAddr) -> Self {
-        self.more_servers.push(server);
+        self.servers.push(server);
         self
     }
 }
@@ -114,7 +108,7 @@ pub enum RelayError {
     Panicked,
 }
 
-/// Starts relays, each on its own thread.
+/// A running relay, on its own thread. Dropping it stops the relay and discards the report.
 ///
 /// ```
 /// # use std::net::UdpSocket;
@@ -134,22 +128,29 @@ pub enum RelayError {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-#[non_exhaustive]
-pub struct Relay;
+pub struct Relay {
+    local_addr: SocketAddr,
+    addresses: Vec<SocketAddr>,
+    /// Closing this end wakes the thread and stops it.
+    stop: Option<UnixStream>,
+    snapshot: Arc<Mutex<RelaySnapshot>>,
+    thread: Option<JoinHandle<Result<RelayReport, RelayError>>>,
+}
 
 impl Relay {
     /// Binds the relay's socket and starts forwarding on its own thread.
     ///
     /// The server need not run yet: refused datagrams are counted, and the relay continues.
-    pub fn start(config: &RelayConfig) -> Result<RelayHandle, RelayError> {
-        let series = LinkSeries::new(config.series.0, config.series.1);
-        let path = config.path.build(config.seed)?.with_series(&series);
-        let beside = SocketAddr::new(config.listen.ip(), 0);
-        let servers = std::iter::once((config.listen, config.server));
-        let servers = servers.chain(config.more_servers.iter().map(|&server| (beside, server)));
+    pub fn start(config: &RelayConfig) -> Result<Self, RelayError> {
+        let path = config.path.build(config.seed)?;
+        let path = path.with_series(&LinkSeries::new(BIN_WIDTH, MAX_BINS));
+        let any_port = SocketAddr::new(config.listen.ip(), 0);
+        let listen = std::iter::once(config.listen).chain(std::iter::repeat(any_port));
+        let servers = config.servers.iter().zip(listen);
         let listeners = servers
-            .map(|(address, server)| {
-                ServerListener::open(address, server).map_err(|source| RelayError::Listen { address, source })
+            .map(|(server, address)| {
+                ServerListener::open(address, *server)
+                    .map_err(|source| RelayError::Listen { address, source })
             })
             .collect::<Result<Vec<_>, _>>()?;
         let addresses: Vec<_> = listeners.iter().map(|listener| listener.address).collect();
@@ -160,7 +161,7 @@ impl Relay {
             .name("playrate-relay".into())
             .spawn(move || worker.run())
             .map_err(RelayError::Thread)?;
-        Ok(RelayHandle {
+        Ok(Self {
             local_addr,
             addresses,
             stop: Some(stop),
@@ -168,20 +169,7 @@ impl Relay {
             thread: Some(thread),
         })
     }
-}
 
-/// A running relay. Dropping it stops the relay and discards the report.
-#[derive(Debug)]
-pub struct RelayHandle {
-    local_addr: SocketAddr,
-    addresses: Vec<SocketAddr>,
-    /// Closing this end wakes the thread and stops it.
-    stop: Option<UnixStream>,
-    snapshot: Arc<Mutex<RelaySnapshot>>,
-    thread: Option<JoinHandle<Result<RelayReport, RelayError>>>,
-}
-
-impl RelayHandle {
     /// Address for clients of the first server.
     pub fn local_addr(&self) -> SocketAddr {
         self.local_addr
@@ -192,7 +180,7 @@ impl RelayHandle {
         &self.addresses
     }
 
-    /// State of the relay, at most 20 ms old while there is traffic.
+    /// State of the relay at its last wake-up: at most 2 ms old while there is traffic, otherwise at most 100 ms.
     pub fn snapshot(&self) -> RelaySnapshot {
         *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -209,7 +197,7 @@ impl RelayHandle {
     }
 }
 
-impl Drop for RelayHandle {
+impl Drop for Relay {
     fn drop(&mut self) {
         // The report is discarded; errors were logged where they occurred.
         drop(self.join());

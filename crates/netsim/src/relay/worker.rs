@@ -26,13 +26,12 @@ const READS_AT_A_TIME: usize = 128;
 const HEARTBEAT: Duration = Duration::from_millis(2);
 /// Time after the last datagram for which traffic counts as present; without traffic, the wake-up interval.
 const REST: Duration = Duration::from_millis(100);
-/// Maximum age of the published snapshot.
-const SNAPSHOT_AGE: Duration = Duration::from_millis(20);
 /// Silence after which a client may be replaced by another.
 const SILENT: Duration = Duration::from_secs(60);
-/// Buffers kept for reuse.
-const SPARE_BUFFERS: usize = 1_024;
 
+/// Maximum number of bytes inside the relay (queued or in transit). Beyond it, datagrams are dropped and the run is
+/// invalid. A path with an unlimited rate and a long delay can hold many.
+const MEMORY: u64 = 64 << 20;
 /// Memory of a pending datagram in addition to its bytes.
 const BOOKKEEPING: u64 = 96;
 
@@ -128,7 +127,6 @@ struct RelayClient {
 pub(super) struct Worker {
     started: Instant,
     max_clients: usize,
-    memory: u64,
 
     listeners: Vec<ServerListener>,
     clients: BTreeMap<ClientKey, RelayClient>,
@@ -139,7 +137,6 @@ pub(super) struct Worker {
     inside: BinaryHeap<Reverse<PendingDatagram>>,
     inside_cost: u64,
     order: u64,
-    spare: Vec<Vec<u8>>,
 
     lateness: Lateness,
     turned_away: u64,
@@ -148,7 +145,6 @@ pub(super) struct Worker {
     /// Drops on sockets that are already closed.
     kernel_drops: Option<u64>,
     last_traffic: Time,
-    published: Time,
     snapshot: Arc<Mutex<RelaySnapshot>>,
 }
 
@@ -163,7 +159,6 @@ impl Worker {
         let worker = Self {
             started: Instant::now(),
             max_clients: config.max_clients,
-            memory: config.memory.as_u64(),
             socket_buffer: listeners
                 .iter()
                 .map(|listener| listener.socket_buffer)
@@ -178,18 +173,16 @@ impl Worker {
             inside: BinaryHeap::new(),
             inside_cost: 0,
             order: 0,
-            spare: Vec::new(),
             turned_away: 0,
             server_unreachable: 0,
             kernel_drops: Some(0),
             last_traffic: Time::ZERO,
-            published: Time::ZERO,
             snapshot: Arc::default(),
         };
         Ok((worker, stop))
     }
 
-    /// State of the relay, updated at least every [`SNAPSHOT_AGE`] while there is traffic.
+    /// State of the relay, updated at every wake-up.
     pub(super) fn snapshot(&self) -> Arc<Mutex<RelaySnapshot>> {
         Arc::clone(&self.snapshot)
     }
@@ -210,7 +203,8 @@ impl Worker {
                 self.read(source, &mut buffer);
             }
             self.release();
-            self.publish();
+            let totals = self.totals();
+            *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = totals;
         }
     }
 
@@ -344,7 +338,7 @@ impl Worker {
     fn take(&mut self, way: Direction, client: ClientKey, data: &[u8]) {
         let now = self.now();
         self.last_traffic = now;
-        let full = self.inside_cost + cost(data) > self.memory;
+        let full = self.inside_cost + cost(data) > MEMORY;
         let direction = self.direction(way);
         if full {
             direction.counts.overflowed += 1;
@@ -358,9 +352,7 @@ impl Worker {
             return;
         };
         for at in [Some(at), copy_at].into_iter().flatten() {
-            let mut datagram = self.spare.pop().unwrap_or_default();
-            datagram.clear();
-            datagram.extend_from_slice(data);
+            let mut datagram = data.to_vec();
             if let Some(damage) = damage {
                 damage.apply(&mut datagram);
             }
@@ -404,9 +396,6 @@ impl Worker {
             } else {
                 counts.failed += 1;
             }
-            if self.spare.len() < SPARE_BUFFERS {
-                self.spare.push(waiting.data);
-            }
         }
     }
 
@@ -434,15 +423,6 @@ impl Worker {
             }
         }
         false
-    }
-
-    fn publish(&mut self) {
-        let now = self.now();
-        if now.since(self.published) >= SNAPSHOT_AGE {
-            self.published = now;
-            let totals = self.totals();
-            *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = totals;
-        }
     }
 
     fn totals(&mut self) -> RelaySnapshot {

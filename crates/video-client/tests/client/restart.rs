@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use playrate_netsim::{PathConfig, QueueLimit, Relay, RelayConfig, RelayHandle};
+use playrate_netsim::{PathConfig, QueueLimit, Relay, RelayConfig};
 use playrate_test_support::{PATIENCE, Running, ServerProcess, TITLE, certify, films, program, title};
 use playrate_units::{Bitrate, Probability};
 
@@ -52,7 +52,7 @@ struct Site {
     arguments: Vec<String>,
     server: Option<ServerProcess>,
     address: SocketAddr,
-    relay: RelayHandle,
+    relay: Relay,
 }
 
 impl Site {
