@@ -238,6 +238,9 @@ impl Part {
 mod tests {
     use super::*;
 
+    /// Bytes of the longest header of a frame: two variable-length integers (RFC 9114 §7.1, RFC 9000 §16).
+    const LONGEST_HEADER: usize = 16;
+
     /// The pieces of `bytes` that `h3` gets, if they arrive in chunks of `chunk` bytes.
     fn pieces(bytes: &[u8], chunk: usize) -> Result<Vec<Vec<u8>>, PeerStreamError> {
         let (mut part, mut unread, mut pieces) = (Part::Kind, Vec::new(), Vec::new());
@@ -246,6 +249,10 @@ mod tests {
             while let length @ 1.. = part.next(&unread)? {
                 pieces.push(unread.drain(..length).collect());
             }
+            assert!(
+                unread.len() < LONGEST_HEADER,
+                "at most an incomplete header is held back"
+            );
         }
         Ok(pieces)
     }

@@ -76,6 +76,19 @@ async fn a_control_frame_that_is_too_long_ends_the_connection() {
 }
 
 #[rstest]
+#[case::header_without_a_length(&[0x21])]
+#[case::incomplete_length(&[0x21, 0x80, 0x01])]
+#[case::incomplete_payload(&[0x21, 0x02, b'x'])]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_control_stream_that_ends_in_a_frame_ends_the_connection(#[case] frame: &[u8]) {
+    let rig = ok_rig(|_| {});
+    let (_endpoint, connection, mut streams) = client(&rig, &[CONTROL]).await;
+    streams[0].write_all(frame).await.unwrap();
+    streams[0].finish().unwrap();
+    assert_eq!(code(&connection).await, 0x106, "H3_FRAME_ERROR");
+}
+
+#[rstest]
 #[case::encoder(QPACK_ENCODER)]
 #[case::decoder(QPACK_DECODER)]
 #[case::decoder_with_a_longer_type(&[0x40, 0x03])]
