@@ -245,7 +245,6 @@ type RequestStream = h3::client::RequestStream<quic::BidiStream, Bytes>;
 #[derive(Clone)]
 pub struct Connection {
     sender: RequestSender,
-    gates: quic::StreamTable<Arc<quic::ReadGate>>,
     quinn: quinn::Connection,
     authority: Arc<str>,
     autotuning: Option<Arc<Autotuning>>,
@@ -269,7 +268,6 @@ impl Connection {
     ) -> Result<Self, ConnectError> {
         // This client reads at most a header's worth of each stream that a server opens.
         let adapter = quic::Connection::new(quinn.clone(), HEADER_LIMIT, None);
-        let gates = adapter.gates();
         let (mut driver, sender) = h3::client::builder()
             .max_field_section_size(HEADER_LIMIT)
             .send_grease(options.transport.seed.is_none())
@@ -286,7 +284,6 @@ impl Connection {
             .map(|largest| Arc::new(Autotuning::new(window, largest, runtime.now())));
         Ok(Self {
             sender,
-            gates,
             quinn,
             authority: target.authority().into(),
             autotuning,
@@ -375,10 +372,8 @@ impl Connection {
             .get(header::CONTENT_LENGTH)
             .filter(|_| !bodiless)
             .and_then(|value| value.to_str().ok()?.parse().ok());
-        let gate = self.gates.lock().remove(&stream.id().into_inner());
         let body = Body {
             stream,
-            gate: gate.unwrap_or_default(),
             connection: self.clone(),
             promised,
             received: 0,
@@ -406,7 +401,6 @@ impl Connection {
 /// window is full. Dropping it before the end cancels the rest.
 pub struct Body {
     stream: RequestStream,
-    gate: Arc<quic::ReadGate>,
     connection: Connection,
     promised: Option<u64>,
     received: u64,
@@ -424,8 +418,7 @@ impl fmt::Debug for Body {
 impl Body {
     /// The next bytes, as they arrived; `None` at the end. Dropping the future loses nothing.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, ExchangeError> {
-        let Self { stream, gate, .. } = self;
-        let chunk = poll_fn(|cx| gate.poll(|| stream.poll_recv_data(cx)))
+        let chunk = poll_fn(|cx| quic::poll_buffered_first(|| self.stream.poll_recv_data(cx)))
             .await
             .map_err(|error| ExchangeError::of(&self.connection.quinn, error))?
             .map(|mut data| data.copy_to_bytes(data.remaining()));

@@ -9,11 +9,9 @@
 //! - an abandoned stream is reset (quinn alone would end it as if it were complete), and stopped with HTTP/3's codes
 //!   (quinn's 0 makes curl drop the response).
 //!
-//! `h3` 0.0.8 passes on neither the streams nor the payload of a frame. Two things therefore bypass it: a
-//! [`StreamTable`] holds each stream's [`ResponseStream`] or [`ReadGate`] under the number that `h3` gives for the
-//! request.
+//! `h3` 0.0.8 passes on neither the streams nor the payload of a frame. Two things therefore bypass it: the
+//! [`AcceptedResponse`] of the stream that it accepted last, and [`poll_buffered_first`] for the reader of a body.
 
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -31,37 +29,12 @@ mod receive;
 mod send;
 mod unidirectional;
 
-pub(crate) use receive::{ReadGate, RecvStream, TooManyBytes};
+pub(crate) use receive::{RecvStream, TooManyBytes, poll_buffered_first};
 pub(crate) use send::{ResponseStream, SendStream};
 use unidirectional::{PeerStreams, UniStream};
 
-/// Entries for the streams of one connection, by the streams' numbers. An entry exists until it is removed or its
-/// stream is dropped.
-pub(crate) type StreamTable<T> = Arc<Mutex<BTreeMap<u64, T>>>;
-
-/// Removes a stream's entry, if it is still there, when the stream is dropped.
-struct TableEntry<T> {
-    table: StreamTable<T>,
-    number: u64,
-}
-
-impl<T> TableEntry<T> {
-    /// Enters `entry` for `stream` into `table`.
-    fn new(table: &StreamTable<T>, stream: StreamId, entry: T) -> Self {
-        let number = stream.into_inner();
-        table.lock().insert(number, entry);
-        Self {
-            table: Arc::clone(table),
-            number,
-        }
-    }
-}
-
-impl<T> Drop for TableEntry<T> {
-    fn drop(&mut self) {
-        self.table.lock().remove(&self.number);
-    }
-}
+/// The sending direction of the stream that a connection accepted last, until its request takes it.
+pub(crate) type AcceptedResponse = Arc<Mutex<Option<ResponseStream>>>;
 
 type StreamHalves = (quinn::SendStream, quinn::RecvStream);
 type StreamFuture<T> = Pin<Box<dyn Future<Output = Result<T, ConnectionError>> + Send + Sync>>;
@@ -107,8 +80,7 @@ struct ConnectionState {
     control: Option<Arc<ConnectionController>>,
     /// Most bytes accepted on one stream that the peer opened.
     limit: u64,
-    responses: StreamTable<ResponseStream>,
-    gates: StreamTable<Arc<ReadGate>>,
+    accepted: AcceptedResponse,
     rejecting: Arc<AtomicBool>,
     peer_streams: PeerStreams,
 }
@@ -130,22 +102,16 @@ impl Connection {
             shared: Arc::new(ConnectionState {
                 control,
                 limit,
-                responses: StreamTable::default(),
-                gates: StreamTable::default(),
+                accepted: AcceptedResponse::default(),
                 rejecting: Arc::default(),
                 peer_streams: PeerStreams::default(),
             }),
         }
     }
 
-    /// The sending directions of streams that the peer opened, until their requests have been received.
-    pub(crate) fn responses(&self) -> StreamTable<ResponseStream> {
-        self.shared.responses.clone()
-    }
-
-    /// The gates of streams that this side opened, until their readers take them.
-    pub(crate) fn gates(&self) -> StreamTable<Arc<ReadGate>> {
-        self.shared.gates.clone()
+    /// The place of the accepted stream's sending direction. `h3` returns a request in the same poll, so take it then.
+    pub(crate) fn accepted(&self) -> AcceptedResponse {
+        Arc::clone(&self.shared.accepted)
     }
 
     /// A switch: while it is true, accepted streams are dropped unused and reset with `H3_REQUEST_REJECTED`.
@@ -180,8 +146,10 @@ impl quic::Connection<Bytes> for Connection {
         } else {
             Code::H3_REQUEST_CANCELLED
         };
+        let send = SendStream::new(send, code)?;
+        *self.shared.accepted.lock() = Some(send.response());
         Poll::Ready(Ok(BidiStream {
-            send: SendStream::new(send, code)?.with_response(&self.shared.responses),
+            send,
             receive: RecvStream::new(receive, self.shared.limit, Code::H3_NO_ERROR)?,
         }))
     }
@@ -201,10 +169,9 @@ impl quic::OpenStreams<Bytes> for Connection {
     ) -> Poll<Result<Self::BidiStream, StreamErrorIncoming>> {
         let (send, receive) = ready!(self.opening_bi.poll(&self.quinn, cx)).map_err(stream_lost)?;
         // A response to this side's request may have any length.
-        let receive = RecvStream::new(receive, u64::MAX, Code::H3_REQUEST_CANCELLED).map_err(on_stream)?;
         Poll::Ready(Ok(BidiStream {
             send: SendStream::new(send, Code::H3_REQUEST_CANCELLED).map_err(on_stream)?,
-            receive: receive.gated(&self.shared.gates),
+            receive: RecvStream::new(receive, u64::MAX, Code::H3_REQUEST_CANCELLED).map_err(on_stream)?,
         }))
     }
 

@@ -1,47 +1,49 @@
-//! The receiving direction of a stream: [`RecvStream`] for `h3`, [`ReadGate`] for the reader of a body.
+//! The receiving direction of a stream: [`RecvStream`] for `h3`, [`poll_buffered_first`] for the reader of a body.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::cell::Cell;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId};
 
-use super::{StreamTable, TableEntry, poll_chunk, stream_id, var_int};
+use super::{poll_chunk, stream_id, var_int};
 
-/// Makes a reader use the bytes that `h3` has buffered before it takes more from QUIC.
+thread_local! {
+    static GATE: Cell<ReadGate> = const { Cell::new(ReadGate::Open) };
+}
+
+/// Tells [`RecvStream`], below `h3`, if the read in progress on this thread may take bytes from QUIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ReadGate {
+    Open,
+    Shut,
+    /// Shut, and a read needed more than the buffered bytes.
+    Tried,
+}
+
+/// Polls `read` with the bytes that `h3` has buffered, and with its stream only if these are not enough.
 ///
 /// `h3` 0.0.8 reads once from the stream for each piece of a body that it hands out. A piece ends with a DATA frame or
 /// a read, so a slow reader takes in more than it takes out. Its buffer would grow without bound, and QUIC's flow
 /// control, which follows the reads from the stream, would never hold the sender back.
-#[derive(Debug, Default)]
-pub(crate) struct ReadGate {
-    shut: AtomicBool,
-    /// True if a read found the gate shut.
-    tried: AtomicBool,
-}
-
-impl ReadGate {
-    /// Polls `read` with the buffered bytes alone, and with the stream only if these are not enough.
-    pub(crate) fn poll<T>(&self, mut read: impl FnMut() -> Poll<T>) -> Poll<T> {
-        self.tried.store(false, Relaxed);
-        self.shut.store(true, Relaxed);
-        let buffered = read();
-        self.shut.store(false, Relaxed);
-        if buffered.is_pending() && self.tried.load(Relaxed) {
-            return read();
+pub(crate) fn poll_buffered_first<T>(mut read: impl FnMut() -> Poll<T>) -> Poll<T> {
+    /// Opens the gate, even if a read panics.
+    struct OpenOnDrop;
+    impl Drop for OpenOnDrop {
+        fn drop(&mut self) {
+            GATE.set(ReadGate::Open);
         }
-        buffered
     }
-
-    /// Returns true if the stream must not be read now.
-    fn is_shut(&self) -> bool {
-        let shut = self.shut.load(Relaxed);
-        if shut {
-            self.tried.store(true, Relaxed);
-        }
-        shut
+    let shut = OpenOnDrop;
+    GATE.set(ReadGate::Shut);
+    let buffered = read();
+    let tried = GATE.get() == ReadGate::Tried;
+    drop(shut);
+    if buffered.is_pending() && tried {
+        read()
+    } else {
+        buffered
     }
 }
 
@@ -60,9 +62,6 @@ pub(crate) struct RecvStream {
     received: u64,
     /// Error code of the `STOP_SENDING` if this is dropped before the end.
     stop_code: Code,
-    gate: Arc<ReadGate>,
-    /// Keeps the gate in its table.
-    entry: Option<TableEntry<Arc<ReadGate>>>,
 }
 
 impl RecvStream {
@@ -77,15 +76,7 @@ impl RecvStream {
             limit,
             received: 0,
             stop_code,
-            gate: Arc::default(),
-            entry: None,
         })
-    }
-
-    /// The same stream; its gate is in `gates` as long as it lives.
-    pub(super) fn gated(mut self, gates: &StreamTable<Arc<ReadGate>>) -> Self {
-        self.entry = Some(TableEntry::new(gates, self.id, Arc::clone(&self.gate)));
-        self
     }
 }
 
@@ -100,7 +91,8 @@ impl quic::RecvStream for RecvStream {
     type Buf = Bytes;
 
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
-        if self.gate.is_shut() {
+        if GATE.get() != ReadGate::Open {
+            GATE.set(ReadGate::Tried);
             return Poll::Pending;
         }
         let chunk = ready!(poll_chunk(&mut self.stream, cx))?;

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use quinn::{StoppedError, VarInt, WriteError};
 use quinn_proto::coding::Codec as _;
 
-use super::{StreamTable, TableEntry, stream_id, stream_lost, var_int};
+use super::{stream_id, stream_lost, var_int};
 
 /// A stream and the bytes still to be written to it, shared by [`SendStream`] and [`ResponseStream`].
 #[derive(Debug)]
@@ -49,8 +49,6 @@ pub(crate) struct SendStream {
     /// Error code of the reset if this is dropped before the end.
     reset_code: Code,
     finished: bool,
-    /// Keeps the response in its table.
-    entry: Option<TableEntry<ResponseStream>>,
 }
 
 impl SendStream {
@@ -63,20 +61,17 @@ impl SendStream {
             })),
             reset_code,
             finished: false,
-            entry: None,
         })
     }
 
-    /// The same stream; its [`ResponseStream`] is in `responses` as long as it lives.
-    pub(super) fn with_response(mut self, responses: &StreamTable<ResponseStream>) -> Self {
-        let stopped = self.stream.lock().quinn.stopped();
-        let response = ResponseStream {
+    /// The same stream, for the owner of an exchange.
+    pub(super) fn response(&self) -> ResponseStream {
+        let stopping = self.stream.lock().quinn.stopped();
+        ResponseStream {
             stream: Arc::clone(&self.stream),
-            stopping: Box::pin(stopped),
+            stopping: Box::pin(stopping),
             stopped: None,
-        };
-        self.entry = Some(TableEntry::new(responses, self.id, response));
-        self
+        }
     }
 }
 

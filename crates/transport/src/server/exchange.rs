@@ -15,7 +15,7 @@ use quinn::{Runtime, StoppedError, WriteError};
 use super::ServerState;
 use super::activity::CountedExchange;
 use crate::error::{ConnectionLost, ExchangeError};
-use crate::quic::{self, ResponseStream, StreamTable};
+use crate::quic::{self, ResponseStream};
 use crate::time;
 
 type Resolver = h3::server::RequestResolver<quic::Connection, Bytes>;
@@ -31,7 +31,6 @@ pub(super) struct SessionContext {
     pub(super) control: Arc<ConnectionController>,
     pub(super) shared: Arc<ServerState>,
     pub(super) runtime: Arc<dyn Runtime>,
-    pub(super) responses: StreamTable<ResponseStream>,
 }
 
 impl SessionContext {
@@ -77,6 +76,7 @@ impl SessionContext {
 /// The beginning of a request; the rest may still arrive.
 pub struct Arrival {
     pub(super) resolver: Resolver,
+    pub(super) response: ResponseStream,
     pub(super) context: SessionContext,
     pub(super) count: CountedExchange,
 }
@@ -109,13 +109,10 @@ impl Arrival {
             stream.stop_stream(Code::H3_REQUEST_REJECTED);
             return Err(ConnectionLost::ClosedHere.into());
         }
-        let response = context.responses.lock().remove(&stream.id().into_inner());
-        let missing = || ExchangeError::Malformed(format!("no stream {} is open", stream.id()));
-        let response = response.ok_or_else(missing)?;
         Ok(Exchange {
             request,
             stream,
-            response,
+            response: self.response,
             context,
             count,
         })

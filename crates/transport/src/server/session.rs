@@ -17,7 +17,7 @@ use super::activity::Activity;
 use super::clients::ClientPlace;
 use super::exchange::{Arrival, SessionContext};
 use crate::error::{ConnectionLost, H3_EXCESSIVE_LOAD};
-use crate::quic::var_int;
+use crate::quic::{AcceptedResponse, var_int};
 use crate::{quic, time};
 use playrate_quinn::telemetry::Totals;
 use playrate_quinn::{ConnectionController, WireOverhead};
@@ -39,6 +39,7 @@ pub struct Session {
     linger_until: Option<Instant>,
     /// If true, further accepted streams are rejected.
     rejecting: Arc<AtomicBool>,
+    accepted: AcceptedResponse,
     _place: ClientPlace,
 }
 
@@ -71,7 +72,7 @@ impl Session {
             WireOverhead::assume(control.knowledge());
         }
         let adapter = quic::Connection::new(quinn.clone(), REQUEST_LIMIT, Some(Arc::clone(&control)));
-        let (responses, rejecting) = (adapter.responses(), adapter.rejecting());
+        let (accepted, rejecting) = (adapter.accepted(), adapter.rejecting());
         let h3 = h3::server::builder()
             .max_field_section_size(REQUEST_LIMIT)
             // h3 would send a reserved frame type after the first response, and some clients would then miss the
@@ -93,13 +94,13 @@ impl Session {
                 control,
                 shared: setup.shared,
                 runtime: setup.runtime,
-                responses,
             },
             stop: setup.stop,
             activity,
             going_away: false,
             linger_until: None,
             rejecting,
+            accepted,
             _place: setup.place,
         })
     }
@@ -164,22 +165,20 @@ impl Session {
                     continue;
                 }
             };
+            let response = self.accepted.lock().take();
             if self.going_away {
                 continue;
             }
-            match self.activity.begin_arrival() {
-                Some(count) => {
-                    let context = self.context.clone();
-                    return Ok(Some(Arrival {
-                        resolver,
-                        context,
-                        count,
-                    }));
-                }
-                // The session has made room in the meantime; the client may send the request again on another
-                // connection.
-                None => resolver.frame_stream.reset(Code::H3_REQUEST_REJECTED.value()),
+            if let Some((count, response)) = self.activity.begin_arrival().zip(response) {
+                return Ok(Some(Arrival {
+                    resolver,
+                    response,
+                    context: self.context.clone(),
+                    count,
+                }));
             }
+            // The session has made room in the meantime; the client may send the request again on another connection.
+            resolver.frame_stream.reset(Code::H3_REQUEST_REJECTED.value());
         }
     }
 
