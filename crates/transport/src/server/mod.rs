@@ -160,6 +160,8 @@ struct ServerState {
     clients: Arc<Clients>,
     /// Without a controller: every connection gets its own.
     base: RwLock<quinn::ServerConfig>,
+    /// True once the server shuts down.
+    stop: watch::Sender<bool>,
 }
 
 /// An HTTP/3 server: one worker or several. Clones are the same server.
@@ -169,7 +171,6 @@ pub struct Server {
     workers: Arc<[Worker]>,
     router: Option<Arc<DatagramRouter>>,
     shared: Arc<ServerState>,
-    stop: Arc<watch::Sender<bool>>,
 }
 
 /// Socket of an endpoint, and the runtimes of its tasks.
@@ -260,11 +261,11 @@ impl Server {
             let older = options.succession.older.as_ref();
             Arc::new(DatagramRouter::new(issuers.collect(), older, longest))
         });
-        let stop = Arc::new(watch::Sender::new(false));
         let shared = Arc::new(ServerState {
             clients: Clients::new(&options),
             options,
             base: RwLock::new(base.clone()),
+            stop: watch::Sender::new(false),
         });
         let mut workers = Vec::with_capacity(count);
         for (number, setup) in setups.into_iter().enumerate() {
@@ -285,14 +286,12 @@ impl Server {
                 endpoint_runtime: setup.runtime,
                 runtime: setup.worker_runtime,
                 shared: Arc::clone(&shared),
-                stop: Arc::clone(&stop),
             });
         }
         Ok(Self {
             workers: workers.into(),
             router,
             shared,
-            stop,
         })
     }
 
@@ -367,7 +366,7 @@ impl Server {
     ///
     /// Sessions take part through [`Session::accept`], so the caller must continue calling it.
     pub async fn shutdown(&self, deadline: Duration) -> bool {
-        self.stop.send_replace(true);
+        self.shared.stop.send_replace(true);
         let Some(first) = self.workers.first() else {
             return true;
         };
@@ -416,18 +415,18 @@ impl Incoming {
     /// ([`Server::shutdown`]).
     pub async fn establish(self, control: ConnectionController) -> Result<Session, ConnectionLost> {
         let Self { quinn, setup } = self;
-        if *setup.stop.borrow() {
+        let shared = Arc::clone(&setup.shared);
+        let mut stop = shared.stop.subscribe();
+        if *stop.borrow() {
             quinn.refuse();
             return Err(ConnectionLost::ClosedHere);
         }
-        let shared = Arc::clone(&setup.shared);
         let transport = shared.options.transport.to_quinn();
         let mut transport = transport.map_err(|error| ConnectionLost::Broken(error.to_string()))?;
         control.install(&mut transport);
         let mut config = shared.base.read().clone();
         config.transport_config(Arc::new(transport));
         let connecting = quinn.accept_with(Arc::new(config))?;
-        let mut stop = setup.stop.clone();
         let runtime = Arc::clone(&setup.runtime);
         let established = time::timeout(&*runtime, shared.options.request_timeout, async {
             Session::new(connecting.await?, Arc::new(control), setup).await

@@ -49,7 +49,6 @@ pub(super) struct SessionSetup {
     pub(super) place: ClientPlace,
     pub(super) shared: Arc<ServerState>,
     pub(super) runtime: Arc<dyn Runtime>,
-    pub(super) stop: watch::Receiver<bool>,
 }
 
 impl fmt::Debug for Session {
@@ -89,13 +88,13 @@ impl Session {
         }
         Ok(Self {
             h3,
+            stop: setup.shared.stop.subscribe(),
             context: SessionContext {
                 quinn,
                 control,
                 shared: setup.shared,
                 runtime: setup.runtime,
             },
-            stop: setup.stop,
             activity,
             going_away: false,
             linger_until: None,
@@ -142,8 +141,7 @@ impl Session {
             let mut resolver = tokio::select! {
                 biased;
                 // First, so that no request is accepted after the shutdown has begun: other connections may already
-                // have received the GOAWAY. An error means that the server is gone; then the endpoint closes this
-                // connection.
+                // have received the GOAWAY.
                 Ok(()) = self.stop.changed(), if !self.going_away => continue,
                 accepted = self.h3.accept() => match accepted {
                     Ok(Some(resolver)) => resolver,

@@ -4,7 +4,6 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use quinn::Runtime;
-use tokio::sync::watch;
 
 use super::clients::Decision;
 use super::session::SessionSetup;
@@ -18,7 +17,6 @@ pub struct Worker {
     pub(super) endpoint_runtime: Arc<dyn Runtime>,
     pub(super) runtime: Option<Arc<dyn Runtime>>,
     pub(super) shared: Arc<ServerState>,
-    pub(super) stop: Arc<watch::Sender<bool>>,
 }
 
 impl Worker {
@@ -36,11 +34,10 @@ impl Worker {
     /// The next of its clients that requests a connection; `None` once the server is [shutting
     /// down](super::Server::shutdown).
     pub async fn accept(&self) -> Option<Incoming> {
-        let mut stop = self.stop.subscribe();
+        let mut stop = self.shared.stop.subscribe();
         loop {
             let incoming = tokio::select! {
                 biased;
-                // An error means that the server is gone, which also counts as a stop.
                 _ = stop.wait_for(|&stop| stop) => return None,
                 incoming = self.endpoint.accept() => incoming?,
             };
@@ -54,7 +51,6 @@ impl Worker {
                             place,
                             shared: Arc::clone(&self.shared),
                             runtime: Arc::clone(&self.endpoint_runtime),
-                            stop: self.stop.subscribe(),
                         },
                     });
                 }
