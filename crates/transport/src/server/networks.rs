@@ -1,6 +1,5 @@
-//! [`Network`]: the networks of an address, and counts of clients by network.
+//! [`Network`]: the networks of an address.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 /// Number of networks that count a connection.
@@ -30,32 +29,5 @@ impl Network {
             IpAddr::V6(address) => (address.to_bits(), IPV6_PREFIXES),
         };
         prefixes.map(|length| Self(bits & (u128::MAX << (u128::BITS - length))))
-    }
-}
-
-/// Numbers of clients by network; networks without clients are absent.
-#[derive(Debug, Default)]
-pub(super) struct NetworkCounts(BTreeMap<Network, usize>);
-
-impl NetworkCounts {
-    pub(super) fn of(&self, network: Network) -> usize {
-        self.0.get(&network).copied().unwrap_or(0)
-    }
-
-    pub(super) fn total(&self) -> usize {
-        self.0.values().sum()
-    }
-
-    pub(super) fn add(&mut self, network: Network) {
-        *self.0.entry(network).or_default() += 1;
-    }
-
-    pub(super) fn remove(&mut self, network: Network) {
-        if let Some(count) = self.0.get_mut(&network) {
-            *count -= 1;
-            if *count == 0 {
-                self.0.remove(&network);
-            }
-        }
     }
 }

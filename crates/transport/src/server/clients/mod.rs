@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 
 use super::ServerOptions;
 use super::activity::Activity;
-use super::networks::{Network, NetworkCounts};
+use super::networks::Network;
 use super::places::{PlaceLimits, Places};
 use crate::error::Refusal;
 use crate::log_limit::LogLimit;
@@ -68,8 +68,8 @@ pub(super) struct Clients {
 struct ClientsState {
     /// Number of handshakes in progress that count toward [`MAX_UNVALIDATED`].
     unvalidated: usize,
-    /// Handshakes in progress that count toward [`MAX_VALIDATED`].
-    validated: NetworkCounts,
+    /// Networks of the handshakes in progress that count toward [`MAX_VALIDATED`].
+    validated: Vec<Network>,
     connections: Places<Arc<ConnectionController>>,
     /// Does not include the evictions, which `connections` counts.
     totals: ClientTotals,
@@ -81,7 +81,7 @@ impl Clients {
     pub(super) fn new(options: &ServerOptions) -> Arc<Self> {
         let state = ClientsState {
             unvalidated: 0,
-            validated: NetworkCounts::default(),
+            validated: Vec::new(),
             connections: Places::new(PlaceLimits {
                 connections: options.max_connections,
                 connections_per_address: options.max_connections_per_address,
@@ -147,13 +147,14 @@ impl Clients {
 impl ClientsState {
     /// Counts one more handshake with a client of `network`, if a limit of handshakes has room for it.
     fn begin(&mut self, network: Network, is_validated: bool) -> Option<Place> {
-        let most = match self.validated.total() {
+        let most = match self.validated.len() {
             0..MAX_VALIDATED => MAX_VALIDATED_PER_NETWORK,
             MAX_VALIDATED..MAX_FIRST_OF_NETWORK => 1,
             _ => 0,
         };
-        if is_validated && self.validated.of(network) < most {
-            self.validated.add(network);
+        let of_network = self.validated.iter().filter(|&&other| other == network);
+        if is_validated && of_network.count() < most {
+            self.validated.push(network);
             Some(Place::Validated(network))
         } else if self.unvalidated < MAX_UNVALIDATED {
             self.unvalidated += 1;
@@ -173,7 +174,7 @@ impl ClientsState {
         let Some(count) = log.due(*total, now) else {
             return;
         };
-        let handshakes = self.unvalidated + self.validated.total();
+        let handshakes = self.unvalidated + self.validated.len();
         let connections = self.connections.taken();
         if let Some(refusal) = refusal {
             tracing::warn!(%peer, refused = count, handshakes, connections, "refused connections: {refusal}");
@@ -192,7 +193,10 @@ impl ClientsState {
     fn free(&mut self, place: Place) {
         match place {
             Place::Unvalidated => self.unvalidated -= 1,
-            Place::Validated(network) => self.validated.remove(network),
+            Place::Validated(network) => {
+                let position = self.validated.iter().position(|&other| other == network);
+                position.map(|position| self.validated.swap_remove(position));
+            }
             Place::Connection(number) => self.connections.free(number),
         }
     }

@@ -81,7 +81,7 @@ fn handshakes_take_no_place_and_are_forgotten_at_their_end() {
     assert_eq!(
         (
             state.unvalidated,
-            state.validated.total(),
+            state.validated.len(),
             state.connections.taken()
         ),
         (0, 0, 0)
