@@ -12,7 +12,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use quinn::udp::{EcnCodepoint, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
@@ -120,6 +120,16 @@ impl Datagrams {
         }
         sent
     }
+
+    /// Sends everything at the end of a poll. Returns false if the system does not accept it yet.
+    fn flush(&mut self, socket: &dyn AsyncUdpSocket) -> bool {
+        match self.send(socket) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
+            Err(error) => tracing::debug!(%error, "datagrams were not sent"),
+            Ok(()) => {}
+        }
+        true
+    }
 }
 
 /// A socket that gathers the datagrams of a [`MergingTask`].
@@ -187,18 +197,11 @@ impl MergingTask {
             let poller = self
                 .poller
                 .get_or_insert_with(|| Arc::clone(socket).create_io_poller());
-            match poller.as_mut().poll_writable(cx) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(writable) => {
-                    let sent = writable.and_then(|()| self.blocked.send(&**socket));
-                    if let Err(error) = sent
-                        && error.kind() != io::ErrorKind::WouldBlock
-                    {
-                        tracing::debug!(%error, "datagrams were not sent");
-                        self.blocked.contents.clear();
-                    }
-                }
+            if let Err(error) = ready!(poller.as_mut().poll_writable(cx)) {
+                tracing::debug!(%error, "datagrams were not sent");
+                self.blocked.contents.clear();
             }
+            self.blocked.flush(&**socket);
         }
         Poll::Ready(())
     }
@@ -209,9 +212,7 @@ impl Future for MergingTask {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
-        if this.poll_blocked(cx).is_pending() {
-            return Poll::Pending;
-        }
+        ready!(this.poll_blocked(cx));
         if let Some(task) = &mut this.task {
             TURN.with_borrow_mut(|turn| (turn.gathers, turn.sends) = (this.is_busy, 0));
             let mut polled = task.poll(cx);
@@ -226,18 +227,11 @@ impl Future for MergingTask {
             TURN.with_borrow_mut(|turn| {
                 this.is_busy = turn.sends > 1;
                 turn.gathers = false;
-                let sent = turn.gathered.send(&*this.socket);
-                match sent {
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                        this.blocked = std::mem::take(&mut turn.gathered);
-                    }
-                    Err(error) => tracing::debug!(%error, "datagrams were not sent"),
-                    Ok(()) => {}
+                if !turn.gathered.flush(&*this.socket) {
+                    this.blocked = std::mem::take(&mut turn.gathered);
                 }
             });
-            if this.poll_blocked(cx).is_pending() {
-                return Poll::Pending;
-            }
+            ready!(this.poll_blocked(cx));
         }
         if this.task.is_none() {
             Poll::Ready(())

@@ -146,8 +146,8 @@ pub(super) struct RoutingLayer {
 struct Routes {
     /// Datagrams for older processes.
     older: Option<mpsc::Sender<Datagram>>,
-    /// Datagrams from the other workers, if there are any.
-    siblings: Option<mpsc::Receiver<Datagram>>,
+    /// Datagrams from the other workers.
+    siblings: mpsc::Receiver<Datagram>,
     /// Datagrams from a newer process, in the first worker.
     newer: Option<mpsc::Receiver<Datagram>>,
 }
@@ -160,7 +160,6 @@ impl DatagramRouter {
         older: Option<&mpsc::Sender<Datagram>>,
         longest: usize,
     ) -> Self {
-        let has_siblings = sockets.len() > 1;
         let (siblings, receivers): (Vec<_>, Vec<_>) = sockets
             .iter()
             .map(|_| {
@@ -183,7 +182,7 @@ impl DatagramRouter {
                 connection_ids,
                 routes: Mutex::new(Routes {
                     older: older.cloned(),
-                    siblings: has_siblings.then_some(receiver),
+                    siblings: receiver,
                     newer: None,
                 }),
                 siblings: Arc::clone(&siblings),
@@ -309,10 +308,7 @@ impl SocketLayer for RoutingLayer {
         let mut routes = self.routes.lock();
         // Half of the buffers are reserved for the socket, so that neither source waits for the other to be empty.
         let half = buffers.len().div_ceil(2);
-        let mut from_siblings = 0;
-        if let Some(siblings) = &mut routes.siblings {
-            (from_siblings, _) = receive(siblings, cx, (&mut buffers[..half], metas), 0);
-        }
+        let (from_siblings, _) = receive(&mut routes.siblings, cx, (&mut buffers[..half], metas), 0);
         let mut count = from_siblings;
         if let Some(newer) = &mut routes.newer {
             let is_there;
@@ -336,7 +332,7 @@ impl SocketLayer for RoutingLayer {
         if count == 0 {
             return Poll::Pending;
         }
-        if routes.older.is_some() || routes.siblings.is_some() {
+        if routes.older.is_some() || self.siblings.workers.len() > 1 {
             let received = buffers.iter_mut().zip(metas.iter_mut()).take(count);
             for (buffer, meta) in received.skip(from_siblings) {
                 self.keep_own(&mut routes, buffer, meta);
