@@ -57,7 +57,7 @@ pub enum Refusal {
 }
 
 /// Reasons why a connection ended.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectionLost {
     /// Nothing was received from the peer for the idle timeout.
@@ -246,7 +246,7 @@ impl ConnectError {
 }
 
 /// Errors of one request and its response. Most leave the connection usable.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExchangeError {
     /// The peer cancelled it with this HTTP/3 error code (RFC 9114 §8.1).

@@ -98,6 +98,7 @@ impl Future for LongTurnTask {
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
     use std::io::IoSliceMut;
     use std::net::SocketAddr;
     use std::sync::Mutex;
@@ -106,23 +107,18 @@ mod tests {
 
     use quinn::UdpPoller;
     use quinn::udp::{RecvMeta, Transmit};
+    use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
     use super::*;
 
-    /// A clock that advances by a millisecond whenever it is read, and a list of spawned tasks.
+    type BoxedTask = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+    /// A clock that advances by a millisecond whenever it is read, and a queue for spawned tasks.
     #[derive(Debug)]
     struct Host {
         began: Instant,
         read: AtomicU32,
-        spawned: Mutex<Vec<SpawnedTask>>,
-    }
-
-    struct SpawnedTask(Pin<Box<dyn Future<Output = ()> + Send>>);
-
-    impl std::fmt::Debug for SpawnedTask {
-        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("SpawnedTask")
-        }
+        spawned: UnboundedSender<BoxedTask>,
     }
 
     impl Host {
@@ -130,12 +126,14 @@ mod tests {
             clippy::disallowed_methods,
             reason = "only differences between instants matter here"
         )]
-        fn new() -> Arc<Self> {
-            Arc::new(Self {
+        fn new() -> (Arc<Self>, UnboundedReceiver<BoxedTask>) {
+            let (spawned, tasks) = unbounded_channel();
+            let host = Self {
                 began: Instant::now(),
                 read: AtomicU32::new(0),
-                spawned: Mutex::default(),
-            })
+                spawned,
+            };
+            (Arc::new(host), tasks)
         }
     }
 
@@ -143,8 +141,8 @@ mod tests {
         fn new_timer(&self, _: Instant) -> Pin<Box<dyn AsyncTimer>> {
             unreachable!("nothing here waits")
         }
-        fn spawn(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
-            self.spawned.lock().unwrap().push(SpawnedTask(task));
+        fn spawn(&self, task: BoxedTask) {
+            self.spawned.send(task).unwrap();
         }
         fn wrap_udp_socket(&self, _: std::net::UdpSocket) -> io::Result<Arc<dyn AsyncUdpSocket>> {
             Err(io::ErrorKind::Unsupported.into())
@@ -170,63 +168,54 @@ mod tests {
         }
     }
 
-    /// Wakes itself `left` times when it is polled. Publishes its number of polls and its waker.
-    struct Restless {
-        left: u32,
-        polled: Arc<AtomicU32>,
-        waker: Arc<Mutex<Option<Waker>>>,
-    }
+    /// Wakers of a task's polls so far.
+    type Wakers = Arc<Mutex<Vec<Waker>>>;
 
-    impl Future for Restless {
-        type Output = ();
-        fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-            self.polled.fetch_add(1, Ordering::Relaxed);
-            *self.waker.lock().unwrap() = Some(context.waker().clone());
-            if self.left > 0 {
-                self.left -= 1;
-                context.waker().wake_by_ref();
-            }
-            Poll::Pending
-        }
-    }
-
-    /// A self-waking task on a runtime of its own.
+    /// A task that wakes itself, on a runtime of its own.
     struct Fixture {
-        task: SpawnedTask,
-        polled: Arc<AtomicU32>,
-        inner: Arc<Mutex<Option<Waker>>>,
+        task: BoxedTask,
+        wakers: Wakers,
         outer: Arc<Woken>,
     }
 
     impl Fixture {
-        fn spawn(more: u32, endpoint: bool) -> Self {
-            let host = Host::new();
-            let runtime =
-                ReceivingRuntime::wrap(host.clone(), MergingSocket::new(Arc::<BusySocket>::default()));
+        /// Spawns a task that wakes itself `times` times, as the endpoint's or as a connection's.
+        fn spawn(times: usize, endpoint: bool) -> Self {
+            let (host, mut tasks) = Host::new();
+            let runtime = ReceivingRuntime::wrap(host, MergingSocket::new(Arc::<BusySocket>::default()));
             if !endpoint {
                 runtime.spawn(Box::pin(async {}));
+                drop(tasks.try_recv().unwrap());
             }
-            let (polled, inner) = (Arc::default(), Arc::default());
-            runtime.spawn(Box::pin(Restless {
-                left: more,
-                polled: Arc::clone(&polled),
-                waker: Arc::clone(&inner),
-            }));
-            let task = host.spawned.lock().unwrap().pop().unwrap();
+            let wakers = Wakers::default();
+            let published = Arc::clone(&wakers);
+            runtime.spawn(Box::pin(poll_fn(move |cx| {
+                let mut wakers = published.lock().unwrap();
+                wakers.push(cx.waker().clone());
+                if wakers.len() <= times {
+                    cx.waker().wake_by_ref();
+                }
+                Poll::Pending
+            })));
             Self {
-                task,
-                polled,
-                inner,
+                task: tasks.try_recv().unwrap(),
+                wakers,
                 outer: Arc::default(),
             }
         }
 
-        fn poll(&mut self) -> u32 {
-            let before = self.polled.load(Ordering::Relaxed);
+        /// Polls the spawned task; returns how often it was polled in this turn.
+        fn poll(&mut self) -> usize {
+            let polls = || self.wakers.lock().unwrap().len();
+            let before = polls();
             let waker = Waker::from(Arc::clone(&self.outer));
-            let polled = self.task.0.as_mut().poll(&mut Context::from_waker(&waker));
-            assert!(polled.is_pending());
-            self.polled.load(Ordering::Relaxed) - before
+            assert!(
+                self.task
+                    .as_mut()
+                    .poll(&mut Context::from_waker(&waker))
+                    .is_pending()
+            );
+            polls() - before
         }
     }
 
@@ -249,24 +238,23 @@ mod tests {
     fn a_wake_up_between_turns_wakes_the_task() {
         let mut reader = Fixture::spawn(0, true);
         reader.poll();
-        reader.inner.lock().unwrap().take().unwrap().wake();
+        reader.wakers.lock().unwrap()[0].wake_by_ref();
         assert_eq!(reader.outer.times(), 1);
         assert_eq!(reader.poll(), 1);
     }
 
     #[tokio::test]
     async fn a_used_up_tokio_budget_does_not_end_the_turn() {
-        let host = Host::new();
-        ReceivingRuntime::wrap(host.clone(), MergingSocket::new(Arc::<BusySocket>::default())).spawn(
-            Box::pin(async {
-                for _ in 0..1_000 {
-                    tokio::task::consume_budget().await;
-                }
-            }),
-        );
-        let mut task = host.spawned.lock().unwrap().pop().unwrap();
+        let (host, mut tasks) = Host::new();
+        let runtime = ReceivingRuntime::wrap(host, MergingSocket::new(Arc::<BusySocket>::default()));
+        runtime.spawn(Box::pin(async {
+            for _ in 0..1_000 {
+                tokio::task::consume_budget().await;
+            }
+        }));
         let waker = Waker::from(Arc::<Woken>::default());
-        assert!(task.0.as_mut().poll(&mut Context::from_waker(&waker)).is_ready());
+        let mut task = tasks.try_recv().unwrap();
+        assert!(task.as_mut().poll(&mut Context::from_waker(&waker)).is_ready());
     }
 
     #[test]
@@ -308,15 +296,14 @@ mod tests {
     /// Fails if quinn changes the behaviour that [`ReceivingRuntime`] relies on.
     #[test]
     fn quinn_spawns_the_driver_first_and_the_driver_wakes_itself_while_there_is_more_to_read() {
-        let (host, socket) = (Host::new(), Arc::<BusySocket>::default());
+        let ((host, mut tasks), socket) = (Host::new(), Arc::<BusySocket>::default());
         let config = quinn::EndpointConfig::default();
-        let endpoint =
-            quinn::Endpoint::new_with_abstract_socket(config, None, socket.clone(), host.clone()).unwrap();
-        let mut driver = host.spawned.lock().unwrap().pop().unwrap();
-        assert!(host.spawned.lock().unwrap().is_empty(), "only the driver");
+        let endpoint = quinn::Endpoint::new_with_abstract_socket(config, None, socket.clone(), host).unwrap();
+        let mut driver = tasks.try_recv().unwrap();
+        assert!(tasks.is_empty(), "only the driver");
         let woken = Arc::<Woken>::default();
         let waker = Waker::from(Arc::clone(&woken));
-        let polled = driver.0.as_mut().poll(&mut Context::from_waker(&waker));
+        let polled = driver.as_mut().poll(&mut Context::from_waker(&waker));
         assert!(polled.is_pending() && socket.reads.load(Ordering::Relaxed) > 0);
         assert!(woken.times() > 0, "it yields by waking itself");
         drop(endpoint);

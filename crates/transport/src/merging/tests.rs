@@ -6,6 +6,7 @@ use std::task::Waker;
 
 use proptest::prelude::*;
 use quinn::udp::RecvMeta;
+use rstest::rstest;
 
 use super::*;
 
@@ -199,9 +200,14 @@ fn datagrams_of_another_destination_or_size_or_after_a_shorter_one_go_out_in_cal
     assert_eq!(below.counts(), [10, 10, 4, 1, 1, 1]);
 }
 
-#[test]
-fn what_a_full_socket_does_not_take_is_sent_first_when_it_has_room_and_the_connection_waits() {
-    let (mut task, below) = connection(vec![full(), full(), full()]);
+#[rstest]
+#[case::while_the_connection_waits(3, &[10, 10, 20, 20])]
+#[case::after_the_last_words_of_the_connection(2, &[10, 10, 20])]
+fn what_a_full_socket_does_not_take_is_sent_first_when_it_has_room(
+    #[case] turns: usize,
+    #[case] counts: &[usize],
+) {
+    let (mut task, below) = connection(vec![full(); turns]);
     assert!(poll(&mut task).is_pending());
     below.give_room(Some(0));
     assert!(poll(&mut task).is_pending());
@@ -209,25 +215,11 @@ fn what_a_full_socket_does_not_take_is_sent_first_when_it_has_room_and_the_conne
     assert_eq!(
         below.counts(),
         [10, 10],
-        "the second turn is kept, the third has not begun"
+        "the second turn is kept, a third has not begun"
     );
     below.give_room(None);
     assert!(poll(&mut task).is_ready());
-    assert_eq!(below.counts(), [10, 10, 20, 20]);
-}
-
-#[test]
-fn the_last_words_of_a_connection_reach_a_socket_that_was_full() {
-    let (mut task, below) = connection(vec![full(), full()]);
-    assert!(poll(&mut task).is_pending());
-    below.give_room(Some(0));
-    assert!(
-        poll(&mut task).is_pending(),
-        "the connection has ended, its datagrams are left"
-    );
-    below.give_room(None);
-    assert!(poll(&mut task).is_ready());
-    assert_eq!(below.counts(), [10, 10, 20]);
+    assert_eq!(below.counts(), counts);
 }
 
 fn sends() -> impl Strategy<Value = Vec<Vec<OneSend>>> {

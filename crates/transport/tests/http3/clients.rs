@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use http::HeaderMap;
 use playrate_transport::{
     Client, ClientOptions, ConnectError, Connection, ConnectionController, ConnectionLost, Identity, Server,
     ServerOptions, Target, Trust,
@@ -14,7 +13,7 @@ use quinn::{ReadError, ReadToEndError, VarInt};
 use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
 
-use crate::common::{Rig, big_rig, fetch, ok_rig, payload, rest, runtime};
+use crate::common::{Rig, begin, big_rig, fetch, ok_rig, payload, rest, runtime};
 use crate::raw;
 use playrate_test_support::{PATIENCE, eventually, until};
 
@@ -153,8 +152,7 @@ async fn a_connection_over_the_limit_is_refused_while_all_others_are_busy() {
     };
     let rig = big_rig(only_one, big.clone());
     let first = rig.connect_narrow().await;
-    let (_, mut body) = first.get("/big", HeaderMap::new()).await.unwrap();
-    let mut got = body.chunk().await.unwrap().unwrap().to_vec();
+    let (mut body, mut got) = begin(&first, "/big").await;
     let error = rig.client(|_| {}).connect(&rig.target()).await.unwrap_err();
     assert!(
         matches!(&error, ConnectError::Lost(ConnectionLost::RefusedByPeer)),

@@ -15,6 +15,9 @@ use playrate_transport::{
 use playrate_units::Bytes as Size;
 use quinn::Runtime;
 
+/// Error code of RFC 9114 §8.1.
+pub(crate) const H3_REQUEST_CANCELLED: u64 = 0x10c;
+
 pub(crate) type Handling = Pin<Box<dyn Future<Output = Result<(), ExchangeError>> + Send>>;
 
 /// A running server and the outcomes of its exchanges.
@@ -200,6 +203,13 @@ pub(crate) fn with_length(length: usize) -> Response<()> {
 pub(crate) async fn fetch(connection: &Connection, path: &str) -> Result<Vec<u8>, ExchangeError> {
     let (_, mut body) = connection.get(path, HeaderMap::new()).await?;
     rest(&mut body).await
+}
+
+/// Requests `path`. Returns the body, and its beginning that has arrived.
+pub(crate) async fn begin(connection: &Connection, path: &str) -> (Body, Vec<u8>) {
+    let (_, mut body) = connection.get(path, HeaderMap::new()).await.unwrap();
+    let first = body.chunk().await.unwrap().unwrap();
+    (body, first.to_vec())
 }
 
 /// The bytes of `body` that have not been read.

@@ -9,7 +9,7 @@ use http::HeaderMap;
 use playrate_transport::{ConnectionLost, ExchangeError, ServerOptions, time};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::common::{big_rig, fetch, ok_rig, payload, rest, runtime};
+use crate::common::{H3_REQUEST_CANCELLED, begin, big_rig, fetch, ok_rig, payload, rest, runtime};
 use playrate_test_support::{PATIENCE, eventually};
 
 /// A runtime for a server, and one for a client that only runs while a thread waits for it.
@@ -27,18 +27,12 @@ fn the_server_survives_a_client_that_is_killed_in_the_middle_of_a_body() {
     let kept = client_runtime.block_on(async {
         let client = rig.client(|options| options.transport.idle_timeout = Duration::from_secs(5));
         let connection = client.connect(&target).await.unwrap();
-        let (_, mut body) = connection.get("/big", HeaderMap::new()).await.unwrap();
-        body.chunk().await.unwrap().unwrap();
-        body
+        begin(&connection, "/big").await.0
     });
     // Nothing is dropped, because that would send a CONNECTION_CLOSE.
     std::mem::forget((client_runtime, kept));
     server_runtime.block_on(async {
-        let outcome = rig.outcome(0).await;
-        assert!(
-            matches!(outcome, Err(ExchangeError::Connection(ConnectionLost::TimedOut))),
-            "{outcome:?}"
-        );
+        assert_eq!(rig.outcome(0).await, Err(ConnectionLost::TimedOut.into()));
         rig.without_connections().await;
         assert_eq!(fetch(&rig.connect().await, "/small").await.unwrap().len(), 1_000);
     });
@@ -53,13 +47,10 @@ async fn an_exchange_with_a_client_that_reads_nothing_is_reset_although_keep_ali
     let rig = big_rig(change, payload(4_000_000));
     let connection = rig.connect_narrow().await;
     let (_, mut body) = connection.get("/big", HeaderMap::new()).await.unwrap();
-    let outcome = rig.outcome(0).await;
-    assert!(
-        matches!(outcome, Err(ExchangeError::Stalled { .. })),
-        "{outcome:?}"
-    );
-    let error = rest(&mut body).await.unwrap_err();
-    assert!(matches!(error, ExchangeError::Cancelled { .. }), "{error}");
+    let stalled = ExchangeError::Stalled(Duration::from_secs(3));
+    assert_eq!(rig.outcome(0).await, Err(stalled));
+    let cancelled = ExchangeError::Cancelled(H3_REQUEST_CANCELLED);
+    assert_eq!(rest(&mut body).await, Err(cancelled));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -69,8 +60,7 @@ async fn shutdown_lets_a_response_end_and_refuses_further_requests_and_clients()
     // Most of the response is still to come when the shutdown begins.
     let connection = rig.connect_narrow().await;
     let idle = rig.connect().await;
-    let (_, mut body) = connection.get("/big", HeaderMap::new()).await.unwrap();
-    let mut got = body.chunk().await.unwrap().unwrap().to_vec();
+    let (mut body, mut got) = begin(&connection, "/big").await;
     let server = rig.server.clone();
     let (finished, outcome) = tokio::sync::oneshot::channel();
     rig.runtime.spawn(Box::pin(async move {
@@ -97,17 +87,13 @@ async fn shutdown_lets_a_response_end_and_refuses_further_requests_and_clients()
 async fn shutdown_does_not_wait_longer_than_its_deadline() {
     let rig = big_rig(|_| {}, payload(3_000_000));
     let connection = rig.connect_narrow().await;
-    let (_, mut body) = connection.get("/big", HeaderMap::new()).await.unwrap();
-    body.chunk().await.unwrap().unwrap();
+    let (mut body, _) = begin(&connection, "/big").await;
     assert!(!rig.server.shutdown(Duration::from_millis(200)).await);
-    let error = rest(&mut body).await.unwrap_err();
-    assert!(
-        matches!(
-            error,
-            ExchangeError::Connection(ConnectionLost::ClosedByPeer { .. })
-        ),
-        "{error}"
-    );
+    let closed = ConnectionLost::ClosedByPeer {
+        code: 0x100,
+        reason: Some("server shut down".to_owned()),
+    };
+    assert_eq!(rest(&mut body).await, Err(closed.into()));
 }
 
 #[test]
@@ -116,8 +102,7 @@ fn a_client_that_acknowledges_nothing_is_informed_of_the_shutdown() {
     let rig = server_runtime.block_on(async { big_rig(|_| {}, payload(30_000_000)) });
     let (connection, _body) = paused_runtime.block_on(async {
         let connection = rig.connect().await;
-        let (_, mut body) = connection.get("/big", HeaderMap::new()).await.unwrap();
-        body.chunk().await.unwrap().unwrap();
+        let (body, _) = begin(&connection, "/big").await;
         (connection, body)
     });
     server_runtime.block_on(async {

@@ -3,11 +3,10 @@
 use std::net::UdpSocket;
 
 use bytes::Bytes;
-use http::HeaderMap;
 use playrate_transport::{EndpointKey, Exchange, Identity, ServerOptions, Succession, udp_socket};
 use tokio::sync::mpsc;
 
-use crate::common::{Handling, Rig, fetch, payload, rest, rig_on, stream};
+use crate::common::{Handling, Rig, begin, fetch, payload, rest, rig_on, stream};
 
 /// A server's process that answers with `body`.
 fn process(
@@ -41,8 +40,7 @@ async fn connections_stay_with_their_process_when_others_take_over_the_socket() 
         &bodies[0],
     );
     let oldest = first.connect_narrow().await;
-    let (_, mut body) = oldest.get("/", HeaderMap::new()).await.unwrap();
-    let mut got = body.chunk().await.unwrap().unwrap().to_vec();
+    let (mut body, mut got) = begin(&oldest, "/").await;
 
     let take_over = |from: &Rig, number: u8| {
         let (forward, forwarded) = mpsc::channel(1_000);

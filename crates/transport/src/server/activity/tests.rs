@@ -1,73 +1,27 @@
-use std::io;
-use std::net::UdpSocket;
 use std::pin::Pin;
-use std::sync::Mutex;
-use std::task::{Context, Poll};
 
 use futures_util::FutureExt;
-use quinn::{AsyncTimer, AsyncUdpSocket, TokioRuntime};
+use playrate_netsim::{RunLimits, Seed, Simulation};
 
 use super::*;
 
 const LIMIT: Duration = Duration::from_secs(60);
 const MOMENT: Duration = Duration::from_nanos(1);
 
-/// Clock that a test advances by hand, together with all timers on it.
-#[derive(Clone, Debug)]
-struct TestClock(Arc<Mutex<Instant>>);
+/// Virtual time for an activity.
+struct TestClock(Simulation);
 
 impl TestClock {
-    fn new() -> Self {
-        Self(Arc::new(Mutex::new(TokioRuntime.now())))
-    }
-
     fn advance(&self, time: Duration) {
-        *self.0.lock().unwrap() += time;
-    }
-}
-
-#[derive(Debug)]
-struct TestTimer {
-    clock: TestClock,
-    due: Instant,
-}
-
-impl AsyncTimer for TestTimer {
-    fn reset(mut self: Pin<&mut Self>, due: Instant) {
-        self.due = due;
-    }
-
-    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
-        if self.clock.now() >= self.due {
-            Poll::Ready(())
-        } else {
-            Poll::Pending
-        }
-    }
-}
-
-impl Runtime for TestClock {
-    fn new_timer(&self, due: Instant) -> Pin<Box<dyn AsyncTimer>> {
-        let clock = self.clone();
-        Box::pin(TestTimer { clock, due })
-    }
-
-    fn spawn(&self, future: Pin<Box<dyn Future<Output = ()> + Send>>) {
-        TokioRuntime.spawn(future);
-    }
-
-    fn wrap_udp_socket(&self, socket: UdpSocket) -> io::Result<Arc<dyn AsyncUdpSocket>> {
-        TokioRuntime.wrap_udp_socket(socket)
-    }
-
-    fn now(&self) -> Instant {
-        *self.0.lock().unwrap()
+        let sleeping = self.0.runtime().sleep(time);
+        self.0.run(RunLimits::until(LIMIT * 10), sleeping).unwrap();
     }
 }
 
 fn activity() -> (TestClock, Activity) {
-    let clock = TestClock::new();
-    (clock.clone(), Activity::new(Arc::new(clock)))
+    let simulation = Simulation::new(Seed::new(1));
+    let activity = Activity::new(simulation.runtime());
+    (TestClock(simulation), activity)
 }
 
 /// Checks that `expired` ends once the limit has passed from now on, and not earlier.
