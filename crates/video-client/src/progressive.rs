@@ -1,6 +1,5 @@
 //! [`ProgressiveSource`]: a title of one file, in one response.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use crate::error::PlayError;
 use crate::observer::{Observer, Progress};
 use crate::playout::{ConfigError, Playout, PlayoutConfig};
 use crate::report::QualityReport;
-use crate::session::{Driver, NextStep, Request, Seek, SessionOptions, TitleSource};
+use crate::session::{Driver, NextStep, Request, SessionOptions, TitleSource};
 use crate::sink::Sink;
 use crate::transfer::Transfer;
 
@@ -41,8 +40,6 @@ pub struct PlayOptions {
     pub playout: PlayoutConfig,
     /// Origin of the title's frame index.
     pub frames: FrameSource,
-    /// Bounds on an untrusted MP4 file.
-    pub limits: Limits,
     /// Timeout, CMCD and progress. CMCD's buffer length is left out: one response carries the whole title, so it would
     /// only be true at the beginning.
     pub session: SessionOptions,
@@ -60,8 +57,6 @@ pub(crate) struct ProgressiveSource {
     /// Length of the title as declared by the server.
     declared: Option<Bytes>,
     path: String,
-    /// Remaining jumps; none without an index.
-    seeks: VecDeque<Seek>,
     cmcd: Cmcd,
 }
 
@@ -71,14 +66,10 @@ impl ProgressiveSource {
         cmcd.content = Some(path.to_owned());
         cmcd.streaming_format = Some('o');
         cmcd.playback_rate = playback_rate(options.playout.speed_percent);
-        let seeks = match &options.frames {
-            FrameSource::Index(_) => options.session.seeks.iter().copied().collect(),
-            FrameSource::Boxes => VecDeque::new(),
-        };
         Ok(Self {
             player: Playout::new(options.playout.clone())?,
             frames: options.frames.clone(),
-            parser: Box::new(StreamParser::new(options.limits)),
+            parser: Box::new(StreamParser::new(Limits::default())),
             has_indexed: false,
             request: Some(Request {
                 path: path.to_owned(),
@@ -87,7 +78,6 @@ impl ProgressiveSource {
             }),
             declared: None,
             path: path.to_owned(),
-            seeks,
             cmcd,
         })
     }
@@ -106,15 +96,15 @@ impl TitleSource for ProgressiveSource {
         self.player.reading_paused()
     }
 
-    fn next_seek(&self) -> Duration {
-        self.seeks.front().map_or(Duration::MAX, |seek| seek.at)
+    fn can_seek(&self) -> bool {
+        matches!(self.frames, FrameSource::Index(_))
     }
 
-    fn seek(&mut self, now: Duration) {
-        let (Some(seek), FrameSource::Index(index)) = (self.seeks.pop_front(), &self.frames) else {
+    fn seek(&mut self, now: Duration, to: Duration) {
+        let FrameSource::Index(index) = &self.frames else {
             return;
         };
-        let offset = self.player.seek(now, index.title().frames(), seek.to);
+        let offset = self.player.seek(now, index.title().frames(), to);
         self.request = Some(Request {
             path: self.path.clone(),
             bytes: Some(offset..index.len()),
@@ -126,10 +116,8 @@ impl TitleSource for ProgressiveSource {
         driver: &mut Driver<'_, O, Self>,
         _sink: &mut S,
     ) -> Result<NextStep, PlayError> {
-        let Self { request, seeks, .. } = &mut driver.source;
-        let next = request.take().map(|request| NextStep::Fetch(Box::new(request)));
-        let seek = seeks.front().map(|seek| NextStep::WaitUntil(seek.at));
-        Ok(next.or(seek).unwrap_or(NextStep::Done))
+        let request = driver.source.request.take();
+        Ok(request.map_or(NextStep::Done, |request| NextStep::Fetch(Box::new(request))))
     }
 
     fn on_response(&mut self, length: Option<Bytes>) {

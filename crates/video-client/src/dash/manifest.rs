@@ -7,15 +7,13 @@ use playrate_units::{Bitrate, Bytes};
 
 use super::packaged;
 use super::presentation::{Presentation, Resource};
-use super::source::DashSource;
+use super::source::{DashSource, MAX_INITIALIZATION};
 use crate::error::{PlayError, TitleError, unplayable};
 use crate::observer::Observer;
 use crate::session::Driver;
 
 /// Largest manifest or playlist accepted.
 const MAX_MANIFEST: Bytes = Bytes::from_mib(16);
-/// Largest initialisation segment or segment index accepted.
-pub(super) const MAX_INITIALIZATION: Bytes = Bytes::from_mib(1);
 /// Maximum number of playlists read for one title.
 const MAX_PLAYLISTS: usize = 64;
 

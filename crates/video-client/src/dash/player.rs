@@ -16,8 +16,8 @@ use crate::report::{DashReport, SegmentRecord};
 use crate::session::SessionOptions;
 use crate::transfer::Transfer;
 
-/// Shortest [`DashOptions::poll`] that has an effect.
-const SHORTEST_POLL: Duration = Duration::from_millis(1);
+/// Time between checks of a buffer that has reached its target (dash.js 4.0.0, `scheduling.defaultTimeout`).
+const POLL: Duration = Duration::from_millis(500);
 
 /// Playing time that a player aims to hold in its buffer (dash.js 4.0.0, `Settings.js`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,8 +67,6 @@ pub struct DashOptions {
     pub start_at: Duration,
     /// Playing time that the player aims to hold.
     pub buffer: BufferTargets,
-    /// Time between checks of a buffer that has reached its target (`scheduling.defaultTimeout`).
-    pub poll: Duration,
     /// Fetches the buffer again after a switch up, from 1.5 s ahead of playback on: `fastSwitchEnabled`, on by default
     /// in dash.js 4.0.0.
     pub fast_switch: bool,
@@ -95,7 +93,6 @@ impl Default for DashOptions {
             abr: Abr::default(),
             start_at: Duration::ZERO,
             buffer: BufferTargets::default(),
-            poll: Duration::from_millis(500),
             fast_switch: false,
             refetches_last: false,
             speed_percent: 100,
@@ -269,7 +266,7 @@ impl DashPlayer {
                 };
             }
         }
-        self.look_at = now.saturating_add(self.options.poll.max(SHORTEST_POLL));
+        self.look_at = now.saturating_add(POLL);
         Decision::WaitUntil(self.look_at)
     }
 

@@ -1,6 +1,6 @@
 //! [`DashSource`]: the requests of a [`DashPlayer`], with their manifest and initialisation segments.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +8,6 @@ use playrate_media::cmcd::{Cmcd, ObjectType};
 use playrate_media::{Limits, MediaError, StreamParser, TitleInfo};
 use playrate_units::{Bitrate, Bytes};
 
-use super::manifest;
 use super::player::{DashOptions, DashPlayer, Decision};
 use super::presentation::Resource;
 use crate::cmcd::playback_rate;
@@ -16,7 +15,7 @@ use crate::error::{PlayError, SetupError, unplayable};
 use crate::observer::{Observer, Progress};
 use crate::playout::{Clock, Fill, Playout, PlayoutConfig};
 use crate::report::QualityReport;
-use crate::session::{Driver, NextStep, Request, Seek, TitleSource};
+use crate::session::{Driver, NextStep, Request, TitleSource};
 use crate::sink::Sink;
 use crate::transfer::Transfer;
 
@@ -24,6 +23,8 @@ use crate::transfer::Transfer;
 const RTP_FACTOR: u64 = 5;
 /// Smallest buffer length in the computation of `rtp`.
 const RTP_MIN_BUFFER: Duration = Duration::from_millis(500);
+/// Largest initialisation segment or segment index accepted.
+pub(super) const MAX_INITIALIZATION: Bytes = Bytes::from_mib(1);
 
 pub(crate) struct DashSource<'a> {
     options: &'a DashOptions,
@@ -43,8 +44,6 @@ pub(crate) struct DashSource<'a> {
     reported_underflows: u64,
     /// The segment being fetched, if it has boxes to count frames by.
     boxes: Option<SegmentBoxes>,
-    /// Remaining jumps of the viewer.
-    seeks: VecDeque<Seek>,
 }
 
 /// The boxes of a segment and the frames found in them.
@@ -70,7 +69,6 @@ impl<'a> DashSource<'a> {
             notes: Vec::new(),
             reported_underflows: 0,
             boxes: None,
-            seeks: options.session.seeks.iter().copied().collect(),
         })
     }
 
@@ -141,7 +139,7 @@ impl<'a> DashSource<'a> {
             return Ok(known.clone());
         }
         let request = driver.source.request(resource, ObjectType::Initialization);
-        let bytes = driver.fetch_whole(request, manifest::MAX_INITIALIZATION).await?;
+        let bytes = driver.fetch_whole(request, MAX_INITIALIZATION).await?;
         driver
             .source
             .initializations
@@ -212,14 +210,13 @@ impl TitleSource for DashSource<'_> {
         }
     }
 
-    fn next_seek(&self) -> Duration {
-        let next = self.player.as_ref().and_then(|_| self.seeks.front());
-        next.map_or(Duration::MAX, |seek| seek.at)
+    fn can_seek(&self) -> bool {
+        self.player.is_some()
     }
 
-    fn seek(&mut self, now: Duration) {
-        if let (Some(player), Some(seek)) = (&mut self.player, self.seeks.pop_front()) {
-            player.seek(now, seek.to);
+    fn seek(&mut self, now: Duration, to: Duration) {
+        if let Some(player) = &mut self.player {
+            player.seek(now, to);
         }
     }
 
@@ -241,11 +238,7 @@ impl TitleSource for DashSource<'_> {
                 segment,
             }) => Self::fetch(driver, (representation, segment), sink).await,
             Some(Decision::WaitUntil(until)) => Ok(NextStep::WaitUntil(until)),
-            Some(Decision::Done) | None => {
-                let seek = driver.source.seeks.front();
-                let seek = seek.map(|seek| NextStep::WaitUntil(seek.at));
-                Ok(seek.unwrap_or(NextStep::Done))
-            }
+            Some(Decision::Done) | None => Ok(NextStep::Done),
         }
     }
 
@@ -299,22 +292,19 @@ fn is_hls(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dash::tests::{ms, presentation, size, transfer};
+    use crate::dash::tests::{self, changed, ms, presentation};
 
     fn options() -> DashOptions {
-        DashOptions {
-            presentation: Some(presentation(20)),
-            ..DashOptions::default()
-        }
+        changed(|it| it.presentation = Some(presentation(20)))
     }
 
-    /// Fetches the next segment within half a second, starting at `at`.
+    fn resource(path: &str) -> Resource {
+        let path = path.to_owned();
+        Resource { path, bytes: None }
+    }
+
     fn fetch(source: &mut DashSource<'_>, at: u64) {
-        let player = source.player.as_mut().unwrap();
-        let Decision::Fetch { representation, .. } = player.decide(ms(at)) else {
-            panic!("there is room for a segment");
-        };
-        player.fetched(transfer([at, at + 40, at + 500], size(representation)), None);
+        tests::fetch(source.player.as_mut().unwrap(), at).expect("there is room for a segment");
     }
 
     fn repeat(source: &mut DashSource<'_>, request: &Request, at: u64) -> Cmcd {
@@ -328,12 +318,8 @@ mod tests {
     fn a_repeated_request_describes_the_present_and_reports_each_underflow_once() {
         let options = options();
         let mut source = DashSource::new(&options, "/film.mpd").unwrap();
-        let resource = Resource {
-            path: "/720p/2.m4s".to_owned(),
-            bytes: None,
-        };
         let request = |source: &mut DashSource<'_>| {
-            source.segment_request(&resource, Bitrate::from_kbps(2_640), ms(3_000))
+            source.segment_request(&resource("/720p/2.m4s"), Bitrate::from_kbps(2_640), ms(3_000))
         };
         fetch(&mut source, 0);
         fetch(&mut source, 1_000);
@@ -365,17 +351,13 @@ mod tests {
             ..options()
         };
         let mut source = DashSource::new(&options, "/film.mpd").unwrap();
-        let resource = Resource {
-            path: "/720p/2.m4s".to_owned(),
-            bytes: None,
-        };
         fetch(&mut source, 0);
         fetch(&mut source, 1_000);
         // Six seconds of media from 1.5 s on, shown in three.
         source.playout_mut().unwrap().advance(ms(2_500));
-        let cmcd = source
-            .segment_request(&resource, Bitrate::from_kbps(2_640), ms(3_000))
-            .cmcd;
+        let resource = resource("/720p/2.m4s");
+        let request = source.segment_request(&resource, Bitrate::from_kbps(2_640), ms(3_000));
+        let cmcd = request.cmcd;
         assert_eq!(cmcd.playback_rate, Some(2.0));
         let (level, deadline) = (cmcd.buffer_length.unwrap(), cmcd.deadline.unwrap());
         assert_eq!(level, deadline * 2);
@@ -386,11 +368,7 @@ mod tests {
     fn a_repeated_request_for_what_precedes_segments_says_no_more_than_before() {
         let options = options();
         let mut source = DashSource::new(&options, "/film.mpd").unwrap();
-        let resource = Resource {
-            path: "/film.mpd".to_owned(),
-            bytes: None,
-        };
-        let request = source.request(&resource, ObjectType::Manifest);
+        let request = source.request(&resource("/film.mpd"), ObjectType::Manifest);
         assert_eq!(repeat(&mut source, &request, 1_000), request.cmcd);
     }
 }

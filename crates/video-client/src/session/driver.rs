@@ -1,7 +1,9 @@
-//! [`Driver`]: a running session with its clock, its connection, its observer and its report.
+//! [`Driver`]: a running session with its clock, its connection, its observer and its report; it plays a
+//! [`TitleSource`].
 //!
 //! Time, timers and tasks come from the [`quinn::Runtime`], so it runs both on sockets and in virtual time.
 
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::ops::Range;
 use std::pin::{Pin, pin};
@@ -14,14 +16,15 @@ use playrate_units::Bytes;
 use quinn::{AsyncTimer, Runtime};
 
 use super::reconnect::Backoff;
-use super::{Played, SessionOptions, SharedConnection, TitleSource};
+use super::{Played, Seek, SessionOptions, SharedConnection};
 use crate::cmsd::{CmsdReport, CmsdSample};
 use crate::error::PlayError;
 use crate::observer::{Observer, Progress};
-use crate::playout::PlayoutEvent;
+use crate::playout::{Playout, PlayoutEvent};
 use crate::report::{InterruptionLog, NetworkReport, Outcome, PlayerSettings, QualityReport, Rates};
 use crate::sink::Sink;
 use crate::throughput::Throughput;
+use crate::transfer::Transfer;
 use crate::url::TitleUrl;
 
 /// The way to a title.
@@ -78,12 +81,71 @@ pub(crate) struct Request {
     pub(crate) cmcd: Cmcd,
 }
 
+/// The next step of a session.
+pub(crate) enum NextStep {
+    /// Send this request; pass its body to the source and the sink.
+    Fetch(Box<Request>),
+    /// Request nothing before this time.
+    WaitUntil(Duration),
+    /// Everything has been fetched.
+    Done,
+}
+
+/// A kind of title: it decides what to request and feeds the modelled player.
+pub(crate) trait TitleSource: Send + Sized {
+    fn playout(&self) -> &Playout;
+
+    /// The player, if it exists already: for a title with a manifest, after reading the manifest.
+    fn playout_mut(&mut self) -> Option<&mut Playout>;
+
+    /// Called on every iteration of the loop, before the observer.
+    fn on_turn(&mut self, _now: Duration) {}
+
+    /// Returns true while bytes must not be read because the player's buffers are full.
+    fn reading_paused(&self) -> bool {
+        false
+    }
+
+    /// Returns true if the viewer can jump within the title, as far as it is known by now.
+    fn can_seek(&self) -> bool;
+
+    /// Makes the viewer jump to `to` in media time. Abandons the response in progress.
+    fn seek(&mut self, now: Duration, to: Duration);
+
+    /// Decides on the next step of `driver`, which plays this source. May fetch descriptions of the title and write
+    /// them to `sink`.
+    fn next<O: Observer, S: Sink>(
+        driver: &mut Driver<'_, O, Self>,
+        sink: &mut S,
+    ) -> impl Future<Output = Result<NextStep, PlayError>> + Send;
+
+    /// Updates the keys of `cmcd` that depend on the player's state, for a repeated request.
+    fn refresh(&mut self, _cmcd: &mut Cmcd) {}
+
+    /// A response has begun, with this length if the server declared one.
+    fn on_response(&mut self, _length: Option<Bytes>) {}
+
+    /// More bytes of the body of the last [`NextStep::Fetch`] have arrived.
+    fn on_bytes(&mut self, now: Duration, bytes: &[u8]) -> Result<(), PlayError>;
+
+    /// That body is complete.
+    fn on_end(&mut self, transfer: Transfer) -> Result<(), PlayError>;
+
+    /// Adds to `progress` what only the source knows.
+    fn describe_progress(&self, progress: &mut Progress);
+
+    /// Adds to `report` what only the source knows.
+    fn describe_report(&self, report: &mut QualityReport);
+}
+
 /// A running session: its clock, its connection, its observer and the network's part of the report.
 pub(crate) struct Driver<'a, O, P> {
     pub(crate) source: P,
     pub(super) route: &'a Route,
     pub(super) options: &'a SessionOptions,
     observer: &'a mut O,
+    /// Remaining jumps of the viewer.
+    pub(super) seeks: VecDeque<Seek>,
     began: Instant,
     timer: Option<Pin<Box<dyn AsyncTimer>>>,
     throughput: Throughput,
@@ -118,6 +180,7 @@ impl<'a, O: Observer, P: TitleSource> Driver<'a, O, P> {
             route,
             options,
             observer,
+            seeks: options.seeks.iter().copied().collect(),
             timer: None,
             throughput: Throughput::new(Duration::ZERO),
             connected: None,

@@ -5,7 +5,6 @@ mod driver;
 mod reconnect;
 mod requests;
 mod resume;
-mod source;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,9 +16,8 @@ use crate::cmcd::CmcdOptions;
 use crate::error::PlayError;
 use crate::report::QualityReport;
 
-pub(crate) use driver::{Driver, Request, Route};
+pub(crate) use driver::{Driver, NextStep, Request, Route, TitleSource};
 pub use reconnect::ReconnectOptions;
-pub(crate) use source::{NextStep, TitleSource};
 
 /// A jump of the viewer to another position. Discards the buffer and cancels the response in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

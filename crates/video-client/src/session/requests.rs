@@ -8,10 +8,9 @@ use playrate_transport::{Body, Connection, ExchangeError, time};
 use playrate_units::Bytes;
 
 use super::body::BodyReader;
-use super::driver::{Driver, Request, WakeUp, in_millis};
+use super::driver::{Driver, NextStep, Request, TitleSource, WakeUp, in_millis};
 use super::reconnect::{Remedy, retry_after};
 use super::resume::Rest;
-use super::{NextStep, TitleSource};
 use crate::cmsd::CmsdSample;
 use crate::error::{PlayError, status_error};
 use crate::observer::Observer;
@@ -31,27 +30,37 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
     pub(super) async fn fetch_all<S: Sink>(&mut self, sink: &mut S) -> Result<(), PlayError> {
         loop {
             self.seek_if_due();
-            match P::next(self, sink).await? {
-                NextStep::Fetch(request) => self.fetch(request, sink).await?,
-                NextStep::WaitUntil(until) => {
-                    let until = until.min(self.source.next_seek());
-                    self.play_on(until, std::future::pending::<()>()).await;
+            let until = match P::next(self, sink).await? {
+                NextStep::Fetch(request) => {
+                    self.fetch(request, sink).await?;
+                    continue;
                 }
-                NextStep::Done => break,
-            }
+                NextStep::WaitUntil(until) => until.min(self.next_seek()),
+                NextStep::Done if self.next_seek() == Duration::MAX => break,
+                NextStep::Done => self.next_seek(),
+            };
+            self.play_on(until, std::future::pending::<()>()).await;
         }
         sink.finish().await.map_err(PlayError::Sink)
+    }
+
+    /// Time of the viewer's next jump; `Duration::MAX` if there is none.
+    fn next_seek(&self) -> Duration {
+        let next = self.seeks.front().filter(|_| self.source.can_seek());
+        next.map_or(Duration::MAX, |seek| seek.at)
     }
 
     /// Makes the viewer's next jump if it is due, after reporting the progress up to it to the observer.
     fn seek_if_due(&mut self) -> bool {
         let now = self.now();
-        if now < self.source.next_seek() {
+        if now < self.next_seek() {
             return false;
         }
         self.next_progress = now;
         self.attend();
-        self.source.seek(now);
+        if let Some(seek) = self.seeks.pop_front() {
+            self.source.seek(now, seek.to);
+        }
         true
     }
 
@@ -344,7 +353,7 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
             self.attend();
             // An observer may block, which does not count as the server's silence.
             silent_since = silent_since.saturating_add(self.now().saturating_sub(now));
-            let seek = self.source.next_seek();
+            let seek = self.next_seek();
             if now >= seek {
                 return Ok(None);
             }

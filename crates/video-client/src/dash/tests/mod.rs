@@ -57,6 +57,20 @@ pub(super) fn size(representation: usize) -> Bytes {
     Bitrate::from_kbps(RATES[representation].1) * ms(3_000)
 }
 
+/// Fetches the next segment within half a second, starting at `at`. Returns its representation and its index; `None`
+/// if there is no room for it.
+pub(super) fn fetch(player: &mut DashPlayer, at: u64) -> Option<(usize, usize)> {
+    let Decision::Fetch {
+        representation,
+        segment,
+    } = player.decide(ms(at))
+    else {
+        return None;
+    };
+    player.fetched(transfer([at, at + 40, at + 500], size(representation)), None);
+    Some((representation, segment))
+}
+
 /// The default options with this `change`.
 pub(super) fn changed(change: impl FnOnce(&mut DashOptions)) -> DashOptions {
     let mut options = DashOptions::default();
