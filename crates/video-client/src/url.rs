@@ -106,6 +106,7 @@ impl fmt::Display for TitleUrl {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use playrate_test_support::assert_contains;
     use rstest::rstest;
 
     #[rstest]
@@ -115,10 +116,7 @@ mod tests {
     #[case("https://[::1]:4433/a b.mp4", "::1", 4433, "/a%20b.mp4")]
     fn reads_urls(#[case] text: &str, #[case] host: &str, #[case] port: u16, #[case] path: &str) {
         let url: TitleUrl = text.parse().unwrap();
-        assert_eq!(
-            (url.host.as_str(), url.port, url.path.as_str()),
-            (host, port, path)
-        );
+        assert_eq!((&*url.host, url.port, &*url.path), (host, port, path));
         assert_eq!(url.to_string().parse(), Ok(url));
     }
 
@@ -148,9 +146,6 @@ mod tests {
     #[case("", "is not a URL")]
     fn refuses_what_is_no_title_and_names_the_fix(#[case] text: &str, #[case] fix: &str) {
         let error = text.parse::<TitleUrl>().unwrap_err().to_string();
-        assert!(
-            error.contains(fix) && error.contains(&format!("`{text}`")),
-            "{error}"
-        );
+        assert_contains(&error, &[fix, &format!("`{text}`")]);
     }
 }

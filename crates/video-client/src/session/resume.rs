@@ -153,6 +153,7 @@ fn complete_length(headers: &HeaderMap) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use playrate_test_support::assert_contains;
     use rstest::rstest;
 
     fn response(status: u16, fields: &[(&str, &str)]) -> Response<()> {
@@ -231,10 +232,7 @@ mod tests {
     #[test]
     fn the_error_names_what_interrupted_the_response_and_what_is_missing() {
         let error = whole().check(&response(206, &[])).unwrap_err().to_string();
-        assert!(
-            error.contains("the server left") && error.contains("after 100B of /a"),
-            "{error}"
-        );
+        assert_contains(&error, &["the server left", "after 100B of /a"]);
     }
 
     #[rstest]

@@ -13,6 +13,7 @@ use playrate_transport::{
 };
 use quinn::{Runtime, TokioRuntime};
 use tokio::sync::watch;
+use video_client::{Observer, Played, Session};
 
 /// Behaviour of the server on every request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,12 +93,8 @@ pub(crate) fn serve_watched(file: Bytes, manner: Manner, taken: watch::Receiver<
     let choice: ControllerChoice = "quinn-cubic".parse().unwrap();
     tokio::spawn(async move {
         while let Some(incoming) = server.accept().await {
-            let (server, file, taken, control) = (
-                server.clone(),
-                file.clone(),
-                taken.clone(),
-                ConnectionController::new(choice.clone()),
-            );
+            let (server, file, taken) = (server.clone(), file.clone(), taken.clone());
+            let control = ConnectionController::new(choice.clone());
             tokio::spawn(async move {
                 let Ok(mut session) = incoming.establish(control).await else {
                     return;
@@ -106,12 +103,10 @@ pub(crate) fn serve_watched(file: Bytes, manner: Manner, taken: watch::Receiver<
                     // The client must notice what happens to an exchange with a misbehaving server.
                     match manner {
                         Manner::Interrupts(how) => {
-                            tokio::spawn(interrupt(arrival, file.clone(), how, taken.clone()));
+                            tokio::spawn(interrupt(arrival, file.clone(), how, taken.clone()))
                         }
-                        _ => {
-                            tokio::spawn(answer(arrival, file.clone(), manner, server.clone()));
-                        }
-                    }
+                        _ => tokio::spawn(answer(arrival, file.clone(), manner, server.clone())),
+                    };
                 }
             });
         }
@@ -123,6 +118,13 @@ pub(crate) fn serve_watched(file: Bytes, manner: Manner, taken: watch::Receiver<
 pub(crate) fn client_of(file: &Bytes, manner: Manner) -> (Client, Target) {
     let (address, pin) = serve(file.clone(), manner);
     (client(pin, |_| {}), Target::at("localhost", address))
+}
+
+/// Plays to the end of the session, into memory.
+pub(crate) async fn play(session: Session, observer: &mut impl Observer) -> (Played, Vec<u8>) {
+    let (mut bytes, never) = (Vec::new(), std::future::pending());
+    let played = session.play(&mut bytes, observer, never).await.unwrap();
+    (played, bytes)
 }
 
 async fn answer(arrival: Arrival, file: Bytes, manner: Manner, server: Server) -> Result<(), ExchangeError> {

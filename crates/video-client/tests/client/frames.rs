@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::common::{Manner, client_of};
+use crate::common::{self, Manner, client_of};
 use playrate_media::{FrameTrace, MediaSource, TraceSource};
 use playrate_test_support::fixture;
-use video_client::{Discard, FrameSource, PlayOptions, Session};
+use video_client::{FrameSource, PlayOptions, Session};
 
 async fn play(frames: FrameSource, source: &TraceSource) -> video_client::Played {
     let mut payload = Vec::new();
@@ -16,8 +16,7 @@ async fn play(frames: FrameSource, source: &TraceSource) -> video_client::Played
     let mut options = PlayOptions::default();
     options.frames = frames;
     let session = Session::new(client, target, "/title.trace", options);
-    let never = std::future::pending();
-    session.play(&mut Discard, &mut (), never).await.unwrap()
+    common::play(session, &mut ()).await.0
 }
 
 fn source() -> TraceSource {

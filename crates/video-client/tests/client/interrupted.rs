@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use playrate_test_support::client;
+use playrate_test_support::{assert_contains, client};
 use playrate_transport::Target;
 use playrate_units::Bytes;
 use rstest::rstest;
@@ -11,7 +11,7 @@ use video_client::dash::DashOptions;
 use video_client::report::Interruptions;
 use video_client::{Observer, PlayError, PlayOptions, Played, Progress, ReconnectOptions, Session, Sink};
 
-use crate::common::{Interrupts, Manner, client_of, media, serve_watched};
+use crate::common::{self, Interrupts, Manner, client_of, media, serve_watched};
 
 /// Keeps the bytes of a title and reports their number.
 struct Taking {
@@ -84,21 +84,19 @@ async fn a_response_that_cannot_be_continued_is_an_error_that_says_why(
     let (played, bytes) = play(Manner::Interrupts(how)).await;
     let error = played.result.unwrap_err();
     assert!(matches!(error, PlayError::NotResumable { .. }), "{error}");
-    let text = error.to_string();
-    assert!(
-        text.contains(words) && text.contains("the peer cancelled"),
-        "{text}"
-    );
+    assert_contains(&error.to_string(), &[words, "the peer cancelled"]);
     assert!(bytes == film()[..12_000]);
 }
 
 #[rstest]
-#[case::too_short(-1)]
-#[case::empty(-35_367)]
-#[case::too_long(1)]
+#[case::too_short(-1, true)]
+#[case::empty(-35_367, true)]
+#[case::too_long(1, true)]
+#[case::shorter_than_its_range_without_a_length_before(-1, false)]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rest_of_another_length_than_declared_is_an_error(#[case] surplus: isize) {
+async fn a_rest_of_another_length_than_declared_is_an_error(#[case] surplus: isize, #[case] declared: bool) {
     let how = Interrupts {
+        declared,
         surplus,
         ..Interrupts::after(12_000)
     };
@@ -110,25 +108,14 @@ async fn a_rest_of_another_length_than_declared_is_an_error(#[case] surplus: isi
     else {
         panic!("{error}");
     };
-    assert_eq!(*declared, Bytes::from(film().len()));
+    let length = film().len();
+    assert_eq!(*declared, Bytes::from(length));
     assert_eq!(
         *received,
-        Bytes::from(film().len().saturating_add_signed(surplus)),
+        Bytes::from(length.saturating_add_signed(surplus)),
         "{error}"
     );
     assert!(bytes == film()[..bytes.len()]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_rest_is_checked_against_its_range_if_no_length_was_declared_before() {
-    let how = Interrupts {
-        declared: false,
-        surplus: -1,
-        ..Interrupts::after(12_000)
-    };
-    let (played, _) = play(Manner::Interrupts(how)).await;
-    let error = played.result.unwrap_err();
-    assert!(matches!(error, PlayError::WrongLength { .. }), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -207,8 +194,7 @@ async fn the_length_of_a_file_is_asked_for_again_after_a_refusal_in_mid_session(
     reconnect.limit = Duration::from_millis(5_500);
     options.session.reconnect = Some(reconnect);
     let session = Session::new(client, target, "/film.m3u8", options);
-    let never = std::future::pending();
-    let played = session.play(&mut Vec::new(), &mut (), never).await.unwrap();
+    let (played, _) = common::play(session, &mut ()).await;
     let error = played.result.unwrap_err();
     let PlayError::GivenUp { tried, last, .. } = &error else {
         panic!("{error}");

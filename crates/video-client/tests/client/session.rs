@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::{Manner, client_of, media, serve};
+use crate::common::{self, Manner, client_of, media, serve};
 use playrate_media::{Limits, StreamParser};
-use playrate_test_support::client;
+use playrate_test_support::{assert_contains, client};
 use playrate_transport::Target;
 use playrate_units::{Bitrate, Bytes};
 use rstest::rstest;
@@ -25,10 +25,7 @@ fn session(file: &bytes::Bytes, manner: Manner, options: PlayOptions) -> Session
 
 /// Plays `file` from a server of this `manner` into memory.
 async fn play(file: &bytes::Bytes, manner: Manner, options: PlayOptions) -> (Played, Vec<u8>) {
-    let (mut bytes, never) = (Vec::new(), std::future::pending());
-    let session = session(file, manner, options);
-    let played = session.play(&mut bytes, &mut (), never).await.unwrap();
-    (played, bytes)
+    common::play(session(file, manner, options), &mut ()).await
 }
 
 async fn play_whole(file: &bytes::Bytes, manner: Manner) -> (Played, Vec<u8>) {
@@ -70,33 +67,29 @@ impl Observer for Watcher {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_title_of_any_layout_comes_whole_and_every_frame_is_seen(#[case] name: &str) {
     let file = media(name);
-    let (mut watcher, mut bytes) = (Watcher::default(), Vec::new());
+    let mut watcher = Watcher::default();
     let session = session(&file, Manner::Good, PlayOptions::default());
-    let never = std::future::pending();
-    let played = session.play(&mut bytes, &mut watcher, never).await.unwrap();
+    let (played, bytes) = common::play(session, &mut watcher).await;
     played.result.unwrap();
     assert!(bytes == file, "the bytes are the title's");
     let report = &played.report;
-    let frames = frames_of(&file);
+    let (seen, frames) = (&report.playback, frames_of(&file));
     assert_eq!(report.outcome, Outcome::Complete);
+    assert_eq!((seen.frames, seen.frames_remaining()), (frames, 0));
+    assert_eq!(seen.frames_shown + seen.frames_discarded, frames);
     assert_eq!(
-        (report.playback.frames, report.playback.frames_remaining()),
-        (frames, 0)
-    );
-    assert_eq!(
-        report.playback.frames_shown + report.playback.frames_discarded,
-        frames
-    );
-    assert_eq!(
-        watcher.shown, report.playback.frames_shown,
+        watcher.shown, seen.frames_shown,
         "the observer receives every frame"
     );
     assert!(
-        report.playback.ended.unwrap() > report.network.ended,
+        seen.ended > Some(report.network.ended),
         "the report runs to the end of the title"
     );
-    assert_eq!(report.network.received, Bytes::from(file.len()));
-    assert_eq!(report.network.promised, Some(Bytes::from(file.len())));
+    let length = Bytes::from(file.len());
+    assert_eq!(
+        (report.network.received, report.network.promised),
+        (length, Some(length))
+    );
     assert!(report.title.as_ref().unwrap().codecs.starts_with("avc1."));
     assert!(!report.series.is_empty() && !watcher.progress.is_empty());
 }
@@ -113,12 +106,9 @@ async fn a_server_that_leaves_mid_stream_leaves_a_report_of_what_came() {
         bytes == file[..bytes.len()],
         "what came is the beginning of the title"
     );
-    assert_eq!(report.network.received, Bytes::from(bytes.len()));
-    assert!(
-        report.network.received >= PLAYOUT_BUFFER_448,
-        "{}",
-        report.network.received
-    );
+    let received = report.network.received;
+    assert_eq!(received, Bytes::from(bytes.len()));
+    assert!(received >= PLAYOUT_BUFFER_448, "{received}");
     assert!(report.playback.startup_delay.is_some());
     assert!(report.playback.frames_remaining() > 0);
     assert_eq!(report.playback.ended, None);
@@ -128,10 +118,7 @@ async fn a_server_that_leaves_mid_stream_leaves_a_report_of_what_came() {
 async fn an_answer_that_is_no_title_is_an_error_with_its_status() {
     let (played, bytes) = play_whole(&media("fixtures/fragmented.mp4"), Manner::NotFound).await;
     let error = played.result.unwrap_err().to_string();
-    assert!(
-        error.contains("404") && error.contains("/title.mp4") && error.contains("check the path"),
-        "{error}"
-    );
+    assert_contains(&error, &["404", "/title.mp4", "check the path"]);
     assert!(bytes.is_empty(), "the body of an error is not the title");
     assert!(played.report.network.connected.is_some());
     assert_eq!(played.report.network.first_byte, None);
@@ -206,10 +193,8 @@ async fn stopping_works_while_the_sink_is_stuck() {
     let session = session(&file, Manner::Good, PlayOptions::default());
     let is_stuck = Arc::new(Notify::new());
     let mut sink = Stuck(Arc::clone(&is_stuck));
-    let played = session
-        .play(&mut sink, &mut (), is_stuck.notified())
-        .await
-        .unwrap();
+    let stop = is_stuck.notified();
+    let played = session.play(&mut sink, &mut (), stop).await.unwrap();
     assert!(matches!(played.result, Err(PlayError::Stopped)));
     assert!(played.report.network.received > Bytes::ZERO);
 }
@@ -248,33 +233,31 @@ async fn another_servers_key_is_refused_and_nothing_is_fetched() {
     let target = Target::at("localhost", address);
     let session = Session::new(client(other, |_| {}), target, "/t.mp4", options);
     // A separate task, like the many that a lab runs.
-    let task = async move {
-        session
-            .play(&mut Vec::new(), &mut (), std::future::pending())
-            .await
-    };
-    let played = tokio::spawn(task).await.unwrap().unwrap();
-    let error = played.result.unwrap_err();
-    assert!(error.to_string().contains(&other.to_string()), "{error}");
+    let task = async move { common::play(session, &mut ()).await };
+    let (played, _) = tokio::spawn(task).await.unwrap();
+    let error = played.result.unwrap_err().to_string();
+    assert_contains(&error, &[&other.to_string()]);
     assert_eq!(played.report.network.connected, None);
 }
 
 /// A title of three segments in two representations, all of them this same file.
 fn ladder(segments: usize) -> Arc<Presentation> {
-    let representation = |name: &str, kbps| Representation {
+    let segment = |path| MediaSegment {
+        path,
+        bytes: None,
+        duration: Duration::from_secs(3),
+        frames: 90,
+    };
+    let representation = |(name, kbps): (&str, u64)| Representation {
         name: name.to_owned(),
         rate: Bitrate::from_kbps(kbps),
         initialization: None,
         segments: (0..segments)
-            .map(|number| MediaSegment {
-                path: format!("/{name}/{number}.m4s"),
-                bytes: None,
-                duration: Duration::from_secs(3),
-                frames: 90,
-            })
+            .map(|number| segment(format!("/{name}/{number}.m4s")))
             .collect(),
     };
-    Arc::new(Presentation::new(vec![representation("low", 100), representation("high", 200)]).unwrap())
+    let both = [("low", 100), ("high", 200)].map(representation);
+    Arc::new(Presentation::new(both.into()).unwrap())
 }
 
 async fn play_ladder(manner: Manner) -> (Played, Vec<u8>) {
@@ -282,11 +265,7 @@ async fn play_ladder(manner: Manner) -> (Played, Vec<u8>) {
     let mut options = DashOptions::default();
     options.presentation = Some(ladder(3));
     options.session.timeout = Duration::from_secs(5);
-    let session = Session::new(client, target, "/film.mpd", options);
-    let mut bytes = Vec::new();
-    let never = std::future::pending();
-    let played = session.play(&mut bytes, &mut (), never).await.unwrap();
-    (played, bytes)
+    common::play(Session::new(client, target, "/film.mpd", options), &mut ()).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -296,17 +275,13 @@ async fn an_adaptive_title_comes_segment_by_segment() {
     assert_eq!(bytes.len(), 3 * media("fixtures/fragmented.mp4").len());
     let report = played.report;
     assert!(report.url.ends_with("/film.mpd"));
-    assert_eq!(
-        (report.playback.frames_shown, report.playback.underflow_events),
-        (270, 0)
-    );
+    let seen = &report.playback;
+    assert_eq!((seen.frames_shown, seen.underflow_events), (270, 0));
     assert_eq!(report.cmsd.samples.len(), 3, "one for each response");
     let dash = report.dash.unwrap();
     assert_eq!(dash.segments.len(), 3);
     let transfers: Vec<_> = dash.segments.iter().map(|it| it.transfer).collect();
-    let in_order = transfers
-        .windows(2)
-        .all(|pair| pair[0].finished <= pair[1].requested);
+    let in_order = transfers.is_sorted_by(|one, next| one.finished <= next.requested);
     assert!(in_order, "one request at a time");
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use playrate_test_support::assert_contains;
 use playrate_units::{Bitrate, Bytes};
 use rstest::rstest;
 
@@ -35,11 +36,7 @@ fn the_history_and_the_rule_answer_as_those_of_dashjs() {
             .as_bits_per_second()
             .abs_diff(smoothed);
         assert!(apart <= 1, "{line}: {:?}", history.smoothed());
-        let now = Situation {
-            held: ms(6_000),
-            segments: 5,
-            duration: ms(3_000),
-        };
+        let now = situation(ms(6_000), 5);
         assert_eq!(chooser.choose(&history, now) as u64, representation, "{line}");
         rows += 1;
     }
@@ -54,19 +51,22 @@ fn a_segment_that_came_from_a_cache_counts_only_until_others_have_come() {
         history.push(&transfer(times, Bytes::from_kb(100))).counted
     };
     assert!(second(&mut history, 0, 49), "better than nothing");
-    assert_eq!(
-        history.smoothed(),
-        Some(Bitrate::from_bits_per_second(16_327 * 900))
-    );
+    let smoothed = |history: &ThroughputHistory| history.smoothed().unwrap().as_bits_per_second();
+    assert_eq!(smoothed(&history), 16_327 * 900);
     assert!(second(&mut history, 1_000, 100));
-    assert_eq!(
-        history.smoothed(),
-        Some(Bitrate::from_kbps(7_200)),
-        "the cached one is forgotten"
-    );
+    assert_eq!(smoothed(&history), 7_200_000, "the cached one is forgotten");
     assert!(!second(&mut history, 2_000, 49));
-    assert_eq!(history.smoothed(), Some(Bitrate::from_kbps(7_200)));
+    assert_eq!(smoothed(&history), 7_200_000);
     assert!(second(&mut history, 3_000, 50), "not below the threshold");
+}
+
+/// A choice with `held` in the buffer, after this many segments.
+fn situation(held: Duration, segments: usize) -> Situation {
+    Situation {
+        held,
+        segments,
+        duration: ms(3_000),
+    }
 }
 
 fn history_of(kbps: u64) -> ThroughputHistory {
@@ -89,26 +89,15 @@ fn the_highest_rate_within_nine_tenths_of_the_throughput_is_chosen(
     #[case] chosen: usize,
 ) {
     let mut chooser = Chooser::new(&Abr::Throughput, &presentation(10)).unwrap();
-    let now = Situation {
-        held,
-        segments: 2,
-        duration: ms(3_000),
-    };
-    assert_eq!(chooser.choose(&history_of(kbps), now), chosen);
+    assert_eq!(chooser.choose(&history_of(kbps), situation(held, 2)), chosen);
     assert_eq!(chooser.is_at_top(), chosen == 2);
 }
 
 #[test]
 fn an_empty_buffer_changes_nothing_before_the_second_segment() {
     let mut chooser = Chooser::new(&Abr::Throughput, &presentation(10)).unwrap();
-    let full = Situation {
-        held: ms(3_000),
-        segments: 1,
-        duration: ms(3_000),
-    };
-    assert_eq!(chooser.choose(&history_of(90_000), full), 2);
-    let empty = Situation { held: ms(0), ..full };
-    assert_eq!(chooser.choose(&history_of(1_000), empty), 2);
+    assert_eq!(chooser.choose(&history_of(90_000), situation(ms(3_000), 1)), 2);
+    assert_eq!(chooser.choose(&history_of(1_000), situation(ms(0), 1)), 2);
 }
 
 /// Decisions (from, to) and the answer of dash.js's `SwitchHistoryRule` before each, -1 for none.
@@ -143,22 +132,14 @@ fn a_way_to_choose_is_written_as_it_is_read(#[case] text: &str, #[case] abr: Abr
 #[case("")]
 fn another_way_to_choose_is_refused_with_those_that_there_are(#[case] text: &str) {
     let error = text.parse::<Abr>().unwrap_err().to_string();
-    assert!(
-        error.contains(&format!("`{text}`")) && error.contains("fixed:NAME"),
-        "{error}"
-    );
+    assert_contains(&error, &[&format!("`{text}`"), "fixed:NAME"]);
 }
 
 #[test]
 fn a_fixed_representation_stays_and_must_be_there() {
     let fixed = |name: &str| Chooser::new(&Abr::Fixed(name.to_owned()), &presentation(10));
     let mut chooser = fixed("720p").unwrap();
-    let empty = Situation {
-        held: ms(0),
-        segments: 9,
-        duration: ms(3_000),
-    };
-    assert_eq!(chooser.choose(&history_of(90_000), empty), 1);
+    assert_eq!(chooser.choose(&history_of(90_000), situation(ms(0), 9)), 1);
     let error = fixed("4k").unwrap_err().to_string();
     assert!(error.contains("480p, 720p, 1080p"), "{error}");
 }
@@ -170,18 +151,13 @@ fn representations_that_do_not_fit_together_are_refused() {
     assert_eq!(refused(vec![]), PresentationError::Empty);
     assert_eq!(refused(vec![of("a", &[])]), PresentationError::Empty);
     let good = of("a", &[ms(3_000)]);
-    assert!(matches!(
-        refused(vec![good.clone(), good.clone()]),
-        PresentationError::SameName(name) if name == "a"
-    ));
-    let other = of("b", &[ms(2_000)]);
-    assert!(matches!(
-        refused(vec![good, other]),
-        PresentationError::Unaligned(..)
-    ));
-    let none = of("c", &[ms(0)]);
-    assert!(matches!(
-        refused(vec![none]),
-        PresentationError::EmptySegment { segment: 0, .. }
-    ));
+    let same_name = PresentationError::SameName("a".to_owned());
+    assert_eq!(refused(vec![good.clone(), good.clone()]), same_name);
+    let unaligned = PresentationError::Unaligned("a".to_owned(), "b".to_owned());
+    assert_eq!(refused(vec![good, of("b", &[ms(2_000)])]), unaligned);
+    let empty = PresentationError::EmptySegment {
+        representation: "c".to_owned(),
+        segment: 0,
+    };
+    assert_eq!(refused(vec![of("c", &[ms(0)])]), empty);
 }

@@ -54,17 +54,12 @@ fn the_first_set_of_h264_is_played_and_the_rest_is_said_to_be_left_out() {
     );
     let all = mpd(&format!("{sound}{hevc}{}", set("video", LADDER)));
     let (film, notes) = read(all).unwrap();
-    let names: Vec<_> = film
-        .representations()
-        .iter()
-        .map(|it| (&*it.name, it.rate))
-        .collect();
+    let all = film.representations().iter();
+    let names: Vec<_> = all.map(|it| (&*it.name, it.rate)).collect();
+    let expected = [("low", 100), ("high", 900)];
     assert_eq!(
         names,
-        [
-            ("low", Bitrate::from_kbps(100)),
-            ("high", Bitrate::from_kbps(900))
-        ]
+        expected.map(|(name, kbps)| (name, Bitrate::from_kbps(kbps)))
     );
     assert_eq!(film.duration(), Duration::from_secs(7));
     assert_eq!(film.segment(1, 2).unwrap().path, "/films/a%20b/high/3.m4s");
@@ -79,55 +74,41 @@ fn the_first_set_of_h264_is_played_and_the_rest_is_said_to_be_left_out() {
     );
 }
 
+const TEMPLATE: &str = "<SegmentTemplate initialization=\"i\" media=\"$Number$\" duration=\"3\"/>";
+
+/// A set of one representation with this content.
+fn one(content: &str) -> String {
+    format!(
+        "<AdaptationSet><Representation id=\"v\" bandwidth=\"1\">{content}</Representation></AdaptationSet>"
+    )
+}
+
+/// A period of 3 s with one representation.
+fn period() -> String {
+    format!("<Period duration=\"PT3S\">{}</Period>", one(TEMPLATE))
+}
+
 #[rstest]
-#[case::live(
-    "<MPD type=\"dynamic\"><Period><AdaptationSet><Representation id=\"v\" bandwidth=\"1\">\
-     <SegmentTemplate media=\"$Number$\" duration=\"3\"/></Representation></AdaptationSet></Period></MPD>",
-    "it is live"
-)]
-#[case::no_initialization(
-    "<MPD mediaPresentationDuration=\"PT3S\"><Period><AdaptationSet>\
-     <Representation id=\"v\" bandwidth=\"1\"><SegmentTemplate media=\"$Number$\" duration=\"3\"/>\
-     </Representation></AdaptationSet></Period></MPD>",
-    "-hls_segment_type fmp4"
-)]
+#[case::live(said("a.mpd", &format!("<MPD type=\"dynamic\">{}</MPD>", period())), "it is live")]
+#[case::no_initialization(mpd(&one(&TEMPLATE.replace("initialization=\"i\"", ""))), "-hls_segment_type fmp4")]
 #[case::no_index(
-    "<MPD mediaPresentationDuration=\"PT3S\"><Period><AdaptationSet>\
-     <Representation id=\"v\" bandwidth=\"1\"><BaseURL>v.mp4</BaseURL><SegmentBase>\
-     <Initialization range=\"0-9\"/></SegmentBase></Representation></AdaptationSet></Period></MPD>",
+    mpd(&one("<BaseURL>v.mp4</BaseURL><SegmentBase><Initialization range=\"0-9\"/></SegmentBase>")),
     "SegmentBase@indexRange"
 )]
-#[case::elsewhere(
-    "<MPD mediaPresentationDuration=\"PT3S\"><Period><AdaptationSet>\
-     <Representation id=\"v\" bandwidth=\"1\"><BaseURL>https://cdn.example/</BaseURL>\
-     <SegmentTemplate initialization=\"i\" media=\"$Number$\" duration=\"3\"/></Representation>\
-     </AdaptationSet></Period></MPD>",
-    "on another host"
-)]
-#[case::sound(
-    "<MPD mediaPresentationDuration=\"PT3S\"><Period><AdaptationSet contentType=\"audio\">\
-     <Representation id=\"v\" codecs=\"mp4a.40.2\" bandwidth=\"1\">\
-     <SegmentTemplate media=\"$Number$\" duration=\"3\"/></Representation></AdaptationSet></Period></MPD>",
-    "only sound (mp4a.40.2)"
+#[case::elsewhere(mpd(&one(&format!("<BaseURL>https://cdn.example/</BaseURL>{TEMPLATE}"))), "on another host")]
+#[case::sound_and_another_codec(
+    mpd(&[("audio", "mp4a.40.2"), ("video", "hvc1.1")].map(|(kind, codecs)| set(
+        kind, &format!("<Representation id=\"{kind}\" codecs=\"{codecs}\" bandwidth=\"1\"/>")
+    )).concat()),
+    "no H.264 video, only sound (mp4a.40.2), video (hvc1.1)"
 )]
 #[case::periods(
-    "<MPD mediaPresentationDuration=\"PT6S\"><Period duration=\"PT3S\"><AdaptationSet>\
-     <Representation id=\"v\" bandwidth=\"1\">\
-     <SegmentTemplate initialization=\"i\" media=\"$Number$\" duration=\"3\"/></Representation>\
-     </AdaptationSet></Period><Period duration=\"PT3S\"><AdaptationSet>\
-     <Representation id=\"v\" bandwidth=\"1\">\
-     <SegmentTemplate initialization=\"i\" media=\"$Number$\" duration=\"3\"/></Representation>\
-     </AdaptationSet></Period></MPD>",
+    said("a.mpd", &format!("<MPD mediaPresentationDuration=\"PT6S\">{}</MPD>", period().repeat(2))),
     "2 periods"
 )]
-#[case::no_rate(
-    "<MPD mediaPresentationDuration=\"PT3S\"><Period><AdaptationSet><Representation id=\"v\">\
-     <SegmentTemplate initialization=\"i\" media=\"$Number$\" duration=\"3\"/></Representation>\
-     </AdaptationSet></Period></MPD>",
-    "with @bandwidth"
-)]
-fn what_is_not_played_is_refused_with_a_fix(#[case] text: &str, #[case] words: &str) {
-    let error = read(said("a.mpd", text)).unwrap_err().to_string();
+#[case::no_rate(mpd(&one(TEMPLATE).replace(" bandwidth=\"1\"", "")), "with @bandwidth")]
+fn what_is_not_played_is_refused_with_a_fix(#[case] all: Vec<Said>, #[case] words: &str) {
+    let error = read(all).unwrap_err().to_string();
     assert!(error.contains(words), "{error}");
 }
 
@@ -138,28 +119,21 @@ fn a_playlist_still_being_written_is_live_and_ranges_tell_the_rate() {
     assert_eq!(read(said("v.m3u8", text)), Err(TitleError::Live));
     let (film, _) = read(said("v.m3u8", &format!("{text}#EXT-X-ENDLIST\n"))).unwrap();
     assert_eq!(film.representations()[0].rate, Bitrate::from_kbps(800));
-    assert_eq!(
-        film.representations()[0].initialization.as_ref().unwrap().bytes,
-        Some(0..50)
-    );
+    let initialization = film.representations()[0].initialization.as_ref().unwrap();
+    assert_eq!(initialization.bytes, Some(0..50));
     assert_eq!(film.segment(0, 1).unwrap().bytes, Some(300_050..400_050));
 }
 
 #[test]
 fn playlists_of_one_name_are_told_apart_by_their_directories() {
-    let text = |_: &str| {
-        "#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXT-X-MAP:URI=\"i.mp4\"\n#EXTINF:3,\n1.m4s\n\
-        #EXT-X-ENDLIST\n"
-    };
-    let all = ["film/720p/index.m3u8", "film/480p/index.m3u8"]
-        .iter()
-        .zip([900, 400]);
-    let all = all.flat_map(|(name, kbps)| {
-        let mut all = said(name, text(name));
+    let text =
+        "#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXT-X-MAP:URI=\"i.mp4\"\n#EXTINF:3,\n1.m4s\n#EXT-X-ENDLIST\n";
+    let all = [("film/720p/index.m3u8", 900), ("film/480p/index.m3u8", 400)].map(|(name, kbps)| {
+        let mut all = said(name, text);
         all[0].declared_rate = Some(Bitrate::from_kbps(kbps));
         all
     });
-    let (film, _) = read(all.collect()).unwrap();
+    let (film, _) = read(all.concat()).unwrap();
     let names: Vec<_> = film.representations().iter().map(|it| &*it.name).collect();
     assert_eq!(names, ["film/480p/index.m3u8", "film/720p/index.m3u8"]);
 }

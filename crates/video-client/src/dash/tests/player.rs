@@ -5,7 +5,7 @@ use std::time::Duration;
 use playrate_units::{Bitrate, Bytes};
 use rstest::rstest;
 
-use super::{changed, ms, presentation, size, transfer};
+use super::{changed, fetch, ms, presentation, size, transfer};
 use crate::dash::{Abr, DashOptions, DashPlayer, Decision, Estimates};
 use crate::playout::PlayoutEventKind;
 use crate::transfer::Transfer;
@@ -29,14 +29,14 @@ fn play(segments: usize, options: &DashOptions, rate: impl Fn(Duration) -> Bitra
                 let bytes = size(representation);
                 let first_byte = now + ms(40);
                 let finished = first_byte + rate(now).time_for(bytes).unwrap();
+                let requested = std::mem::replace(&mut now, finished);
                 let transfer = Transfer {
-                    requested: now,
+                    requested,
                     first_byte,
                     finished,
                     bytes,
                 };
                 player.fetched(transfer, None);
-                now = finished;
             }
         }
     }
@@ -81,21 +81,12 @@ fn segments_are_asked_for_while_less_than_the_target_is_in(
     // Once the buffer is full, a segment is requested about every 3 s, whenever the buffer is checked.
     let full = report.segments.iter().position(|it| it.held + ms(3_000) > target);
     let steady = &report.segments[full.unwrap() + 1..segments - 1];
-    let gaps: Vec<_> = steady
-        .windows(2)
-        .map(|pair| {
-            pair[1]
-                .transfer
-                .requested
-                .saturating_sub(pair[0].transfer.finished)
-        })
-        .collect();
+    let steady: Vec<_> = steady.iter().map(|it| it.transfer).collect();
+    let gap = |pair: &[Transfer]| pair[1].requested.saturating_sub(pair[0].finished);
+    let gaps: Vec<_> = steady.windows(2).map(gap).collect();
     assert!(gaps.len() > 5 && gaps.iter().filter(|gap| **gap > ms(0)).count() + 1 >= gaps.len());
-    assert!(
-        gaps.iter()
-            .all(|gap| gap.subsec_nanos() % 500_000_000 == 0 && *gap < ms(3_500)),
-        "{gaps:?}"
-    );
+    let at_a_check = |gap: &Duration| gap.subsec_nanos().is_multiple_of(500_000_000) && *gap < ms(3_500);
+    assert!(gaps.iter().all(at_a_check), "{gaps:?}");
 }
 
 #[test]
@@ -116,12 +107,11 @@ fn a_stall_ends_when_one_whole_segment_is_in() {
         .filter(|event| event.kind == PlayoutEventKind::UnderflowEnded);
     let resumed: Vec<_> = resumed.map(|event| event.at).collect();
     assert_eq!(resumed.len() as u64, seen.underflow_events);
-    for at in resumed {
-        assert!(
-            report.segments.iter().any(|it| it.transfer.finished == at),
-            "{at:?}"
-        );
-    }
+    let mut arrivals = report.segments.iter().map(|it| it.transfer.finished);
+    assert!(
+        resumed.iter().all(|at| arrivals.any(|arrival| arrival == *at)),
+        "{resumed:?}"
+    );
     assert_eq!(seen.frames_shown, 40 * 75, "nothing is left out");
 }
 
@@ -164,11 +154,8 @@ fn fetches(options: &DashOptions) -> Vec<(usize, usize)> {
         Bitrate::from_kbps(if fetched.get() < 6 { 1_500 } else { 20_000 })
     });
     assert_eq!(player.segments(), (12, 12));
-    assert_eq!(
-        player.playout().report().frames_shown,
-        12 * 75,
-        "each is played once"
-    );
+    let shown = player.playout().report().frames_shown;
+    assert_eq!(shown, 12 * 75, "each is played once");
     let records = player.report().segments;
     records.iter().map(|it| (it.segment, it.representation)).collect()
 }
@@ -202,10 +189,8 @@ fn estimates_are_those_of_a_sample() {
     let estimates = Estimates::of(rates).unwrap();
     assert!((estimates.mean_bps - 5e6).abs() < 1e-6);
     assert!((estimates.sd_bps - 1e6 * (32.0_f64 / 7.0).sqrt()).abs() < 1e-6);
-    assert_eq!(
-        (estimates.p5_bps, estimates.p50_bps, estimates.p95_bps),
-        (2_000_000, 4_000_000, 9_000_000)
-    );
+    let percentiles = [estimates.p5_bps, estimates.p50_bps, estimates.p95_bps];
+    assert_eq!(percentiles, [2_000_000, 4_000_000, 9_000_000]);
     assert_eq!(Estimates::of([]), None);
     assert!(Estimates::of([Bitrate::ZERO]).unwrap().variation.abs() < 1e-12);
 }
@@ -244,10 +229,8 @@ fn playback_begins_in_the_middle_of_a_segment() {
     player.playout_mut().run_out();
     let seen = player.playout().report();
     // Half of the first segment is shown.
-    assert_eq!(
-        (seen.frames_shown, player.playout().shown_time()),
-        (15 + 30 + 30, Duration::from_millis(7_500))
-    );
+    assert_eq!(seen.frames_shown, 15 + 30 + 30);
+    assert_eq!(player.playout().shown_time(), ms(7_500));
     assert_eq!(player.report().first_segment, 1);
 
     let options = changed(|it| it.start_at = Duration::from_secs(12));
@@ -259,21 +242,13 @@ fn playback_begins_in_the_middle_of_a_segment() {
 fn a_jump_discards_the_buffer_and_goes_on_with_the_segment_there() {
     let mut player = DashPlayer::new(presentation(20), &DashOptions::default()).unwrap();
     for at in [0, 1_000, 2_000] {
-        let Decision::Fetch { representation, .. } = player.decide(ms(at)) else {
-            panic!("there is room for a segment");
-        };
-        player.fetched(transfer([at, at + 40, at + 500], size(representation)), None);
+        fetch(&mut player, at).expect("there is room for a segment");
     }
     player.seek(ms(5_000), ms(31_000));
     assert_eq!(player.playout().held_time(), ms(0));
     let mut now = 5_000;
-    while let Decision::Fetch {
-        representation,
-        segment,
-    } = player.decide(ms(now))
-    {
+    while let Some((_, segment)) = fetch(&mut player, now) {
         assert_eq!(segment, 10 + usize::try_from((now - 5_000) / 600).unwrap());
-        player.fetched(transfer([now, now + 40, now + 500], size(representation)), None);
         now += 600;
     }
     // Playback needs two segments to resume, as at the start.
