@@ -2,20 +2,19 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use playrate_transport::{
-    Client, ClientOptions, ConnectError, Connection, ConnectionController, ConnectionLost, Identity, Server,
-    ServerOptions, Target, Trust,
+    ConnectError, Connection, ConnectionController, ConnectionLost, Identity, Server, ServerOptions, Target,
 };
 use quinn::{ReadError, ReadToEndError, VarInt};
 use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
 
-use crate::common::{Rig, begin, big_rig, fetch, ok_rig, payload, rest, runtime};
+use crate::common::{Rig, begin, big_rig, fetch, ok_rig, payload, rest, runtime, settled};
 use crate::raw;
-use playrate_test_support::{PATIENCE, eventually, until};
+use playrate_test_support::{PATIENCE, client, eventually, until};
 
 /// Forwards packets to a server from a socket that reads no answer: to the server they look like packets with a forged
 /// source address. Stops when this is dropped.
@@ -77,18 +76,10 @@ async fn begin_forged_handshakes(rig: &Rig) -> u64 {
     drop(forger);
     drop(attempts);
     // Packets that wait in the server's socket still count.
-    let (before, same) = (AtomicU64::new(0), AtomicU64::new(0));
-    let settled = || {
-        let now = rig.server.clients().retried;
-        let is_same = before.swap(now, Relaxed) == now;
-        let times = if is_same {
-            same.fetch_add(1, Relaxed)
-        } else {
-            same.swap(0, Relaxed)
-        };
-        (is_same && times >= 30).then_some(now)
-    };
-    eventually("no more forged packets arrive", async || settled()).await
+    settled("no more forged packets arrive", || {
+        Some(rig.server.clients().retried)
+    })
+    .await
 }
 
 /// Reason for which the server closes `connection`.
@@ -180,20 +171,14 @@ async fn an_idle_connection_makes_room_for_another_one() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_that_waits_while_its_session_is_evicted_is_rejected() {
-    let runtime = runtime();
     let identity = Identity::development(&[]).unwrap();
     let mut options = ServerOptions::new(identity.clone());
     options.max_connections = 1;
     options.evict_after = Duration::ZERO;
-    let address = "127.0.0.1:0".parse().unwrap();
-    let server = Server::bind(address, Arc::clone(&runtime), options).unwrap();
+    let server = Server::bind("127.0.0.1:0".parse().unwrap(), runtime(), options).unwrap();
     let target = Target::at("localhost", server.local_addr().unwrap());
     let connect = async || {
-        let client = Client::bind(
-            Arc::clone(&runtime),
-            ClientOptions::new(Trust::Pin(identity.pin())),
-        )
-        .unwrap();
+        let client = client(identity.pin(), |_| {});
         let establish = async || {
             let incoming = server.accept().await.unwrap();
             let control = ConnectionController::new("cubic".parse().unwrap());

@@ -1,7 +1,7 @@
 //! A server on a free port that answers with a closure, and a client for it.
 
+use std::cell::Cell;
 use std::future::Future;
-use std::net::UdpSocket;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +10,7 @@ use http::{HeaderMap, Response};
 use playrate_test_support::{client, eventually, until};
 use playrate_transport::{
     Arrival, Body, Client, ClientOptions, Connection, ConnectionController, ControllerChoice, Exchange,
-    ExchangeError, Identity, Server, ServerOptions, Target, udp_socket,
+    ExchangeError, Identity, Server, ServerOptions, Target,
 };
 use playrate_units::Bytes as Size;
 use quinn::Runtime;
@@ -63,23 +63,9 @@ pub(crate) fn rig_with(
     handle: impl Fn(Exchange) -> Handling + Clone + Send + Sync + 'static,
 ) -> Rig {
     let identity = Identity::development(&[]).unwrap();
-    let socket = udp_socket("127.0.0.1:0".parse().unwrap()).unwrap();
-    rig_on(socket, identity, choices, (change, handle))
-}
-
-/// A server on a bound socket.
-pub(crate) fn rig_on(
-    socket: UdpSocket,
-    identity: Identity,
-    choices: &[&str],
-    (change, handle): (
-        impl FnOnce(&mut ServerOptions),
-        impl Fn(Exchange) -> Handling + Clone + Send + Sync + 'static,
-    ),
-) -> Rig {
     let mut options = ServerOptions::new(identity.clone());
     change(&mut options);
-    let server = Server::on_sockets(vec![(socket, runtime())], options).unwrap();
+    let server = Server::bind("127.0.0.1:0".parse().unwrap(), runtime(), options).unwrap();
     rig_of(server, identity, choices, handle)
 }
 
@@ -191,6 +177,18 @@ pub(crate) fn payload(length: usize) -> Bytes {
     }
     bytes.truncate(length);
     bytes.into()
+}
+
+/// The value of `look` once it has not changed for some time.
+pub(crate) async fn settled(what: &str, look: impl Fn() -> Option<u64>) -> u64 {
+    let (before, times) = (Cell::new(None), Cell::new(0));
+    eventually(what, async || {
+        let now = look();
+        let is_same = before.replace(now) == now;
+        times.set(if is_same { times.get() + 1 } else { 0 });
+        now.filter(|_| times.get() >= 30)
+    })
+    .await
 }
 
 pub(crate) fn with_length(length: usize) -> Response<()> {

@@ -1,6 +1,5 @@
 //! Ends of connections and servers.
 
-use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +8,8 @@ use http::HeaderMap;
 use playrate_transport::{ConnectionLost, ExchangeError, ServerOptions, time};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::common::{H3_REQUEST_CANCELLED, begin, big_rig, fetch, ok_rig, payload, rest, runtime};
-use playrate_test_support::{PATIENCE, eventually};
+use crate::common::{H3_REQUEST_CANCELLED, begin, big_rig, fetch, ok_rig, payload, rest, runtime, settled};
+use playrate_test_support::PATIENCE;
 
 /// A runtime for a server, and one for a client that only runs while a thread waits for it.
 fn runtimes() -> (Runtime, Runtime) {
@@ -108,14 +107,8 @@ fn a_client_that_acknowledges_nothing_is_informed_of_the_shutdown() {
     server_runtime.block_on(async {
         // The window is full then, and the subsequent probes are not acknowledged either.
         let control = rig.controls.lock().unwrap()[0].clone();
-        let (before, looks) = (Cell::new(0), Cell::new(0));
-        eventually("what is delivered stands still", async || {
-            let delivered = control.monitor().latest()?.delivered.as_u64();
-            let is_same = before.replace(delivered) == delivered;
-            looks.set(if is_same { looks.get() + 1 } else { 0 });
-            (looks.get() >= 30).then_some(())
-        })
-        .await;
+        let delivered = || Some(control.monitor().latest()?.delivered.as_u64());
+        settled("what is delivered stands still", delivered).await;
         assert!(!rig.server.shutdown(Duration::ZERO).await);
     });
     // Dropped, so that nothing answers the client any more.

@@ -3,10 +3,10 @@
 use std::net::UdpSocket;
 
 use bytes::Bytes;
-use playrate_transport::{EndpointKey, Exchange, Identity, ServerOptions, Succession, udp_socket};
+use playrate_transport::{EndpointKey, Identity, Server, ServerOptions, Succession, udp_socket};
 use tokio::sync::mpsc;
 
-use crate::common::{Handling, Rig, begin, fetch, payload, rest, rig_on, stream};
+use crate::common::{Rig, begin, fetch, payload, rest, rig_of, runtime, stream};
 
 /// A server's process that answers with `body`.
 fn process(
@@ -15,13 +15,13 @@ fn process(
     succession: Succession,
     body: &Bytes,
 ) -> Rig {
-    let change = |options: &mut ServerOptions| {
-        options.endpoint_key = Some(key.clone());
-        options.succession = succession;
-    };
+    let mut options = ServerOptions::new(identity.clone());
+    (options.endpoint_key, options.succession) = (Some(key.clone()), succession);
+    let server = Server::on_sockets(vec![(socket, runtime())], options).unwrap();
     let body = body.clone();
-    let handle = move |exchange: Exchange| -> Handling { Box::pin(stream(exchange, body.clone())) };
-    rig_on(socket, identity.clone(), &["cubic"], (change, handle))
+    rig_of(server, identity.clone(), &["cubic"], move |exchange| {
+        Box::pin(stream(exchange, body.clone()))
+    })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
