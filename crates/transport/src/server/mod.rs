@@ -270,10 +270,10 @@ impl Server {
         let mut workers = Vec::with_capacity(count);
         for (number, setup) in setups.into_iter().enumerate() {
             let (mut config, mut socket) = (config.clone(), setup.socket);
-            let routed = router.as_ref().and_then(|router| router.endpoints().nth(number));
-            if let (Some(keys), Some((routed, connection_ids))) = (&keys, routed) {
+            let own = router.as_ref().and_then(|router| router.endpoints().nth(number));
+            if let (Some(keys), Some((layered, connection_ids))) = (&keys, own) {
                 keys.install(connection_ids, &mut config);
-                socket = Arc::clone(routed) as _;
+                socket = Arc::clone(layered) as _;
             }
             let endpoint = quinn::Endpoint::new_with_abstract_socket(
                 config,
