@@ -24,7 +24,7 @@ const SLACK: Duration = Duration::from_secs(20);
 const UNDER_WAY: Duration = Duration::from_secs(120);
 
 /// Deadline for a test that waits for an attack from now on.
-pub(crate) fn deadline() -> Instant {
+fn deadline() -> Instant {
     Instant::now() + UNDER_WAY
 }
 
@@ -37,14 +37,14 @@ fn lasts() -> Duration {
 }
 
 /// A server of this build, with metrics.
-pub(crate) fn start(options: &[&str]) -> Rig {
+fn start(options: &[&str]) -> Rig {
     let options = [&["--metrics", "127.0.0.1:0"], options].concat();
     Rig::start(&program("video-server"), &options).unwrap()
 }
 
 /// Stops a server, which must end in order once all connections are gone. A connection whose client could not announce
 /// its departure stays for its idle timeout of 30 s.
-pub(crate) async fn assert_ends_in_order(rig: Rig) {
+async fn assert_ends_in_order(rig: Rig) {
     until("no connection is left", async || {
         let open = ["playrate_connections", "playrate_tcp_connections"].map(|name| rig.server.metric(name));
         open == [0, 0]
@@ -116,5 +116,71 @@ async fn an_attack_leaves_service_to_others_and_opens_no_other_file(
     assert!(most - before <= MEMORY, "{} more memory", most - before);
     assert_eq!(leaks, 0, "a file outside of the media directory was served");
     slowest(&rig, PATIENCE).await;
+    assert_ends_in_order(rig).await;
+}
+
+/// Makes twice as many connections as there are places compete for them, from four addresses and with 16 connections
+/// over each of `transports` transports. A good client must soon get a place.
+#[rstest]
+#[case::idle_quic(Attack::IdleQuic, Over::Quic, 1)]
+#[case::idle_tls(Attack::IdleTls, Over::Tcp, 1)]
+#[case::few_requests_over_quic(Attack::FewRequests, Over::Quic, 2)]
+#[case::few_requests_over_tcp(Attack::FewRequests, Over::Tcp, 2)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_that_hold_every_place_lock_no_client_out(
+    #[case] attack: Attack,
+    #[case] over: Over,
+    #[case] transports: u32,
+) {
+    let rig = start(&["--max-connections", "16"]);
+    let scale = Scale {
+        connections: 32 * transports as usize,
+        addresses: 4,
+        rate: 50.0,
+    };
+    let attacking = Attacking::begin(&rig.victim, attack, scale);
+    let latest = deadline();
+    while attacking.tally.most_open.load(Relaxed) < u64::from(16 * transports) {
+        assert!(Instant::now() < latest, "the attack did not fill all places");
+        sleep(Duration::from_millis(100)).await;
+    }
+    let evicted = match over {
+        Over::Quic => "playrate_evicted_connections_total",
+        Over::Tcp => "playrate_evicted_tcp_connections_total",
+    };
+    // Each of the networks has more connections than the good client's. While an attacker reconnects, there is room
+    // without an eviction, so the client retries then.
+    let latest = Instant::now() + PATIENCE;
+    loop {
+        let served = fetch(&rig.victim, over, PATIENCE / 4).await;
+        if served.is_ok() && rig.server.metric(evicted) > 0 {
+            break;
+        }
+        assert!(Instant::now() < latest, "no place by an eviction: {served:?}");
+        sleep(Duration::from_millis(200)).await;
+    }
+    attacking.stop().await.unwrap();
+    assert_ends_in_order(rig).await;
+}
+
+/// First packets from 1,000 addresses, without any second packet.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flood_of_forged_first_packets_locks_no_client_out() {
+    let rig = start(&["--max-connections", "32"]);
+    let scale = Scale {
+        connections: 1,
+        addresses: 1_000,
+        rate: 500.0,
+    };
+    let attacking = Attacking::begin(&rig.victim, Attack::Initials, scale);
+    let latest = deadline();
+    let retried = || rig.server.metric("playrate_retried_handshakes_total");
+    while attacking.tally.actions.load(Relaxed) < 1_000 || retried() <= 500 {
+        assert!(Instant::now() < latest, "the flood is too slow");
+        fetch(&rig.victim, Over::Quic, PATIENCE).await.unwrap();
+    }
+    attacking.stop().await.unwrap();
+    fetch(&rig.victim, Over::Quic, PATIENCE).await.unwrap();
+    assert_eq!(rig.server.metric("playrate_refused_connections_total"), 0);
     assert_ends_in_order(rig).await;
 }

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use playrate_test_support::{PATIENCE, ServerProcess, TITLE, title};
+use playrate_test_support::{PATIENCE, ServerProcess, TITLE, certify, title};
 use tokio::task::JoinHandle;
 
 use crate::attacks::{Attack, SECRET, SECRET_FILE, Scale, Tally};
 use crate::process::Process;
-use crate::victim::{Certificate, Victim};
+use crate::victim::Victim;
 
 /// Time for the connections of a finished attack to close.
 const CLOSING: Duration = Duration::from_millis(500);
@@ -22,7 +22,6 @@ pub(crate) struct Rig {
     pub(crate) server: ServerProcess,
     pub(crate) victim: Victim,
     _directory: tempfile::TempDir,
-    _certificate: Certificate,
 }
 
 /// The end of a server's process.
@@ -43,23 +42,23 @@ impl End {
 impl Rig {
     /// Starts `program` with these options.
     pub(crate) fn start(program: &Path, options: &[&str]) -> anyhow::Result<Self> {
-        let certificate = Certificate::generate()?;
         let directory = tempfile::tempdir()?;
+        let certificate = certify(directory.path());
+        let file = |name: &str| directory.path().join(name).display().to_string();
+        let (certificate_file, key) = (file("cert.pem"), file("key.pem"));
         let media = directory.path().join("media");
         fs::create_dir(&media)?;
         fs::copy(title(), media.join(TITLE))?;
         fs::write(directory.path().join(SECRET_FILE), SECRET)?;
-        let identity = certificate.options();
-        let identity = identity.each_ref().map(String::as_str);
-        let options = [&["--log-format", "json"], &identity[..], options].concat();
+        let always = ["--log-format", "json", "--cert", &certificate_file, "--key", &key];
+        let options = [&always, options].concat();
         let mut command = Command::new(program);
         command.env("RUST_LOG", "info");
         let server = ServerProcess::start(command, "127.0.0.1:0", &media, &options);
         Ok(Self {
-            victim: Victim::new(server.address(), &certificate, TITLE)?,
+            victim: Victim::new(server.address(), certificate, TITLE)?,
             server,
             _directory: directory,
-            _certificate: certificate,
         })
     }
 

@@ -5,33 +5,12 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use playrate::transport::{Pin, udp_socket};
-use playrate_test_support::{certify, h3_config, tls_config};
+use playrate_test_support::{h3_config, tls_config};
 use quinn::TokioRuntime;
 use rustls::pki_types::{CertificateDer, ServerName};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-
-/// A certificate for `localhost` with which its server starts, so that all clients can trust it.
-pub(crate) struct Certificate {
-    directory: tempfile::TempDir,
-    der: CertificateDer<'static>,
-}
-
-impl Certificate {
-    pub(crate) fn generate() -> anyhow::Result<Self> {
-        let directory = tempfile::tempdir()?;
-        let der = certify(directory.path());
-        Ok(Self { directory, der })
-    }
-
-    /// Options with which `video-server serve` uses it.
-    pub(crate) fn options(&self) -> [String; 4] {
-        let [cert, key] = ["cert.pem", "key.pem"].map(|name| self.directory.path().join(name));
-        let [cert, key] = [cert, key].map(|path| path.display().to_string());
-        ["--cert".to_owned(), cert, "--key".to_owned(), key]
-    }
-}
 
 /// A server under attack. Clones refer to the same server.
 #[derive(Clone)]
@@ -44,12 +23,16 @@ pub(crate) struct Victim {
 }
 
 impl Victim {
-    pub(crate) fn new(address: SocketAddr, certificate: &Certificate, title: &str) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        address: SocketAddr,
+        certificate: CertificateDer<'static>,
+        title: &str,
+    ) -> anyhow::Result<Self> {
         Ok(Self {
             address,
-            pin: Pin::of(&certificate.der)?,
+            pin: Pin::of(&certificate)?,
             title: format!("/{title}"),
-            certificate: certificate.der.clone(),
+            certificate,
         })
     }
 
@@ -94,16 +77,11 @@ impl Victim {
 
 /// An endpoint for QUIC connections from `source`.
 pub(crate) fn endpoint(source: Ipv4Addr) -> io::Result<quinn::Endpoint> {
-    let socket = udp_socket((source, 0).into()).map_err(io::Error::other)?;
-    quinn::Endpoint::new(
-        quinn::EndpointConfig::default(),
-        None,
-        socket,
-        Arc::new(TokioRuntime),
-    )
+    let config = quinn::EndpointConfig::default();
+    quinn::Endpoint::new(config, None, socket(source)?, Arc::new(TokioRuntime))
 }
 
-/// Another socket at `source` for an endpoint.
-pub(crate) fn another_socket(source: Ipv4Addr) -> io::Result<UdpSocket> {
+/// A socket at `source` for an endpoint.
+pub(crate) fn socket(source: Ipv4Addr) -> io::Result<UdpSocket> {
     udp_socket((source, 0).into()).map_err(io::Error::other)
 }

@@ -5,13 +5,21 @@ pub(crate) mod h2 {
     pub(crate) const DATA: u8 = 0;
     pub(crate) const HEADERS: u8 = 1;
     pub(crate) const RST_STREAM: u8 = 3;
-    pub(crate) const SETTINGS: u8 = 4;
+    const SETTINGS: u8 = 4;
     pub(crate) const PING: u8 = 6;
+    pub(crate) const GOAWAY: u8 = 7;
     pub(crate) const CONTINUATION: u8 = 9;
     pub(crate) const END_STREAM: u8 = 1;
     pub(crate) const END_HEADERS: u8 = 4;
-    /// Begins a connection (RFC 9113 §3.4).
-    pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+    /// Beginning of a connection: the preface with an empty SETTINGS frame (RFC 9113 §3.4).
+    pub(crate) fn start() -> Vec<u8> {
+        [
+            b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+            &super::h2_frame(SETTINGS, 0, 0, &[])[..],
+        ]
+        .concat()
+    }
 }
 
 /// Frame types of HTTP/3 (RFC 9114 §7.2).

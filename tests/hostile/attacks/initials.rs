@@ -68,38 +68,3 @@ pub(super) async fn flood(victim: &Victim, scale: Scale, tally: &Tally) -> io::R
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::Ordering::Relaxed;
-
-    use playrate_test_support::PATIENCE;
-    use tokio::time::Instant;
-
-    use crate::attacks::{Attack, Scale};
-    use crate::beside::{assert_ends_in_order, deadline, start};
-    use crate::good::{Over, fetch};
-    use crate::rig::Attacking;
-
-    /// First packets from 1,000 addresses, without any second packet.
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn a_flood_of_forged_first_packets_locks_no_client_out() {
-        let rig = start(&["--max-connections", "32"]);
-        let scale = Scale {
-            connections: 1,
-            addresses: 1_000,
-            rate: 500.0,
-        };
-        let attacking = Attacking::begin(&rig.victim, Attack::Initials, scale);
-        let latest = deadline();
-        let retried = || rig.server.metric("playrate_retried_handshakes_total");
-        while attacking.tally.actions.load(Relaxed) < 1_000 || retried() <= 500 {
-            assert!(Instant::now() < latest, "the flood is too slow");
-            fetch(&rig.victim, Over::Quic, PATIENCE).await.unwrap();
-        }
-        attacking.stop().await.unwrap();
-        fetch(&rig.victim, Over::Quic, PATIENCE).await.unwrap();
-        assert_eq!(rig.server.metric("playrate_refused_connections_total"), 0);
-        assert_ends_in_order(rig).await;
-    }
-}

@@ -1,15 +1,10 @@
 //! Attacks on a server, each with its own scale: numbers of connections, of source addresses, and of actions per
 //! second.
 
-mod frames;
-mod idle;
+mod http;
 mod initials;
 mod paths;
 mod quic;
-mod requests;
-mod resets;
-mod slow;
-mod stalled;
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -25,7 +20,7 @@ use tokio::time::Instant;
 use tokio_rustls::client::TlsStream;
 
 use crate::victim::{Victim, endpoint};
-use crate::wire::{h2, h2_frame};
+use crate::wire::{Head, h2};
 
 /// Content of a file outside the media directory; no client may receive it.
 pub(crate) const SECRET: &str = "not below the media directory";
@@ -36,6 +31,10 @@ const RECONNECT: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Time between the keep-alive packets of an attacker's QUIC connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
+
+/// Protocols of TLS connections, as ALPN names them.
+const HTTP_1: &[u8] = b"http/1.1";
+const HTTP_2: &[u8] = b"h2";
 
 /// A kind of attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -177,18 +176,20 @@ impl Force {
         tokio::time::timeout(PATIENCE * 2, connecting).await?
     }
 
-    /// An HTTP/2 connection of the attacker `number` where `send` sends until either side has ended.
-    async fn http2(
+    /// A connection of the attacker `number` over TLS where `send` sends until either side has ended.
+    async fn over_tls(
         &self,
         number: usize,
+        protocol: &[u8],
         send: impl AsyncFnOnce(&mut WriteHalf<TlsStream<TcpStream>>) -> io::Result<()>,
     ) -> io::Result<()> {
-        let stream = self.tls(number, b"h2").await?;
+        let stream = self.tls(number, protocol).await?;
         let _open = self.tally.open();
         let (reading, mut writing) = tokio::io::split(stream);
         let sending = async {
-            writing.write_all(h2::PREFACE).await?;
-            writing.write_all(&h2_frame(h2::SETTINGS, 0, 0, &[])).await?;
+            if protocol == HTTP_2 {
+                writing.write_all(&h2::start()).await?;
+            }
             send(&mut writing).await
         };
         tokio::select! {
@@ -198,7 +199,50 @@ impl Force {
         }
     }
 
-    /// Reads until the server has ended its side, and searches for the secret.
+    /// Sends a request over HTTP/3.
+    async fn request(&self, connection: &quinn::Connection, head: &Head) -> io::Result<quinn::RecvStream> {
+        let (mut sending, response) = connection.open_bi().await?;
+        sending.write_all(&head.http3()).await?;
+        sending.finish().map_err(io::Error::other)?;
+        Ok(response)
+    }
+
+    /// Sends the requests that `next` returns, on one connection of the attacker `number`: with this much time between
+    /// them, or at the attack's rate. Over HTTP/3 each follows the response to the last; over HTTP/1.1 they wait for
+    /// none.
+    async fn requests(
+        &self,
+        number: usize,
+        over_quic: bool,
+        every: Option<Duration>,
+        next: impl Fn(u64) -> Head,
+    ) -> io::Result<()> {
+        let pace = async |turn: u64| match every {
+            Some(time) => tokio::time::sleep(time * u32::from(turn > 0)).await,
+            None => self.act().await,
+        };
+        if !over_quic {
+            let send = async |writing: &mut WriteHalf<_>| {
+                for turn in 0.. {
+                    pace(turn).await;
+                    writing.write_all(&next(turn).http1()).await?;
+                }
+                Ok(())
+            };
+            return self.over_tls(number, HTTP_1, send).await;
+        }
+        let connection = self.quic(number, |_| {}).await?;
+        let _open = self.tally.open();
+        for turn in 0.. {
+            pace(turn).await;
+            let response = self.request(&connection, &next(turn)).await?;
+            // The server may reset a response instead of refusing its request.
+            let _ = self.drain(response).await;
+        }
+        Ok(())
+    }
+
+    /// Reads until the server has ended its side, and counts the pieces that contain the secret.
     async fn drain(&self, mut stream: impl AsyncRead + Unpin) -> io::Result<()> {
         let mut buffer = vec![0; 64 << 10];
         loop {
@@ -206,16 +250,10 @@ impl Force {
             if length == 0 {
                 return Ok(());
             }
-            self.inspect(&buffer[..length]);
+            let mut windows = buffer[..length].windows(SECRET.len());
+            let leaks = windows.any(|window| window == SECRET.as_bytes());
+            self.tally.leaks.fetch_add(leaks.into(), Relaxed);
         }
-    }
-
-    /// Counts a leak if these bytes contain the secret.
-    fn inspect(&self, bytes: &[u8]) {
-        let leaks = bytes
-            .windows(SECRET.len())
-            .any(|window| window == SECRET.as_bytes());
-        self.tally.leaks.fetch_add(leaks.into(), Relaxed);
     }
 }
 
@@ -259,21 +297,21 @@ impl Attack {
     async fn connection(self, force: &Force, number: usize) -> io::Result<()> {
         match self {
             Self::Initials => Ok(()),
-            Self::IdleQuic => idle::quic(force, number).await,
-            Self::IdleTcp => idle::tcp(force, number).await,
-            Self::IdleTls => idle::tls(force, number).await,
-            Self::Pings => idle::pings(force, number).await,
-            Self::FewRequests => idle::few_requests(force, number).await,
-            Self::StalledHttp3 => stalled::http3(force, number).await,
-            Self::StalledHttp2 => stalled::http2(force, number).await,
-            Self::SlowHeads => slow::heads(force, number).await,
-            Self::EndlessHeads => frames::endless_heads(force, number).await,
-            Self::ResetHttp2 => resets::http2(force, number).await,
-            Self::ResetHttp3 => resets::http3(force, number).await,
-            Self::Ranges => requests::ranges(force, number).await,
+            Self::IdleQuic => quic::idle(force, number).await,
+            Self::IdleTcp => http::idle_tcp(force, number).await,
+            Self::IdleTls => http::idle_tls(force, number).await,
+            Self::Pings => http::pings(force, number).await,
+            Self::FewRequests => http::few_requests(force, number).await,
+            Self::StalledHttp3 => http::stalled_http3(force, number).await,
+            Self::StalledHttp2 => http::stalled_http2(force, number).await,
+            Self::SlowHeads => http::slow_heads(force, number).await,
+            Self::EndlessHeads => http::endless_heads(force, number).await,
+            Self::ResetHttp2 => http::reset_http2(force, number).await,
+            Self::ResetHttp3 => http::reset_http3(force, number).await,
+            Self::Ranges => http::ranges(force, number).await,
             Self::Paths => paths::tricks(force, number).await,
-            Self::EndlessContent => frames::endless_content(force, number).await,
-            Self::FalseCmcd => requests::false_cmcd(force, number).await,
+            Self::EndlessContent => http::endless_content(force, number).await,
+            Self::FalseCmcd => http::false_cmcd(force, number).await,
             Self::Migration => quic::migration(force, number).await,
             Self::TinyWindows => quic::tiny_windows(force, number).await,
         }

@@ -1,20 +1,21 @@
 //! Paths that would lead to a file outside the media directory.
 
+use std::future::pending;
 use std::io;
 
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncWriteExt, WriteHalf};
 
-use super::Force;
+use super::{Force, HTTP_1, HTTP_2};
 use crate::wire::{Head, h2, h2_frame};
 
 /// Name of the file with [`SECRET`](super::SECRET), in the directory that contains the media directory.
 pub(crate) const SECRET_FILE: &str = "secret.txt";
 
 /// Number of different tricks.
-const TRICKS: usize = 12;
+const TRICKS: u64 = 12;
 
 /// The path of a trick.
-fn path(trick: usize) -> Vec<u8> {
+fn path(trick: u64) -> Vec<u8> {
     let to_secret = |up: &str| format!("/{up}{SECRET_FILE}").into_bytes();
     match trick {
         0 => to_secret("../"),
@@ -33,56 +34,27 @@ fn path(trick: usize) -> Vec<u8> {
 }
 
 pub(super) async fn tricks(force: &Force, number: usize) -> io::Result<()> {
-    match number % 3 {
-        0 => http1(force, number).await,
-        1 => http2(force, number).await,
-        _ => http3(force, number).await,
+    if number % 3 == 2 {
+        let head = |turn| Head::get(path(turn % TRICKS));
+        return force.requests(number, true, None, head).await;
     }
-}
-
-/// One request per connection, because the server closes connections without a valid one.
-async fn http1(force: &Force, number: usize) -> io::Result<()> {
+    // One request per connection, because the server closes connections without a valid one.
     for trick in 0..TRICKS {
         force.act().await;
-        let mut stream = force.tls(number, b"http/1.1").await?;
-        let _open = force.tally.open();
-        stream
-            .write_all(&Head::get(path(trick)).with("connection", "close").http1())
-            .await?;
+        let head = Head::get(path(trick));
+        let (protocol, request) = if number.is_multiple_of(3) {
+            (HTTP_1, head.with("connection", "close").http1())
+        } else {
+            // `NO_ERROR`, after which the server ends its side too.
+            let going_away = h2_frame(h2::GOAWAY, 0, 0, &[0; 8]);
+            (HTTP_2, [head.http2(1, true), going_away].concat())
+        };
+        let send = async |writing: &mut WriteHalf<_>| {
+            writing.write_all(&request).await?;
+            pending().await
+        };
         // A reset may follow the answer.
-        let _ = force.drain(stream).await;
-    }
-    Ok(())
-}
-
-async fn http2(force: &Force, number: usize) -> io::Result<()> {
-    for trick in 0..TRICKS {
-        force.act().await;
-        let stream = force.tls(number, b"h2").await?;
-        let _open = force.tally.open();
-        let (reading, mut writing) = tokio::io::split(stream);
-        writing.write_all(h2::PREFACE).await?;
-        writing.write_all(&h2_frame(h2::SETTINGS, 0, 0, &[])).await?;
-        writing.write_all(&Head::get(path(trick)).http2(1, true)).await?;
-        // `NO_ERROR`, after which the server ends its side too.
-        writing.write_all(&h2_frame(GOAWAY, 0, 0, &[0; 8])).await?;
-        let _ = force.drain(reading).await;
-    }
-    Ok(())
-}
-
-/// GOAWAY (RFC 9113 §6.8).
-const GOAWAY: u8 = 7;
-
-async fn http3(force: &Force, number: usize) -> io::Result<()> {
-    let connection = force.quic(number, |_| {}).await?;
-    let _open = force.tally.open();
-    for trick in (0..TRICKS).cycle() {
-        force.act().await;
-        let (mut sending, response) = connection.open_bi().await?;
-        sending.write_all(&Head::get(path(trick)).http3()).await?;
-        sending.finish().map_err(io::Error::other)?;
-        let _ = force.drain(response).await;
+        let _ = force.over_tls(number, protocol, send).await;
     }
     Ok(())
 }

@@ -5,11 +5,19 @@ use std::io;
 use quinn::VarInt;
 
 use super::{Force, KEEP_ALIVE, attacker};
-use crate::victim::{another_socket, endpoint};
+use crate::victim::{endpoint, socket};
 use crate::wire::Head;
 
 /// Receive window of a stream of a client with tiny windows, in bytes.
 const TINY: u32 = 64;
+
+/// Connections without a request.
+pub(super) async fn idle(force: &Force, number: usize) -> io::Result<()> {
+    force.act().await;
+    let connection = force.quic(number, |_| {}).await?;
+    let _open = force.tally.open();
+    Err(connection.closed().await.into())
+}
 
 /// Changes the client's address continually during a download.
 pub(super) async fn migration(force: &Force, number: usize) -> io::Result<()> {
@@ -24,17 +32,14 @@ pub(super) async fn migration(force: &Force, number: usize) -> io::Result<()> {
         for turn in 1.. {
             force.act().await;
             let next = (number + turn * 7) % force.scale.addresses.max(1);
-            endpoint.rebind(another_socket(attacker(next))?)?;
+            endpoint.rebind(socket(attacker(next))?)?;
         }
         Ok(())
     };
+    let title = Head::get(force.victim.title.as_str());
     let downloading = async {
         loop {
-            let (mut sending, response) = connection.open_bi().await?;
-            sending
-                .write_all(&Head::get(force.victim.title.as_str()).http3())
-                .await?;
-            sending.finish().map_err(io::Error::other)?;
+            let response = force.request(&connection, &title).await?;
             force.drain(response).await?;
         }
     };
@@ -56,22 +61,15 @@ pub(super) async fn tiny_windows(force: &Force, number: usize) -> io::Result<()>
     let _open = force.tally.open();
     let mut responses = Vec::new();
     for _ in 0..4 {
-        let (mut sending, response) = connection.open_bi().await?;
-        let head = Head::get(force.victim.title.as_str()).http3();
-        sending.write_all(&head).await?;
-        sending.finish().map_err(io::Error::other)?;
-        responses.push(response);
+        let title = Head::get(force.victim.title.as_str());
+        responses.push(force.request(&connection, &title).await?);
     }
     let mut buffer = [0; 16];
     loop {
         for response in &mut responses {
             force.act().await;
-            if response
-                .read(&mut buffer)
-                .await
-                .map_err(io::Error::other)?
-                .is_none()
-            {
+            let read = response.read(&mut buffer).await;
+            if read.map_err(io::Error::other)?.is_none() {
                 return Ok(());
             }
         }
