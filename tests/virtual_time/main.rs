@@ -5,4 +5,5 @@
 )]
 
 mod reports;
+mod rig;
 mod session;

@@ -7,14 +7,14 @@ use std::time::Duration;
 use http::HeaderMap;
 use playrate::cc::ControllerSpec;
 use playrate_media::{FrameTrace, TraceSource};
-use playrate_netsim::{Host, HostConfig, Loss, PathConfig, QueueLimit, RunLimits, Seed, Simulation};
-use playrate_transport::{Client, ClientOptions, Identity, Server, ServerOptions, Target, Trust, time};
+use playrate_netsim::{Loss, PathConfig, QueueLimit, Seed};
+use playrate_transport::{Client, Target, time};
 use playrate_units::Bitrate;
-use quinn::Runtime;
 use video_server::library::Library;
-use video_server::serve::{Settings, VideoServer};
+use video_server::serve::Settings;
 
 use super::lies::Lie;
+use crate::rig::Rig;
 
 const LINK: Bitrate = Bitrate::from_mbps(8);
 /// Duration of both downloads.
@@ -43,40 +43,18 @@ pub(crate) struct Share {
 impl Pair<'_> {
     /// The throughput of a client with these requests, and of a concurrent one that sends no CMCD.
     pub(crate) fn run(self, lie: &Lie) -> Share {
-        let (rate, seed) = (self.rate, Seed::new(1));
-        let sim = Simulation::new(seed);
         let path = PathConfig::bottleneck(LINK, self.round_trip, QueueLimit::ONE_BDP, Loss::None);
-        let path = sim.add_path(path.build(seed.child("path")).unwrap());
-        let host = || sim.add_host(HostConfig::default()).unwrap();
-        let (server, first, second) = (host(), host(), host());
-        sim.connect(server, first, &[path]);
-        sim.connect(server, second, &[path]);
-        let runtime: Arc<dyn Runtime> = sim.runtime();
-
-        let identity = Identity::development(&[]).unwrap();
-        let trust = Trust::Pin(identity.pin());
-        let mut options = ServerOptions::new(identity);
-        options.transport.seed = Some(seed.derive("server"));
-        let transport = Server::new(Arc::clone(&runtime), sim.bind(server, 443).unwrap(), options).unwrap();
-        let target = Target::at("localhost", transport.local_addr().unwrap());
-        let settings = Settings::new(self.controller.clone().into());
+        let rig = Rig::new(Seed::new(1), &path);
         let directory = tempfile::tempdir().unwrap();
         let unknown = std::fs::File::create(directory.path().join("unknown.bin")).unwrap();
         unknown.set_len(LENGTH).unwrap();
         let library = Library::scan(directory.path()).unwrap();
-        let library = library.with_source("film", title(rate)).unwrap();
-        let library = library.with_source("other", title(rate)).unwrap();
-        let videos = VideoServer::start(transport, Arc::clone(&runtime), library, settings);
-
-        let client = |name: &str, host: Host| {
-            let mut options = ClientOptions::new(trust.clone());
-            options.transport.seed = Some(seed.derive(name));
-            Client::new(Arc::clone(&runtime), sim.bind(host, 0).unwrap(), options).unwrap()
-        };
-        let (first, second) = (client("first", first), client("second", second));
+        let library = library.with_source("film", title(self.rate)).unwrap();
+        let library = library.with_source("other", title(self.rate)).unwrap();
+        let videos = rig.start(library, Settings::new(self.controller.clone().into()), |_| {});
+        let [(first, target), (second, _)] = ["first", "second"].map(|name| rig.client(name, |_| {}));
         let received = [AtomicU64::new(0), AtomicU64::new(0)];
-        let limits = RunLimits::until(TIME * 10);
-        sim.run(limits, async {
+        rig.run(async {
             let none = Lie::none();
             let downloads = async {
                 tokio::join!(
@@ -86,10 +64,9 @@ impl Pair<'_> {
                 )
             };
             // They go on until their time is over.
-            assert!(time::timeout(&*runtime, TIME, downloads).await.is_err());
+            assert!(time::timeout(&*rig.runtime, TIME, downloads).await.is_err());
             videos.shutdown(Duration::ZERO).await;
-        })
-        .unwrap();
+        });
         let mbps = |bytes: &AtomicU64| bytes.load(Relaxed) as f64 * 8e-6 / TIME.as_secs_f64();
         let [client, other] = [&received[0], &received[1]].map(mbps);
         Share { client, other }

@@ -14,16 +14,17 @@ use video_client::{Discard, PlayOptions, Session};
 use video_server::library::Library;
 use video_server::serve::Settings;
 
+use crate::rig::Rig;
+
 mod interruptions;
-mod rig;
 
 /// Plays the embedded title once; returns what the viewer saw and the digest of everything on the wire.
 fn play(controller: &str, seed: Seed, path: &PathConfig) -> (QualityReport, u64) {
-    let rig = rig::Rig::new(seed, path);
+    let rig = Rig::new(seed, path);
     let title = FileSource::open(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/title-720p.mp4")).unwrap();
     let library = Library::new().with_source("title.mp4", Arc::new(title)).unwrap();
     let videos = rig.start(library, Settings::new(controller.parse().unwrap()), |_| {});
-    let (client, target) = rig.client(|_| {});
+    let (client, target) = rig.client("client", |_| {});
     let mut options = PlayOptions::default();
     options.playout = PlayoutConfig::new(Bytes::from_kb(656), Clock::CatchUp(CatchUp::default()));
     let session = Session::new(client.clone(), target, "/title.mp4", options);

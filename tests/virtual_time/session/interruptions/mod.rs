@@ -1,5 +1,6 @@
 //! Sessions whose path fails temporarily, and whose server goes away and comes back.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use video_client::{FrameSource, PlayError, PlayOptions, Played, ReconnectOptions
 use video_server::library::Library;
 use video_server::serve::{Observer, SessionSummary, Settings, VideoServer};
 
-use super::rig::{Rig, reconnecting};
+use crate::rig::{Rig, reconnecting};
 
 mod outages;
 mod segments;
@@ -88,7 +89,7 @@ fn play(
     options: PlayOptions,
     happen: impl Future<Output = ()>,
 ) -> (Played, Vec<u8>) {
-    let (client, target) = rig.client(|_| {});
+    let (client, target) = rig.client("client", |_| {});
     let session = Session::new(client, target, "/title.mp4", options);
     let (mut bytes, mut observer) = (Vec::new(), ());
     let playing = session.play(&mut bytes, &mut observer, std::future::pending());
@@ -122,6 +123,23 @@ fn play_through(path: &PathConfig, duration: Duration) -> QualityReport {
     play_whole(&rig, &title, async {})
 }
 
+/// Fails if `time` is not between these seconds.
+#[track_caller]
+fn assert_within(time: Duration, seconds: Range<u64>) {
+    assert!(
+        (secs(seconds.start)..secs(seconds.end)).contains(&time),
+        "{time:?} is not in {seconds:?}"
+    );
+}
+
+/// Time for which a session has tried to reconnect in vain, and its last error.
+fn given_up(error: &PlayError) -> (Duration, &PlayError) {
+    match error {
+        PlayError::GivenUp { tried, last, .. } => (*tried, last),
+        _ => panic!("{error}"),
+    }
+}
+
 /// The interruption of a session with exactly one.
 fn interruption(report: &QualityReport) -> &Interruption {
     let [interruption] = &report.network.interruptions.recorded[..] else {
@@ -144,8 +162,7 @@ fn a_long_outage_is_survived_on_another_connection_and_not_seen_if_the_buffer_la
     assert!(report.network.interruptions.reconnects >= 1);
     assert_eq!(report.playback.underflow_events, 0);
     let interruption = interruption(&report);
-    let resumed = interruption.resumed.unwrap();
-    assert!((secs(100)..secs(104)).contains(&resumed), "{interruption:?}");
+    assert_within(interruption.resumed.unwrap(), 100..104);
 }
 
 #[test]
@@ -154,8 +171,7 @@ fn a_long_outage_is_a_stall_like_any_other_if_the_buffer_does_not_last() {
     let report = play_through(&path("800kbit/s,0bit/s@20s,800kbit/s@60s"), secs(60));
     assert!(report.network.interruptions.reconnects >= 1);
     assert_eq!(report.playback.underflow_events, 1);
-    let stalled = report.playback.stalled_time;
-    assert!((secs(19)..secs(26)).contains(&stalled), "{stalled:?}");
+    assert_within(report.playback.stalled_time, 19..26);
     assert_eq!(report.playback.frames_remaining(), 0);
 }
 
@@ -192,10 +208,7 @@ fn a_server_that_is_restarted_with_another_key_is_missed_after_the_idle_timeout(
     let [one, two] = [(); 2].map(|()| EndpointKey::generate().unwrap());
     let report = play_over_a_restart([&one, &two]);
     let interruption = interruption(&report);
-    assert!(
-        (secs(49)..secs(62)).contains(&interruption.began),
-        "{interruption:?}"
-    );
+    assert_within(interruption.began, 49..62);
     assert!(report.network.interruptions.disconnected < secs(1));
     assert_eq!(report.playback.underflow_events, 1, "the buffer held 20 s");
 }
@@ -212,14 +225,8 @@ fn a_server_that_shuts_down_in_order_and_is_replaced_is_not_missed() {
     };
     let report = &play_whole(&rig, &title, happen);
     let interruption = interruption(report);
-    assert!(
-        (secs(15)..secs(16)).contains(&interruption.began),
-        "{interruption:?}"
-    );
-    assert!(
-        report.network.interruptions.disconnected < secs(3),
-        "{interruption:?}"
-    );
+    assert_within(interruption.began, 15..16);
+    assert_within(report.network.interruptions.disconnected, 0..3);
     assert_eq!(report.playback.underflow_events, 0);
 }
 
@@ -236,9 +243,8 @@ fn a_restarted_server_without_room_is_asked_again_when_it_says() {
     let (rig, title) = (Rig::new(Seed::new(1), &steady()), title(secs(60)));
     let key = EndpointKey::generate().unwrap();
     let _first = start(&rig, &title, settings(), &key);
-    let summaries = Arc::new(Summaries::default());
     let mut full = full(secs(8));
-    full.observers.push(Arc::clone(&summaries) as Arc<_>);
+    let summaries = Summaries::of(&mut full);
     let happen = async {
         sleep(&rig, secs(20)).await;
         let second = start(&rig, &title, full, &key);
@@ -248,22 +254,13 @@ fn a_restarted_server_without_room_is_asked_again_when_it_says() {
         sleep(&rig, secs(40)).await;
     };
     let report = &play_whole(&rig, &title, happen);
-    assert_eq!(
-        report.network.interruptions.reconnects, 2,
-        "{:?}",
-        report.network.interruptions
-    );
+    assert_eq!(report.network.interruptions.reconnects, 2);
     let interruption = interruption(report);
     // The client notices the restart by its keep-alive, 10 s after the last packet, and retries every 8 s from then on.
     assert!(interruption.began < secs(31), "{interruption:?}");
     assert!(interruption.resumed.unwrap() > secs(55), "{interruption:?}");
-    let asked: u64 = summaries
-        .0
-        .lock()
-        .unwrap()
-        .iter()
-        .map(|it| it.state.requests)
-        .sum();
+    let summaries = summaries.0.lock().unwrap();
+    let asked: u64 = summaries.iter().map(|it| it.state.requests).sum();
     assert!((3..=4).contains(&asked), "asked {asked} times");
 }
 
@@ -308,14 +305,12 @@ fn a_server_that_does_not_come_back_is_given_up_with_a_report_of_what_was_seen()
     };
     let (played, bytes) = play(&rig, &title, options(&title, secs(45)), happen);
     let error = played.result.unwrap_err();
-    let PlayError::GivenUp { tried, last, .. } = &error else {
-        panic!("{error}");
-    };
+    let (tried, last) = given_up(&error);
     assert!(
-        matches!(**last, PlayError::Connect(ConnectError::NoAnswer { .. })),
+        matches!(last, PlayError::Connect(ConnectError::NoAnswer { .. })),
         "{error}"
     );
-    assert!((secs(40)..=secs(45)).contains(tried), "{error}");
+    assert!((secs(40)..=secs(45)).contains(&tried), "{error}");
     let report = &played.report;
     let interruption = interruption(report);
     assert_eq!((interruption.connected, interruption.resumed), (None, None));
@@ -360,14 +355,12 @@ fn another_servers_certificate_ends_the_session_at_once() {
     };
     let (played, _) = play(&rig, &title, options(&title, secs(60)), happen);
     let error = played.result.unwrap_err();
-    let PlayError::GivenUp { tried, last, .. } = &error else {
-        panic!("{error}");
-    };
+    let (tried, last) = given_up(&error);
     assert!(
-        matches!(**last, PlayError::Connect(ConnectError::WrongPin { .. })),
+        matches!(last, PlayError::Connect(ConnectError::WrongPin { .. })),
         "{error}"
     );
-    assert!(*tried < secs(1), "{error}");
+    assert!(tried < secs(1), "{error}");
 }
 
 #[test]
@@ -398,6 +391,15 @@ fn the_attempts_to_reconnect_follow_from_the_seed() {
 /// Keeps the summaries of connections.
 #[derive(Debug, Default)]
 struct Summaries(Mutex<Vec<SessionSummary>>);
+
+impl Summaries {
+    /// Keeps those of a server with `settings`.
+    fn of(settings: &mut Settings) -> Arc<Self> {
+        let summaries = Arc::new(Self::default());
+        settings.observers.push(Arc::clone(&summaries) as Arc<_>);
+        summaries
+    }
+}
 
 impl Observer for Summaries {
     fn finished(&self, summary: &SessionSummary) {

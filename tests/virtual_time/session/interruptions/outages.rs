@@ -37,7 +37,7 @@ fn silence_after(lasts: Duration, fails: [bool; 2]) -> Duration {
     }
     let (rig, title) = (Rig::new(Seed::new(1), &path), title(secs(120)));
     let _server = rig.start(library(&title), settings(), |_| {});
-    let (client, target) = rig.client(|transport| {
+    let (client, target) = rig.client("client", |transport| {
         transport.keep_alive = Some(ReconnectOptions::KEEP_ALIVE);
         transport.idle_timeout = ReconnectOptions::IDLE_TIMEOUT;
     });

@@ -24,7 +24,7 @@ fn segments(title: &TraceSource) -> Arc<Presentation> {
 
 /// Plays `title` in segments while `happen` acts on the server.
 fn play_segments(rig: &Rig, title: &TraceSource, happen: impl Future<Output = ()>) -> QualityReport {
-    let (client, target) = rig.client(|_| {});
+    let (client, target) = rig.client("client", |_| {});
     let mut options = DashOptions::default();
     options.presentation = Some(segments(title));
     options.session = reconnecting(secs(60));
@@ -42,9 +42,8 @@ fn play_segments(rig: &Rig, title: &TraceSource, happen: impl Future<Output = ()
 #[test]
 fn a_player_with_a_full_buffer_returns_after_the_idle_limit_and_nothing_is_seen_of_it() {
     let (rig, title) = (Rig::new(Seed::new(1), &path("4Mbit/s")), title(secs(80)));
-    let summaries = Arc::new(Summaries::default());
     let mut settings = settings();
-    settings.observers.push(Arc::clone(&summaries) as Arc<_>);
+    let summaries = Summaries::of(&mut settings);
     let server = rig.start(library(&title), settings, |options| {
         options.idle_limit = Some(secs(4));
     });
@@ -67,10 +66,9 @@ fn an_interrupted_segment_is_continued_where_it_broke_off() {
     // A segment takes 4 s of these 800 kbit/s.
     let (rig, title) = (Rig::new(Seed::new(1), &steady()), title(secs(80)));
     let key = EndpointKey::generate().unwrap();
-    let summaries = Arc::new(Summaries::default());
     let _first = start(&rig, &title, settings(), &key);
     let mut observed = settings();
-    observed.observers.push(Arc::clone(&summaries) as Arc<_>);
+    let summaries = Summaries::of(&mut observed);
     let happen = async {
         sleep(&rig, secs(14)).await;
         rig.crash();
