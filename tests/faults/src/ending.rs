@@ -37,25 +37,7 @@ pub(crate) enum Ending {
 }
 
 impl Ending {
-    /// All endings, in table order.
-    pub(crate) const ALL: [Self; 14] = [
-        Self::Completed,
-        Self::Left,
-        Self::Vanished,
-        Self::NoAnswer,
-        Self::TimedOut,
-        Self::Reset,
-        Self::Silent,
-        Self::Cancelled,
-        Self::Closed,
-        Self::GivenUp,
-        Self::Stalled,
-        Self::Refused,
-        Self::Broken,
-        Self::Unended,
-    ];
-
-    /// The name in tables, at most nine characters.
+    /// The name in tables.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Completed => "completed",

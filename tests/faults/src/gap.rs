@@ -177,139 +177,105 @@ fn slack(plan: &FaultPlan) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use playrate_units::Bytes;
+
     use super::*;
+    use crate::tests::{fault, outage, paused, secs};
 
-    const fn secs(seconds: u64) -> Duration {
-        Duration::from_secs(seconds)
-    }
-
-    /// A plan of outages for a title of 5 s, whose client does not reconnect.
-    fn outages(outages: &[(u64, u64)]) -> FaultPlan {
+    /// A plan for a title of 5 s, whose client does not reconnect.
+    fn plan(faults: &[Fault]) -> FaultPlan {
         let mut plan = FaultPlan::of(1);
         plan.title.duration = secs(5);
         plan.reconnects = false;
-        plan.faults = outages.iter().map(|(at, lasts)| outage(*at, *lasts)).collect();
+        plan.faults = faults.to_vec();
         plan
     }
 
-    fn outage(at: u64, lasts: u64) -> Fault {
-        let (ways, lasts) = (super::super::kind::Ways::Both, secs(lasts));
-        Fault {
-            at: secs(at),
-            kind: FaultKind::Outage { ways, lasts },
-        }
+    fn gap(from: u64, until: u64) -> Gap {
+        let [from, until] = [from, until].map(secs);
+        Gap { from, until }
+    }
+
+    /// The deadline of a gap between these seconds of a plan with `faults`.
+    fn deadline(faults: &[Fault], (from, until): (u64, u64)) -> Duration {
+        gap(from, until).deadline(&plan(faults))
     }
 
     #[test]
     fn a_gap_is_disturbed_by_the_faults_within_it_that_leave_no_time_for_recovery_between_them() {
-        let plan = outages(&[(10, 4), (30, 6), (100, 1)]);
-        let gap = |from, until| Gap {
-            from: secs(from),
-            until: secs(until),
-        };
-        let until = |from, until| gap(from, until).disturbance(&plan).until;
+        let faults = [outage(10, 4), outage(30, 6), outage(100, 1)];
+        let until = |from, until| gap(from, until).disturbance(&plan(&faults)).until;
         // The first has ended long before, and the last begins after it.
         assert_eq!(until(60, 90), secs(60));
-        assert_eq!(gap(60, 90).deadline(&plan), secs(60 + 15 + 5));
+        assert_eq!(deadline(&faults, (60, 90)), secs(60 + 15 + 5));
         assert_eq!(until(9, 50), secs(36));
-        assert_eq!(gap(9, 50).deadline(&plan), secs(36 + 3 * (4 + 6) + 15 + 5));
+        assert_eq!(deadline(&faults, (9, 50)), secs(36 + 3 * (4 + 6) + 15 + 5));
         // 64 s lie between the second and the third.
         assert_eq!(until(9, 200), secs(36));
         assert_eq!(until(99, 200), secs(101));
-        assert_eq!(gap(33, 40).faults(&plan).len(), 2);
+        assert_eq!(gap(33, 40).faults(&plan(&faults)).len(), 2);
     }
 
     #[test]
     fn faults_that_delay_nothing_give_no_time() {
-        let mut plan = outages(&[]);
-        plan.faults.push(Fault {
-            at: secs(1),
-            kind: FaultKind::NewPort,
-        });
-        plan.path.rtt = Duration::from_millis(10);
-        let deadline = |plan: &FaultPlan, from| {
-            let (from, until) = (secs(from), secs(60));
-            Gap { from, until }.deadline(plan)
+        let deadline = |faults: &[Fault]| {
+            let mut plan = plan(faults);
+            plan.path.rtt = Duration::from_millis(10);
+            gap(0, 60).deadline(&plan)
         };
+        let port = |at| fault(at, FaultKind::NewPort);
         // While the client connects, and later.
-        assert_eq!(deadline(&plan, 0), secs(21 + 20 + 15 + 5));
-        plan.faults[0].at = secs(2);
-        assert_eq!(deadline(&plan, 0), secs(15 + 5));
+        assert_eq!(deadline(&[port(1)]), secs(21 + 20 + 15 + 5));
+        assert_eq!(deadline(&[port(2)]), secs(15 + 5));
         // An outage may make it connect again.
-        plan.faults.insert(0, outage(1, 0));
-        assert_eq!(deadline(&plan, 0), secs(22 + 20 + 15 + 5));
-        plan.faults = vec![outage(16, 1)];
+        assert_eq!(deadline(&[outage(1, 0), port(2)]), secs(22 + 20 + 15 + 5));
         // Time without faults does not count towards them.
-        assert_eq!(deadline(&plan, 0), secs(17 + 3 + 15 + 5));
+        assert_eq!(deadline(&[outage(16, 1)]), secs(17 + 3 + 15 + 5));
     }
 
     #[test]
     fn a_fault_that_keeps_acknowledgements_back_gives_time_for_probes_of_the_rtt_that_it_makes_appear() {
-        let mut plan = outages(&[(10, 4)]);
-        plan.faults[0].kind = FaultKind::ServerSuspended(secs(4));
         // The client continued to read what had arrived.
-        let gap = Gap {
-            from: secs(13),
-            until: secs(60),
-        };
-        assert_eq!(gap.deadline(&plan), secs(14 + 3 * 4 + 15 + 5));
-        let limit = |limit| Fault {
-            at: secs(12),
-            kind: FaultKind::MtuLimit(playrate_units::Bytes::new(limit)),
-        };
-        plan.faults.push(limit(1_300));
-        assert_eq!(gap.deadline(&plan), secs(14 + 4 * 3 * 4 + 15 + 5));
+        let deadline = |faults: &[Fault]| deadline(faults, (13, 60));
+        let suspended = |lasts| fault(10, FaultKind::ServerSuspended(secs(lasts)));
+        let limit = fault(12, FaultKind::MtuLimit(Bytes::new(1_300)));
+        assert_eq!(deadline(&[suspended(4)]), secs(14 + 3 * 4 + 15 + 5));
+        assert_eq!(deadline(&[suspended(4), limit]), secs(14 + 4 * 3 * 4 + 15 + 5));
         // Not longer than the time-outs of the client.
-        plan.faults[0].kind = FaultKind::ServerSuspended(secs(40));
-        assert_eq!(gap.deadline(&plan), secs(50 + 65 + 5));
+        assert_eq!(deadline(&[suspended(40), limit]), secs(50 + 65 + 5));
         // A smaller MTU delays no acknowledgement.
-        plan.faults.remove(0);
-        assert_eq!(gap.deadline(&plan), secs(13 + 15 + 5));
+        assert_eq!(deadline(&[limit]), secs(13 + 15 + 5));
     }
 
     #[test]
     fn time_outs_of_a_client_begin_when_it_goes_on() {
-        let mut plan = outages(&[]);
-        let gap = |from, until| Gap {
-            from: secs(from),
-            until: secs(until),
-        };
-        let stop = |at, kind| Fault { at: secs(at), kind };
-        let suspended = |at, lasts| stop(at, FaultKind::ClientSuspended(secs(lasts)));
-        let paused = |at, lasts| stop(at, FaultKind::PausedReader(Some(secs(lasts))));
-        plan.faults = vec![stop(10, FaultKind::ServerGone), suspended(20, 30)];
-        assert_eq!(gap(50, 200).deadline(&plan), secs(50 + 65 + 5));
-        plan.faults[1] = paused(20, 80);
-        assert_eq!(gap(100, 300).deadline(&plan), secs(100 + 65 + 5));
+        let gone = fault(10, FaultKind::ServerGone);
+        let suspended = fault(20, FaultKind::ClientSuspended(secs(30)));
+        assert_eq!(deadline(&[gone, suspended], (50, 200)), secs(50 + 65 + 5));
+        assert_eq!(deadline(&[gone, paused(20, 80)], (100, 300)), secs(100 + 65 + 5));
         // A fault that begins when the session must have ended, or that ended before, gives no extra time.
         for other in [paused(97, 10), paused(0, 9)] {
-            plan.faults[1] = other;
-            assert_eq!(gap(9, 200).deadline(&plan), secs(10 + 65 + 5));
+            assert_eq!(deadline(&[gone, other], (9, 200)), secs(10 + 65 + 5));
         }
-        let restart = FaultKind::Restart {
-            gap: secs(1),
-            same_key: false,
-        };
-        plan.faults = vec![stop(10, restart), suspended(20, 30)];
-        assert_eq!(gap(50, 200).disturbance(&plan).until, secs(50 + 40));
+        let (restarts, same_key) = (secs(1), false);
+        let restart = fault(
+            10,
+            FaultKind::Restart {
+                gap: restarts,
+                same_key,
+            },
+        );
+        let until = |stop, from| gap(from, 200).disturbance(&plan(&[restart, stop])).until;
+        assert_eq!(until(suspended, 50), secs(50 + 40));
         // The connection is lost before the reader goes on.
-        plan.faults[1] = paused(20, 80);
-        assert_eq!(gap(19, 200).disturbance(&plan).until, secs(100));
+        assert_eq!(until(paused(20, 80), 19), secs(100));
     }
 
     #[test]
     fn after_a_fault_that_stays_a_session_has_only_the_time_in_which_it_must_end() {
-        let mut plan = outages(&[]);
-        plan.faults.push(Fault {
-            at: secs(10),
-            kind: FaultKind::ServerGone,
-        });
-        let gap = Gap {
-            from: secs(9),
-            until: secs(60),
-        };
-        assert_eq!(gap.deadline(&plan), secs(10 + 65 + 5));
+        let mut plan = plan(&[fault(10, FaultKind::ServerGone)]);
+        assert_eq!(gap(9, 60).deadline(&plan), secs(10 + 65 + 5));
         plan.reconnects = true;
-        assert_eq!(gap.deadline(&plan), secs(10 + 65 + 60 + 5));
+        assert_eq!(gap(9, 60).deadline(&plan), secs(10 + 65 + 60 + 5));
     }
 }

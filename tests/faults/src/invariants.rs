@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use playrate_transport::ConnectionLost;
 use playrate_units::rounded::{grouped, time};
-use video_server::serve::SessionEnd;
+use video_server::serve::{SessionEnd, SessionSummary};
 
 use crate::ending::Ending;
 use crate::gap::{Gap, RECONNECTS, RECOVERY};
 use crate::kind::{Fault, FaultKind};
+use crate::media::Comparison;
 use crate::plan::FaultPlan;
 use crate::run::{SHUTDOWN, ServerEnd, SessionRecord};
+use crate::server::EndedConnection;
 
 /// Maximum time until the first connection is made or the session ends: `ClientOptions::connect_timeout`, plus a
 /// margin.
@@ -92,11 +94,7 @@ impl KnownDefect {
         // A player with a small buffer takes arrived data at the title's rate.
         let arrived = plan.title.duration;
         let within = |fault: &&Fault| fault.at <= gap.until && fault.at + challenge + arrived >= gap.from;
-        let ports = plan
-            .faults
-            .iter()
-            .filter(|fault| fault.kind == FaultKind::NewPort);
-        let mut ports = ports.filter(within);
+        let mut ports = plan.of_kind(FaultKind::NewPort).filter(within);
         ports
             .any(|port| port.at + noticed >= shrinks)
             .then_some(Self::PathChallenge)
@@ -153,19 +151,17 @@ impl Check<'_> {
 
     /// Every byte is correct, and all bytes are there at the end.
     fn bytes(&mut self) {
-        let compared = self.record.comparison;
-        self.expect(compared.right == compared.taken, Invariant::Bytes, || {
-            format!(
-                "of {} bytes only the first {} are the title's",
-                compared.taken, compared.right
-            )
+        let Comparison {
+            right,
+            taken,
+            is_whole,
+        } = self.record.comparison;
+        self.expect(right == taken, Invariant::Bytes, || {
+            format!("of {taken} bytes only the first {right} are the title's")
         });
         let completed = self.record.ending == Ending::Completed;
-        self.expect(!completed || compared.is_whole, Invariant::Bytes, || {
-            format!(
-                "the session completed with {} bytes, which is not the whole title",
-                compared.taken
-            )
+        self.expect(!completed || is_whole, Invariant::Bytes, || {
+            format!("the session completed with {taken} bytes, which is not the whole title")
         });
     }
 
@@ -183,20 +179,16 @@ impl Check<'_> {
             return;
         }
         if matches!(ending, Ending::Silent | Ending::TimedOut | Ending::GivenUp) {
-            let known = self
-                .last_gaps()
-                .find_map(|gap| KnownDefect::behind(gap, self.plan));
+            let behind = |gap| KnownDefect::behind(gap, self.plan);
+            let known = self.last_gaps().find_map(behind);
             self.found.known.extend(known);
             if known.is_some() {
                 return;
             }
         }
         self.expect(false, Invariant::Ending, || {
-            let error = self.record.error.as_deref().unwrap_or("no error");
-            format!(
-                "no fault explains that the session ended `{}` ({error})",
-                ending.name()
-            )
+            let (name, error) = (ending.name(), self.record.error.as_deref().unwrap_or("no error"));
+            format!("no fault explains that the session ended `{name}` ({error})")
         });
     }
 
@@ -209,8 +201,8 @@ impl Check<'_> {
         match ending {
             Ending::Left => any(|kind| *kind == FaultKind::PausedReader(None)),
             Ending::Vanished => {
-                let mut faults = self.plan.faults.iter();
-                faults.any(|fault| fault.kind == FaultKind::ClientGone && fault.at <= gap.until)
+                let mut gone = self.plan.of_kind(FaultKind::ClientGone);
+                gone.any(|fault| fault.at <= gap.until)
             }
             // For the first connection, which is not retried.
             Ending::NoAnswer => {
@@ -242,13 +234,9 @@ impl Check<'_> {
             }
             Ending::Closed => {
                 // A suspended client requests nothing, and takes the data that arrived in the meantime afterwards.
-                let stops = |fault: &&(&Fault, Duration)| {
-                    matches!(
-                        fault.0.kind,
-                        FaultKind::PausedReader(_) | FaultKind::ClientSuspended(_)
-                    )
-                };
-                let stopped = within.iter().filter(stops).map(|(fault, _)| fault.at);
+                let stops = |kind| matches!(kind, FaultKind::PausedReader(_) | FaultKind::ClientSuspended(_));
+                let stopped = within.iter().filter(|(fault, _)| stops(fault.kind));
+                let stopped = stopped.map(|(fault, _)| fault.at);
                 let since = stopped.min().map_or(gap.from, |at| at.min(gap.from));
                 let idle = gap.until.saturating_sub(since);
                 self.plan.idle_limit.is_some_and(|limit| idle >= limit)
@@ -257,20 +245,22 @@ impl Check<'_> {
         }
     }
 
+    /// Connections whose end the last server has seen.
+    fn ended(&self) -> impl Iterator<Item = &EndedConnection> {
+        self.record.server.iter().flat_map(|server| &server.connections)
+    }
+
     /// Returns true if, before the session ended, the server had received nothing from the client for its idle timeout,
     /// and a fault explains this.
     fn server_timed_out(&self) -> bool {
         let ended = self.record.ended;
-        let connections = self.record.server.iter().flat_map(|server| &server.connections);
-        let mut timed_out = connections.filter(|it| it.at <= ended && is_timeout(&it.summary.end));
+        let mut timed_out = self
+            .ended()
+            .filter(|it| it.at <= ended && is_timeout(&it.summary.end));
         timed_out.any(|it| {
-            let gap = Gap {
-                from: it.at,
-                until: it.at,
-            };
-            gap.faults(self.plan)
-                .iter()
-                .any(|(fault, _)| self.plan.silences(fault))
+            let (from, until) = (it.at, it.at);
+            let faults = Gap { from, until }.faults(self.plan);
+            faults.iter().any(|(fault, _)| self.plan.silences(fault))
         })
     }
 
@@ -283,16 +273,10 @@ impl Check<'_> {
                 let until = fault.ends().unwrap_or(Duration::MAX);
                 (fault.at..=until.saturating_add(self.plan.path.rtt)).contains(&at)
             };
-            loses
-                || self
-                    .plan
-                    .faults
-                    .iter()
-                    .filter(reaches)
-                    .any(|it| self.plan.silences(it))
+            let mut faults = self.plan.faults.iter().filter(reaches);
+            loses || faults.any(|it| self.plan.silences(it))
         };
-        let connections = self.record.server.iter().flat_map(|server| &server.connections);
-        let mut closed = connections.filter(|it| it.summary.end == SessionEnd::Orderly);
+        let mut closed = self.ended().filter(|it| it.summary.end == SessionEnd::Orderly);
         self.plan.idle_limit.is_some() && closed.any(|it| it.at < self.record.ended && lost(it.at))
     }
 
@@ -306,17 +290,11 @@ impl Check<'_> {
                 let bound = time(self.plan.freed_within(self.record.ended));
                 format!("the server still had a connection {bound} after the session")
             });
-            self.expect(
-                server.shutdown <= SHUTDOWN + SHUTDOWN_EXTRA,
-                Invariant::Limits,
-                || {
-                    format!(
-                        "a shutdown within {} took {}",
-                        time(SHUTDOWN),
-                        time(server.shutdown)
-                    )
-                },
-            );
+            let in_time = server.shutdown <= SHUTDOWN + SHUTDOWN_EXTRA;
+            self.expect(in_time, Invariant::Limits, || {
+                let [limit, took] = [SHUTDOWN, server.shutdown].map(time);
+                format!("a shutdown within {limit} took {took}")
+            });
             let gave_up = self.record.ending != Ending::Left || self.record.open_responses.last == 0;
             self.expect(gave_up, Invariant::Limits, || {
                 let limit = time(self.plan.stall_timeout);
@@ -324,11 +302,8 @@ impl Check<'_> {
             });
         }
         let [server, client] = self.record.tasks_left;
-        let freed = self
-            .record
-            .server
-            .as_ref()
-            .is_none_or(|server| server.freed.is_some());
+        let server_end = self.record.server.as_ref();
+        let freed = server_end.is_none_or(|server| server.freed.is_some());
         self.expect(!freed || server + client == 0, Invariant::Limits, || {
             format!("{server} tasks of the server and {client} of the client are left")
         });
@@ -341,8 +316,7 @@ impl Check<'_> {
         // The amount read by lost connections of a segmented title is unknown.
         let is_known = !self.plan.title.in_segments || (self.connections() == 0 && !self.restarted());
         // If the client has taken little of an aborted response, it is also unknown when its memory is freed.
-        let aborted = self.record.server.iter().flat_map(|server| &server.connections);
-        let aborted = aborted.map(|it| it.summary.aborted).sum::<u64>();
+        let aborted = self.ended().map(|it| it.summary.aborted).sum::<u64>();
         let bound = bound.saturating_mul(1 + if self.plan.title.in_segments { aborted } else { 0 });
         self.expect(!is_known || most <= bound, Invariant::Memory, || {
             let (most, bound) = (grouped(most), grouped(bound));
@@ -358,12 +332,7 @@ impl Check<'_> {
 
     /// Number of connections before the last one whose end at the server was known.
     fn connections(&self) -> u64 {
-        let ended = self
-            .record
-            .server
-            .as_ref()
-            .map_or(0, |server| server.connections.len());
-        (ended as u64).saturating_sub(1)
+        (self.ended().count() as u64).saturating_sub(1)
     }
 
     /// After every byte, either the next one arrives in time or the session ends: the faults of a gap explain its
@@ -389,14 +358,14 @@ impl Check<'_> {
     /// A connection is lost, or a response abandoned, only during a fault or after the idle limit.
     fn interruptions(&mut self) {
         for began in self.record.interruptions.clone() {
-            let gaps = self
+            let mut gaps = self
                 .gaps
                 .iter()
                 .filter(|gap| (gap.from..=gap.until).contains(&began));
             let is_explained = |gap: &Gap| {
                 !gap.faults(self.plan).is_empty() || KnownDefect::behind(gap, self.plan).is_some()
             };
-            let explained = self.plan.idle_limit.is_some() || gaps.into_iter().any(is_explained);
+            let explained = self.plan.idle_limit.is_some() || gaps.any(is_explained);
             self.expect(explained, Invariant::Ending, || {
                 format!("no fault explains the interruption at {}", time(began))
             });
@@ -416,22 +385,18 @@ impl Check<'_> {
             return;
         };
         let connections = server.connections.iter().map(|ended| &ended.summary);
-        let sum =
-            |of: fn(&video_server::serve::SessionSummary) -> u64| connections.clone().map(of).sum::<u64>();
-        let handed = sum(|it| it.bytes.as_u64());
-        self.expect(handed == server.read, Invariant::Agreement, || {
-            format!("the server has read {} bytes and reports {handed}", server.read)
+        let sum = |of: fn(&SessionSummary) -> u64| connections.clone().map(of).sum::<u64>();
+        let (handed, read) = (sum(|it| it.bytes.as_u64()), server.read);
+        self.expect(handed == read, Invariant::Agreement, || {
+            format!("the server has read {read} bytes and reports {handed}")
         });
-        let totals = (
-            server.totals.sessions,
-            server.totals.responses,
-            server.totals.bytes.as_u64(),
-        );
-        let summed = (
+        let all = &server.totals;
+        let totals = [all.sessions, all.responses, all.bytes.as_u64()];
+        let summed = [
             server.connections.len() as u64,
             sum(|it| it.state.responses),
             handed,
-        );
+        ];
         self.expect(totals == summed, Invariant::Agreement, || {
             format!("the server's totals {totals:?} are not the sums {summed:?} of its connections")
         });
@@ -452,11 +417,9 @@ impl Check<'_> {
 
     /// If a session completed on one server, that server agrees.
     fn completed(&mut self, server: &ServerEnd, taken: u64) {
-        self.expect(server.read >= taken, Invariant::Agreement, || {
-            format!(
-                "the client took {taken} bytes of {} that the server had read",
-                server.read
-            )
+        let read = server.read;
+        self.expect(read >= taken, Invariant::Agreement, || {
+            format!("the client took {taken} bytes of {read} that the server had read")
         });
         // The final packets may be lost: the last acknowledgement and the close.
         let ended = self.record.ended;
@@ -481,15 +444,11 @@ impl Check<'_> {
             self.expect(unclosed <= interrupted, Invariant::Agreement, || {
                 format!("the server has lost {unclosed} connections, the client {interrupted}")
             });
-            let last = ends.max_by_key(|(id, _)| *id);
-            self.expect(
-                last.is_none_or(|(_, end)| *end == SessionEnd::Orderly),
-                Invariant::Agreement,
-                || {
-                    let why = last.map(|(_, end)| end.to_string()).unwrap_or_default();
-                    format!("the client closed its connection in order, the server saw it end {why}")
-                },
-            );
+            if let Some((_, last)) = ends.max_by_key(|(id, _)| *id) {
+                self.expect(*last == SessionEnd::Orderly, Invariant::Agreement, || {
+                    format!("the client closed its connection in order, the server saw it end {last}")
+                });
+            }
         }
     }
 }

@@ -4,7 +4,6 @@
 //! server's and the client's own libraries; `invariants` checks it. The tests play the first seeds, the binary any
 //! number: `docs/faults.md`.
 
-mod action;
 mod campaign;
 mod draw;
 mod ending;
@@ -35,7 +34,6 @@ use thiserror::Error;
 use campaign::Verdict;
 use invariants::KnownDefect;
 use plan::FaultPlan;
-use table::Counts;
 use words::wrapped;
 
 /// Maximum number of seeds listed individually.
@@ -175,14 +173,6 @@ fn many(args: &FaultsArgs, stop: &AtomicBool) -> (Vec<Verdict>, String) {
     (verdicts, text)
 }
 
-fn counts(verdicts: &[Verdict]) -> Counts {
-    let mut counts = Counts::default();
-    for verdict in verdicts {
-        counts.add(verdict);
-    }
-    counts
-}
-
 /// A hash of everything on the wire in all sessions, in seed order.
 fn hash(verdicts: &[Verdict]) -> u64 {
     verdicts.iter().fold(0, |hash, verdict| {
@@ -197,7 +187,7 @@ fn campaign_text(args: &FaultsArgs, verdicts: &[Verdict]) -> String {
         let _ = write!(text, ", of which {} were done", verdicts.len());
     }
     text.push_str("; a session counts in the row of each of its faults.\n\n");
-    text.push_str(&counts(verdicts).table());
+    text.push_str(&table::table(verdicts));
     let _ = write!(text, "\nwire hash {:016x}\n", hash(verdicts));
     for (known, seeds) in known(verdicts) {
         let (number, first) = (seeds.len() as u64, seeds.first().copied().unwrap_or_default());
@@ -248,7 +238,7 @@ fn campaign_json(args: &FaultsArgs, verdicts: &[Verdict]) -> serde_json::Value {
         "from": args.from,
         "seeds": args.seeds.get(),
         "done": verdicts.len(),
-        "faults": counts(verdicts).json(),
+        "faults": table::json(verdicts),
         "wire_hash": format!("{:016x}", hash(verdicts)),
         "known": known,
         "violations": violations,

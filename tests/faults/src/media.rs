@@ -1,12 +1,13 @@
 //! [`FaultyDisk`]: a title on a disk with faults; [`Viewer`]: the application that takes a title's bytes, with pauses.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use lab::sim::ServedTitle;
+use parking_lot::Mutex;
 use playrate_media::{MediaSource, Title};
 use playrate_netsim::VirtualRuntime;
 use video_client::Sink;
@@ -162,7 +163,7 @@ impl Viewer {
 
     /// The pieces so far, and when they were taken.
     pub(crate) fn taken(&self) -> Vec<(Duration, Bytes)> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.taken.lock().clone()
     }
 }
 
@@ -170,15 +171,12 @@ impl Sink for Viewer {
     async fn write(&mut self, bytes: Bytes) -> io::Result<()> {
         let now = self.runtime.time().elapsed();
         self.counters.add_taken(bytes.len());
-        self.taken
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push((now, bytes));
-        let paused = self
+        self.taken.lock().push((now, bytes));
+        let present = self
             .pauses
             .iter()
             .filter(|(from, until)| (*from..*until).contains(&now));
-        match paused.map(|(_, until)| *until).max() {
+        match present.map(|(_, until)| *until).max() {
             Some(Duration::MAX) => std::future::pending().await,
             Some(until) => self.runtime.sleep(until.saturating_sub(now)).await,
             None => {}
@@ -188,7 +186,7 @@ impl Sink for Viewer {
 }
 
 /// Result of comparing the bytes that a viewer took with the title.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Comparison {
     /// Number of correct bytes from the beginning on.
     pub(crate) right: u64,

@@ -1,6 +1,5 @@
 //! [`FaultPlan`]: everything that a seed determines about one session.
 
-use std::fmt::Write as _;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -194,6 +193,11 @@ impl FaultPlan {
         plan
     }
 
+    /// The faults of exactly this kind and extent.
+    pub(crate) fn of_kind(&self, kind: FaultKind) -> impl Iterator<Item = &Fault> {
+        self.faults.iter().filter(move |fault| fault.kind == kind)
+    }
+
     /// Approximate length of the download without faults.
     fn expected(&self) -> Duration {
         let bytes = self.title.rate * self.title.duration;
@@ -262,77 +266,52 @@ impl FaultPlan {
     /// Time when the viewer leaves if the reader's pause never ends: after the server has had time to abandon the
     /// response, and then the connection.
     pub(crate) fn viewer_leaves(&self) -> Option<Duration> {
-        let paused = self
-            .faults
-            .iter()
-            .find(|fault| fault.kind == FaultKind::PausedReader(None))?;
+        let paused = self.of_kind(FaultKind::PausedReader(None)).next()?;
         Some(paused.at + self.stall_timeout * 2 + self.idle_limit.unwrap_or_default() + seconds(60))
     }
 
     /// The plan in words, within 80 columns.
     pub(crate) fn text(&self) -> String {
+        let either = |is: bool, text: &'static str, otherwise| if is { text } else { otherwise };
         let Self { path, title, .. } = self;
-        let mut text = format!("seed        {}\n", self.seed);
-        let mut line = |mark: &str, words: &str| text.push_str(&wrapped(&format!("{mark:<12}"), words));
-        line(
-            "path",
-            &format!(
-                "{}, {} RTT, queue of {}, {} loss, {} jitter",
-                rate(path.rate),
-                time(path.rtt),
-                size(path.queue),
-                percent(path.loss.as_f64()),
-                time(path.jitter),
-            ),
-        );
-        let form = if title.in_segments {
-            "in segments from"
-        } else {
-            "in one piece at"
-        };
-        line(
-            "title",
-            &format!("{} {form} {}", time(title.duration), rate(title.rate)),
-        );
-        let holds = if self.holds_little {
-            "little"
-        } else {
-            "all that comes"
-        };
-        let again = if self.reconnects {
-            "connects again"
-        } else {
-            "does not connect again"
-        };
-        line(
-            "player",
-            &format!(
-                "holds {holds}, {again}; receive window {}",
-                size(self.receive_window)
-            ),
-        );
+        let (jitter, loss) = (time(path.jitter), percent(path.loss.as_f64()));
+        let (link, rtt, queue) = (rate(path.rate), time(path.rtt), size(path.queue));
+        let form = either(title.in_segments, "in segments from", "in one piece at");
+        let holds = either(self.holds_little, "little", "all that comes");
+        let again = either(self.reconnects, "connects again", "does not connect again");
+        let [receives, sends] = [self.receive_window, self.send_window].map(size);
         let idle = self.idle_limit.map_or_else(|| "none".to_owned(), time);
-        line(
-            "server",
-            &format!(
-                "{}; send window {}, stall timeout {}, idle limit {idle}",
-                self.controller,
-                size(self.send_window),
-                time(self.stall_timeout)
+        let (controller, stall) = (&self.controller, time(self.stall_timeout));
+        let mut lines = vec![
+            (
+                "path",
+                format!("{link}, {rtt} RTT, queue of {queue}, {loss} loss, {jitter} jitter"),
             ),
-        );
+            (
+                "title",
+                format!("{} {form} {}", time(title.duration), rate(title.rate)),
+            ),
+            (
+                "player",
+                format!("holds {holds}, {again}; receive window {receives}"),
+            ),
+            (
+                "server",
+                format!("{controller}; send window {sends}, stall timeout {stall}, idle limit {idle}"),
+            ),
+        ];
         if self.faults.is_empty() {
-            line("faults", "none");
+            lines.push(("faults", "none".to_owned()));
         }
-        for fault in &self.faults {
-            // Writing to a String cannot fail.
-            let _ = write!(
-                text,
-                "{}",
-                wrapped(&format!("{:<12}", time(fault.at)), &fault.kind.to_string())
-            );
-        }
-        text
+        let lines = lines.into_iter().map(|(mark, words)| (mark.to_owned(), words));
+        let faults = self
+            .faults
+            .iter()
+            .map(|fault| (time(fault.at), fault.kind.to_string()));
+        let lines = lines
+            .chain(faults)
+            .map(|(mark, words)| wrapped(&format!("{mark:<12}"), &words));
+        format!("seed        {}\n{}", self.seed, lines.collect::<String>())
     }
 }
 

@@ -1,11 +1,12 @@
 //! [`run`]: one session of a plan, in virtual time, and all observations of it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use lab::sim::{SERVER_NAME, ServedTitle, identity};
-use playrate_netsim::{Host, HostConfig, RunError, RunLimits, Simulation, VirtualRuntime, VirtualSocket};
+use parking_lot::Mutex;
+use playrate_netsim::{Host, HostConfig, RunLimits, Simulation, VirtualRuntime, VirtualSocket};
 use playrate_transport::{Client, ClientOptions, Pin, Target, Trust, time};
 use playrate_units::Bytes;
 use quinn::Runtime;
@@ -14,7 +15,6 @@ use video_client::dash::{BufferTargets, DashOptions};
 use video_client::playout::{CatchUp, Clock, PlayoutConfig};
 use video_client::{PlayError, PlayOptions, Played, ReconnectOptions, Session};
 
-use crate::action::{Action, actions};
 use crate::ending::Ending;
 use crate::kind::FaultKind;
 use crate::media::{Comparison, Counters, Viewer, compare};
@@ -99,17 +99,8 @@ struct Log {
 }
 
 impl Log {
-    /// Returns the events so far.
-    fn events(&self) -> Vec<Event> {
-        self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
     fn add(&self, text: String) {
-        let event = (self.runtime.time().elapsed(), text);
-        self.events
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(event);
+        self.events.lock().push((self.runtime.time().elapsed(), text));
     }
 }
 
@@ -141,11 +132,7 @@ pub(crate) fn run(plan: &FaultPlan) -> anyhow::Result<SessionRecord> {
     let (server, client) = (host()?, host()?);
     simulation.connect(server, client, &[path]);
     let mut others = Vec::new();
-    for _ in plan
-        .faults
-        .iter()
-        .filter(|fault| fault.kind == FaultKind::NewAddress)
-    {
+    for _ in plan.of_kind(FaultKind::NewAddress) {
         let other = host()?;
         simulation.connect(server, other, &[path]);
         others.push(other);
@@ -182,7 +169,10 @@ pub(crate) fn run(plan: &FaultPlan) -> anyhow::Result<SessionRecord> {
     let comparison = compare(&title, &taken)?;
     let mut record = match outcome {
         Ok(record) => record?,
-        Err(error) => SessionRecord::unended(error, &scene),
+        Err(error) => SessionRecord {
+            error: Some(error.to_string()),
+            ..SessionRecord::empty(Ending::Unended, &scene)
+        },
     };
     drop(scene);
     record.comparison = comparison;
@@ -194,26 +184,14 @@ pub(crate) fn run(plan: &FaultPlan) -> anyhow::Result<SessionRecord> {
 
 /// Time limit of the run. Every fault of a plan ends within minutes.
 fn deadline(plan: &FaultPlan) -> Duration {
-    let last = plan
-        .faults
-        .iter()
-        .map(|fault| fault.ends().unwrap_or(fault.at))
-        .max();
+    let ends = plan.faults.iter().map(|fault| fault.ends().unwrap_or(fault.at));
+    let last = ends.max();
     let last = last.max(plan.viewer_leaves()).unwrap_or_default();
     last + plan.title.duration * 4 + plan.freed_within(last) * 2 + Duration::from_secs(300)
 }
 
 impl SessionRecord {
-    /// The record of a run that did not end.
-    fn unended(error: RunError, scene: &Scene<'_>) -> Self {
-        Self {
-            error: Some(error.to_string()),
-            ..Self::empty(Ending::Unended, scene)
-        }
-    }
-
     fn empty(ending: Ending, scene: &Scene<'_>) -> Self {
-        let events = scene.log.events();
         Self {
             ending,
             error: None,
@@ -221,17 +199,13 @@ impl SessionRecord {
             reported: None,
             interruptions: Vec::new(),
             segments: None,
-            comparison: Comparison {
-                right: 0,
-                taken: 0,
-                is_whole: false,
-            },
+            comparison: Comparison::default(),
             taken: Vec::new(),
             most_ahead: 0,
             open_responses: OpenResponses::default(),
             server: None,
             tasks_left: [0; 2],
-            events,
+            events: scene.log.events.lock().clone(),
             wire_hash: 0,
         }
     }
@@ -245,11 +219,23 @@ impl Scene<'_> {
         let mut returns = true;
         let (sender, mut receiver) = mpsc::unbounded_channel();
         self.start_client(title, pin, viewer, sender)?;
-        let mut actions = actions(self.plan).into_iter().peekable();
+        // The end of a restart's gap is a change of its own.
+        let changes = self.plan.faults.iter().flat_map(|fault| {
+            let returns = match fault.kind {
+                FaultKind::Restart { gap, .. } => Some((fault.at + gap, fault.kind, true)),
+                _ => None,
+            };
+            [(fault.at, fault.kind, false)].into_iter().chain(returns)
+        });
+        let mut changes: Vec<_> = changes.collect();
+        changes.sort_by_key(|(at, ..)| *at);
+        let mut changes = changes.into_iter().peekable();
         let (mut starts, mut rebinds, mut open) = (0, 0, OpenResponses::default());
         let end = loop {
             let now = self.runtime.time().elapsed();
-            let next = actions.peek().map_or(now + TICK, |(at, _)| (*at).min(now + TICK));
+            let next = changes
+                .peek()
+                .map_or(now + TICK, |(at, ..)| (*at).min(now + TICK));
             tokio::select! {
                 biased;
                 end = receiver.recv() => break end,
@@ -259,40 +245,43 @@ impl Scene<'_> {
                 open.see(server.open_responses());
             }
             let now = self.runtime.time().elapsed();
-            while let Some((_, action)) = actions.next_if(|(at, _)| *at <= now) {
-                match action {
-                    Action::Crash { returns: again } => {
+            while let Some((_, kind, is_return)) = changes.next_if(|(at, ..)| *at <= now) {
+                match kind {
+                    FaultKind::Restart { .. } | FaultKind::ServerGone if !is_return => {
                         self.simulation.crash(self.servers.host);
                         server = None;
-                        returns &= again;
+                        returns &= kind != FaultKind::ServerGone;
                     }
-                    Action::Start { same_key } if server.is_none() && returns => {
+                    FaultKind::Restart { same_key, .. } if server.is_none() && returns => {
                         starts += 1;
                         if !same_key {
                             key = format!("other {starts}");
                         }
                         server = Some(self.servers.start(starts, &key)?);
                     }
-                    Action::Vanish => self.simulation.crash(self.client),
-                    Action::Rebind { address } => {
-                        let other = self.others.get(rebinds).filter(|_| address);
-                        rebinds += usize::from(address);
-                        let seen_as = self
-                            .simulation
-                            .rebind(&self.socket, other.copied().unwrap_or(self.client))?;
-                        self.log
-                            .add(format!("the server sees the client at {seen_as} from now on"));
+                    FaultKind::ClientGone => self.simulation.crash(self.client),
+                    FaultKind::NewPort => self.rebind(self.client)?,
+                    FaultKind::NewAddress => {
+                        self.rebind(self.others.get(rebinds).copied().unwrap_or(self.client))?;
+                        rebinds += 1;
                     }
-                    Action::SuspendServer(lasts) if server.is_some() => {
+                    FaultKind::ServerSuspended(lasts) if server.is_some() => {
                         self.simulation.suspend(self.servers.host, lasts);
                     }
-                    // The server is absent, or has never gone.
-                    Action::Start { .. } | Action::SuspendServer(_) => {}
-                    Action::SuspendClient(lasts) => self.simulation.suspend(self.client, lasts),
+                    FaultKind::ClientSuspended(lasts) => self.simulation.suspend(self.client, lasts),
+                    _ => {}
                 }
             }
         };
         self.finish(end, server, open).await
+    }
+
+    /// Gives the client's NAT a new port of `host`.
+    fn rebind(&self, host: Host) -> anyhow::Result<()> {
+        let seen_as = self.simulation.rebind(&self.socket, host)?;
+        self.log
+            .add(format!("the server sees the client at {seen_as} from now on"));
+        Ok(())
     }
 
     /// Starts the client's session on its host; its result goes to `sender`.
@@ -376,7 +365,7 @@ impl Scene<'_> {
             self.runtime.sleep(TICK).await;
         }
         record.tasks_left = tasks();
-        record.events = self.log.events();
+        record.events.clone_from(&self.log.events.lock());
         Ok(record)
     }
 
@@ -400,11 +389,7 @@ impl Scene<'_> {
                 summary.aborted,
                 summary.bytes.as_u64(),
             );
-            let events = &self.log.events;
-            events
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push((ended.at, text));
+            self.log.events.lock().push((ended.at, text));
         }
         ServerEnd {
             freed,

@@ -1,10 +1,11 @@
 //! [`ServerHost`]: the product's server of a session, which may crash and be restarted.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use lab::sim::ServedTitle;
+use parking_lot::Mutex;
 use playrate_netsim::{Host, Simulation, VirtualRuntime};
 use playrate_transport::{EndpointKey, Identity, Server, ServerOptions};
 use playrate_units::Bytes;
@@ -38,10 +39,7 @@ impl Observer for Summaries {
             at: self.runtime.time().elapsed(),
             summary: session.clone(),
         };
-        self.ended
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(ended);
+        self.ended.lock().push(ended);
     }
 }
 
@@ -54,11 +52,7 @@ pub(crate) struct RunningServer {
 impl RunningServer {
     /// The connections whose end it has seen.
     pub(crate) fn ended(&self) -> Vec<EndedConnection> {
-        self.summaries
-            .ended
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.summaries.ended.lock().clone()
     }
 
     /// Number of requests on its connections that are neither answered nor aborted.

@@ -28,10 +28,8 @@ fn time_line(plan: &FaultPlan, record: &SessionRecord) -> Vec<Event> {
     for (at, piece) in &record.taken {
         if before.is_none_or(|before| at.saturating_sub(before) >= GAP) {
             if let Some(before) = before {
-                events.push((
-                    before,
-                    format!("the viewer has {} B; a pause begins", grouped(received)),
-                ));
+                let text = format!("the viewer has {} B; a pause begins", grouped(received));
+                events.push((before, text));
             }
             events.push((*at, "bytes arrive".to_owned()));
         }
@@ -39,10 +37,8 @@ fn time_line(plan: &FaultPlan, record: &SessionRecord) -> Vec<Event> {
         before = Some(*at);
     }
     if let Some(before) = before {
-        events.push((
-            before,
-            format!("the viewer has {} B; the last bytes", grouped(received)),
-        ));
+        let text = format!("the viewer has {} B; the last bytes", grouped(received));
+        events.push((before, text));
     }
     events.sort_by_key(|(at, _)| *at);
     events
@@ -60,26 +56,17 @@ pub(crate) fn text(plan: &FaultPlan, record: Option<&SessionRecord>, verdict: &V
         let server = match &record.server {
             None => "no server ran at the end".to_owned(),
             Some(server) => {
-                let freed = server.freed.map_or_else(
-                    || "still had a connection".to_owned(),
-                    |freed| {
-                        format!(
-                            "was without connections {:.2} s after the client's end",
-                            freed.as_secs_f64()
-                        )
-                    },
-                );
-                format!(
-                    "the server {freed}, and shut down in {:.2} s",
-                    server.shutdown.as_secs_f64()
-                )
+                let freed = match server.freed.map(|freed| freed.as_secs_f64()) {
+                    None => "still had a connection".to_owned(),
+                    Some(freed) => format!("was without connections {freed:.2} s after the client's end"),
+                };
+                let shutdown = server.shutdown.as_secs_f64();
+                format!("the server {freed}, and shut down in {shutdown:.2} s")
             }
         };
         let _ = write!(text, "\n{}", wrapped("", &server));
-        let ahead = format!(
-            "most bytes that a server had read ahead of the viewer: {}",
-            grouped(record.most_ahead)
-        );
+        let ahead = grouped(record.most_ahead);
+        let ahead = format!("most bytes that a server had read ahead of the viewer: {ahead}");
         text.push_str(&wrapped("", &ahead));
     }
     let _ = write!(text, "wire hash {:016x}\n\n", verdict.wire_hash);

@@ -1,213 +1,110 @@
-//! [`Counts`]: sessions of a campaign by fault and ending, as a table of at most 80 columns and as JSON.
+//! [`Row`]: sessions of a campaign with one kind of fault, as lines of at most 80 columns and as JSON.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use playrate_units::rounded::grouped;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::campaign::Verdict;
 use crate::ending::Ending;
 use crate::kind::FaultKind;
-use crate::words::WIDTH;
+use crate::words::wrapped;
 
 /// Label of sessions without any fault.
 const NONE: &str = "no fault";
 /// Label of the last row of the table.
 const ALL: &str = "all sessions";
 
-/// Sessions with one kind of fault.
-#[derive(Clone, Debug, Default)]
+/// Sessions with one kind of fault. A session with several kinds of faults counts in each of their rows.
+#[derive(Clone, Debug)]
 struct Row {
+    name: &'static str,
     sessions: u64,
     endings: BTreeMap<Ending, u64>,
     violating: u64,
 }
 
-impl Row {
-    fn add(&mut self, verdict: &Verdict) {
-        self.sessions += 1;
-        *self.endings.entry(verdict.ending).or_default() += 1;
-        self.violating += u64::from(!verdict.violations.is_empty());
-    }
+/// Rows of the faults that occurred, in table order.
+fn rows(verdicts: &[Verdict]) -> impl Iterator<Item = Row> {
+    let names = [NONE].into_iter().chain(FaultKind::NAMES).chain([ALL]);
+    let row = move |name| {
+        let (mut sessions, mut endings, mut violating) = (0, BTreeMap::new(), 0);
+        for verdict in verdicts {
+            if name == ALL || verdict.faults.contains(&name) || (name == NONE && verdict.faults.is_empty()) {
+                sessions += 1;
+                *endings.entry(verdict.ending).or_default() += 1;
+                violating += u64::from(!verdict.violations.is_empty());
+            }
+        }
+        Row {
+            name,
+            sessions,
+            endings,
+            violating,
+        }
+    };
+    names.map(row).filter(|row| row.sessions > 0)
 }
 
-/// Sessions of a campaign by fault and ending. A session with several kinds of faults counts in each of their rows.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Counts {
-    rows: BTreeMap<&'static str, Row>,
+/// The table, with the endings of each row by name.
+pub(crate) fn table(verdicts: &[Verdict]) -> String {
+    let mut text = format!("{:16} sessions violating  endings\n", "");
+    for row in rows(verdicts) {
+        let endings = row.endings.iter();
+        let endings = endings.map(|(ending, count)| format!("{} {}", grouped(*count), ending.name()));
+        let (name, [sessions, violating]) = (row.name, [row.sessions, row.violating].map(grouped));
+        let mark = format!("{name:16} {sessions:>8} {violating:>9}  ");
+        text += &wrapped(&mark, &endings.collect::<Vec<_>>().join(", "));
+    }
+    text
 }
 
-impl Counts {
-    pub(crate) fn add(&mut self, verdict: &Verdict) {
-        let mut names = verdict.faults.clone();
-        names.sort_unstable();
-        names.dedup();
-        if names.is_empty() {
-            names.push(NONE);
-        }
-        for name in names.into_iter().chain([ALL]) {
-            self.rows.entry(name).or_default().add(verdict);
-        }
-    }
-
-    /// Rows in table order.
-    fn rows(&self) -> impl Iterator<Item = (&'static str, &Row)> {
-        let names = [NONE].into_iter().chain(FaultKind::NAMES).chain([ALL]);
-        names.filter_map(|name| Some((name, self.rows.get(name)?)))
-    }
-
-    /// The table, with a column for each ending that occurs; the rarest ones share a column if they would not fit.
-    pub(crate) fn table(&self) -> String {
-        let total = |ending: &Ending| {
-            let all = self.rows.get(ALL);
-            all.and_then(|row| row.endings.get(ending)).copied().unwrap_or(0)
-        };
-        let mut shown: Vec<Ending> = Ending::ALL
-            .into_iter()
-            .filter(|ending| total(ending) > 0)
+pub(crate) fn json(verdicts: &[Verdict]) -> Value {
+    let rows = rows(verdicts).map(|row| {
+        let endings = row.endings.iter();
+        let endings: Map<_, _> = endings
+            .map(|(ending, count)| (ending.name().to_owned(), json!(count)))
             .collect();
-        let mut columns = self.columns(&shown, false);
-        while width(&columns) > WIDTH && !shown.is_empty() {
-            let rarest = shown.iter().copied().min_by_key(total);
-            shown.retain(|ending| Some(*ending) != rarest);
-            columns = self.columns(&shown, true);
-        }
-        let lines = columns.iter().map(Vec::len).max().unwrap_or(0);
-        let mut text = String::new();
-        for line in 0..lines {
-            let mut cells = columns
-                .iter()
-                .filter_map(|column| Some((column.get(line)?, cells_width(column))));
-            if let Some((label, width)) = cells.next() {
-                let _ = write!(text, "{label:<width$}");
-            }
-            for (cell, width) in cells {
-                let _ = write!(text, " {cell:>width$}");
-            }
-            text.push('\n');
-        }
-        text
-    }
-
-    /// Columns of the table from two-line headings to last cells: names, sessions, `shown` endings, all `others`
-    /// together, and violating sessions.
-    fn columns(&self, shown: &[Ending], others: bool) -> Vec<Vec<String>> {
-        let column = |heading: &str, count: &dyn Fn(&Row) -> u64| {
-            let counts = self.rows().map(|(_, row)| match count(row) {
-                0 => "–".to_owned(),
-                count => grouped(count),
-            });
-            two_lines(heading).into_iter().chain(counts).collect()
-        };
-        let names = self.rows().map(|(name, _)| name.to_owned());
-        let mut columns = vec![[String::new(), String::new()].into_iter().chain(names).collect()];
-        columns.push(column("sessions", &|row| row.sessions));
-        for ending in shown {
-            columns.push(column(ending.name(), &|row| {
-                row.endings.get(ending).copied().unwrap_or(0)
-            }));
-        }
-        if others {
-            let rest = |row: &Row| {
-                row.endings
-                    .iter()
-                    .filter(|(ending, _)| !shown.contains(ending))
-                    .map(|(_, count)| count)
-                    .sum()
-            };
-            columns.push(column("other", &rest));
-        }
-        columns.push(column("violating", &|row| row.violating));
-        columns
-    }
-
-    pub(crate) fn json(&self) -> Value {
-        let rows = self.rows().map(|(name, row)| {
-            let endings: serde_json::Map<_, _> = row
-                .endings
-                .iter()
-                .map(|(ending, count)| (ending.name().to_owned(), json!(count)))
-                .collect();
-            json!({ "fault": name, "sessions": row.sessions, "endings": endings, "violating": row.violating })
-        });
-        rows.collect()
-    }
-}
-
-/// Width of a table with these columns, including a space between two of them.
-fn width(columns: &[Vec<String>]) -> usize {
-    columns
-        .iter()
-        .map(|column| cells_width(column) + 1)
-        .sum::<usize>()
-        .saturating_sub(1)
-}
-
-/// Width of a column's widest cell.
-fn cells_width(column: &[String]) -> usize {
-    column.iter().map(|cell| cell.chars().count()).max().unwrap_or(0)
-}
-
-/// A heading on two lines, split at its space, or with a hyphen if it is long.
-fn two_lines(name: &str) -> [String; 2] {
-    match (name.split_once(' '), name.len()) {
-        (Some((one, two)), _) => [one.to_owned(), two.to_owned()],
-        (None, 7..) => {
-            let (one, two) = name.split_at(name.len().div_ceil(2));
-            [format!("{one}-"), two.to_owned()]
-        }
-        (None, _) => [String::new(), name.to_owned()],
-    }
+        json!({ "fault": row.name, "sessions": row.sessions, "endings": endings, "violating": row.violating })
+    });
+    rows.collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn verdict(ending: Ending) -> Verdict {
-        Verdict {
-            seed: 1,
-            faults: FaultKind::NAMES.to_vec(),
-            ending,
-            violations: Vec::new(),
-            known: Vec::new(),
-            wire_hash: 0,
-        }
-    }
-
     #[test]
-    fn a_table_of_every_ending_and_large_counts_fits_and_loses_no_session() {
-        let mut counts = Counts::default();
-        for ending in Ending::ALL {
-            counts.add(&verdict(ending));
+    fn a_table_of_many_endings_fits_and_loses_no_session() {
+        let endings = [
+            Ending::Completed,
+            Ending::TimedOut,
+            Ending::Cancelled,
+            Ending::GivenUp,
+            Ending::Unended,
+        ];
+        let mut verdicts = Vec::new();
+        for (ending, sessions) in endings.into_iter().zip([1_200, 3, 40, 500, 1]) {
+            let verdict = Verdict {
+                seed: 1,
+                faults: FaultKind::NAMES.to_vec(),
+                ending,
+                violations: Vec::new(),
+                known: Vec::new(),
+                wire_hash: 0,
+            };
+            verdicts.extend(vec![verdict; sessions]);
         }
-        for row in counts.rows.values_mut() {
-            row.sessions += 123_456;
-            for ending in [Ending::Completed, Ending::GivenUp, Ending::Silent] {
-                *row.endings.get_mut(&ending).unwrap() += 41_152;
-            }
-        }
-        let table = counts.table();
-        assert!(table.lines().all(|line| line.chars().count() <= WIDTH), "{table}");
-        for row in table.lines().skip(2) {
-            let cells: Vec<u64> = row[16..]
-                .split_whitespace()
-                .map(|cell| cell.replace(',', "").parse().unwrap_or(0))
-                .collect();
-            let (sessions, endings) = (cells[0], &cells[1..cells.len() - 1]);
-            assert_eq!(endings.iter().sum::<u64>(), sessions, "{table}");
-        }
-        let common = table.lines().nth(1).unwrap();
-        assert!(common.contains("up") && common.contains("other"), "{table}");
-    }
-
-    #[test]
-    fn a_table_of_few_endings_names_all_of_them() {
-        let mut counts = Counts::default();
-        counts.add(&verdict(Ending::Completed));
-        counts.add(&verdict(Ending::Reset));
-        let table = counts.table();
-        assert!(table.contains("reset") && !table.contains("other"), "{table}");
+        let indent = " ".repeat(37);
+        let row = format!(
+            "   1,744         0  1,200 completed, 3 timed out, 40 cancelled,\n{indent}500 given up, 1 unended\n"
+        );
+        let names = FaultKind::NAMES.into_iter().chain([ALL]);
+        let rows: String = names.map(|name| format!("{name:16} {row}")).collect();
+        assert_eq!(
+            table(&verdicts),
+            format!("{:16} sessions violating  endings\n{rows}", "")
+        );
+        assert!(rows.lines().all(|line| line.len() <= 80));
     }
 }

@@ -1,7 +1,7 @@
 //! Lines of at most [`WIDTH`] columns.
 
 /// Width of all output in columns.
-pub(crate) const WIDTH: usize = 80;
+const WIDTH: usize = 80;
 
 /// `words` after `mark`, wrapped at [`WIDTH`] columns. Further lines are indented by the width of the mark. Ends with a
 /// line break.

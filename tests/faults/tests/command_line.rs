@@ -32,10 +32,11 @@ fn prints(arguments: &str) -> String {
 
 #[test]
 fn a_campaign_prints_the_same_counts_with_any_number_of_jobs() {
-    let one = prints("--seeds 6 --from 4 --jobs 1");
-    assert_eq!(one, prints("--seeds 6 --from 4 --jobs 3"));
+    let one = prints("--seeds 12 --from 301 --jobs 1");
+    // With the hash of all packets.
+    assert_eq!(one, prints("--seeds 12 --from 301 --jobs 4"));
     for words in [
-        "Seeds 4 to 9",
+        "Seeds 301 to 312",
         "all sessions",
         "wire hash",
         "Every invariant holds in each of them",
@@ -47,6 +48,7 @@ fn a_campaign_prints_the_same_counts_with_any_number_of_jobs() {
 #[test]
 fn a_seed_prints_its_plan_its_time_line_and_its_verdict() {
     let shown = prints("--seed 4");
+    assert_eq!(shown, prints("--seed 4"));
     for words in [
         "path",
         "server",
@@ -56,6 +58,7 @@ fn a_seed_prints_its_plan_its_time_line_and_its_verdict() {
         assert!(shown.contains(words), "{words} is missing in: {shown}");
     }
     let json: serde_json::Value = serde_json::from_str(&succeeds("--seed 4 --json")).unwrap();
+    assert!(shown.contains(json["wire_hash"].as_str().unwrap()), "{shown}");
     assert_eq!(json["seed"], 4);
     assert_eq!(json["violations"], serde_json::json!([]));
 }
