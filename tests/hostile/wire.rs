@@ -1,5 +1,7 @@
 //! Requests and frames as bytes, including those that client libraries would not send.
 
+use playrate_test_support::wire::{prefixed, var_int};
+
 /// HTTP/2's frame types (RFC 9113 §6).
 pub(crate) mod h2 {
     pub(crate) const DATA: u8 = 0;
@@ -122,33 +124,11 @@ pub(crate) fn h3_frame(kind: u64, payload: &[u8]) -> Vec<u8> {
 
 /// Type and length of a frame of HTTP/3.
 pub(crate) fn h3_frame_head(kind: u64, length: u64) -> Vec<u8> {
-    let mut head = Vec::new();
-    for value in [kind, length] {
-        // Variable-length integers of 8 bytes, which have room for any value (RFC 9000 §16).
-        head.extend((value | 3 << 62).to_be_bytes());
-    }
-    head
+    [var_int(kind), var_int(length)].concat()
 }
 
 /// A string literal without Huffman code (RFC 7541 §5.2).
 fn string(block: &mut Vec<u8>, text: &[u8]) {
     prefixed(block, 0, 7, text.len());
     block.extend(text);
-}
-
-/// An integer with a prefix of `bits` bits in its first byte, whose other bits are those of `first` (RFC 7541 §5.1).
-fn prefixed(block: &mut Vec<u8>, first: u8, bits: u32, value: usize) {
-    let most = (1_usize << bits) - 1;
-    let low = |value: usize| u8::try_from(value).unwrap_or(u8::MAX);
-    if value < most {
-        block.push(first | low(value));
-        return;
-    }
-    block.push(first | low(most));
-    let mut rest = value - most;
-    while rest >= 128 {
-        block.push(0x80 | low(rest % 128));
-        rest /= 128;
-    }
-    block.push(low(rest));
 }

@@ -5,12 +5,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use playrate_test_support::wire::{prefixed, var_int};
+use playrate_test_support::{certificate, h3_config};
 use playrate_transport::{Identity, time};
-use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{Connection, Endpoint, RecvStream, Runtime, SendStream, VarInt};
-use rustls::RootCertStore;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
 
 /// Maximum number of operations of one input.
 const OPERATIONS: usize = 80;
@@ -41,7 +39,7 @@ impl<'a> Input<'a> {
 /// A client with its streams.
 pub(super) struct Attacker {
     endpoint: Endpoint,
-    tls: Arc<QuicClientConfig>,
+    config: quinn::ClientConfig,
     address: SocketAddr,
     runtime: Arc<dyn Runtime>,
     connection: Option<Connection>,
@@ -58,21 +56,9 @@ impl Attacker {
         address: SocketAddr,
         runtime: Arc<dyn Runtime>,
     ) -> Self {
-        let mut roots = RootCertStore::empty();
-        let certificate = CertificateDer::from_pem_slice(identity.certificate_pem().as_bytes());
-        roots
-            .add(certificate.expect("a certificate"))
-            .expect("an authority");
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut tls = rustls::ClientConfig::builder_with_provider(provider)
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .expect("TLS 1.3")
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        tls.alpn_protocols = vec![b"h3".to_vec()];
         Self {
             endpoint,
-            tls: Arc::new(QuicClientConfig::try_from(tls).expect("a cipher suite for QUIC")),
+            config: h3_config(&certificate(&identity.certificate_pem())),
             address,
             runtime,
             connection: None,
@@ -115,7 +101,7 @@ impl Attacker {
             .stream_receive_window(VarInt::from_u32(window))
             .receive_window(VarInt::from_u32(window.max(4_096)))
             .max_concurrent_uni_streams(VarInt::from_u32([3, 0, 1, 100][usize::from(choice >> 3 & 3)]));
-        let mut config = quinn::ClientConfig::new(Arc::clone(&self.tls) as Arc<_>);
+        let mut config = self.config.clone();
         config.transport_config(Arc::new(transport));
         let Ok(connecting) = self.endpoint.connect_with(config, self.address, "localhost") else {
             return;
@@ -159,9 +145,8 @@ impl Attacker {
     }
 
     async fn write(&mut self, stream: u8, bytes: &[u8]) {
-        let count = self.requests.len().max(1);
         let runtime = Arc::clone(&self.runtime);
-        if let Some((send, _)) = self.requests.get_mut(usize::from(stream) % count) {
+        if let Some((send, _)) = self.request(stream) {
             let _ = time::timeout(&*runtime, OPERATION, send.write_all(bytes)).await;
         }
     }
@@ -344,58 +329,4 @@ fn frame(choice: u8, content: &[u8]) -> Vec<u8> {
     ];
     let claimed = claimed[usize::from(choice) / kinds.len() % claimed.len()];
     [&var_int(kind), &var_int(claimed), content].concat()
-}
-
-/// A variable-length integer of QUIC (RFC 9000 §16).
-fn var_int(value: u64) -> Vec<u8> {
-    let length_bits = match value {
-        0..=0x3f => 0,
-        0x40..=0x3fff => 1,
-        0x4000..=0x3fff_ffff => 2,
-        _ => 3_u64,
-    };
-    let bytes = 1_usize << length_bits;
-    let tagged = value | length_bits << (8 * bytes - 2);
-    tagged.to_be_bytes()[8 - bytes..].to_vec()
-}
-
-/// An integer with a prefix of `bits` bits (RFC 9204 §4.1.1).
-fn prefixed(out: &mut Vec<u8>, first: u8, bits: u32, value: usize) {
-    let most = (1_usize << bits) - 1;
-    let low = |value: usize| u8::try_from(value & 0x7f).unwrap_or(0);
-    if value < most {
-        out.push(first | low(value));
-        return;
-    }
-    out.push(first | low(most));
-    let mut rest = value - most;
-    while rest > 0x7f {
-        out.push(low(rest) | 0x80);
-        rest >>= 7;
-    }
-    out.push(low(rest));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn integers_are_written_as_the_rfcs_show_them() {
-        // RFC 9000 §A.1, RFC 7541 §C.1.
-        assert_eq!(var_int(37), [0x25]);
-        assert_eq!(var_int(15_293), [0x7b, 0xbd]);
-        assert_eq!(var_int(494_878_333), [0x9d, 0x7f, 0x3e, 0x7d]);
-        assert_eq!(
-            var_int(151_288_809_941_952_652),
-            [0xc2, 0x19, 0x7c, 0x5e, 0xff, 0x14, 0xe8, 0x8c]
-        );
-        let written = |bits, value| {
-            let mut out = Vec::new();
-            prefixed(&mut out, 0, bits, value);
-            out
-        };
-        assert_eq!(written(5, 10), [10]);
-        assert_eq!(written(5, 1_337), [31, 154, 10]);
-    }
 }

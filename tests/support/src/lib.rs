@@ -10,6 +10,7 @@
 mod client;
 mod files;
 mod process;
+pub mod wire;
 
 use std::time::Duration;
 

@@ -2,18 +2,18 @@
 
 use std::env;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use playrate_transport::{ConnectError, Connection, Pin, Target};
+use tempfile::NamedTempFile;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-use crate::{PATIENCE, client, root, until};
+use crate::{PATIENCE, client, root, text, until};
 
 /// One of the workspace's programs, built if necessary.
 pub fn program(name: &str) -> PathBuf {
@@ -73,23 +73,23 @@ impl Running {
 pub struct ServerProcess {
     process: Running,
     out: BufReader<ChildStdout>,
-    log: Log,
+    log: NamedTempFile,
     announcement: String,
 }
 
 impl ServerProcess {
     /// Makes `program` serve `media` on the address and port `listen`, and waits until it is ready.
     pub fn start(mut program: Command, listen: &str, media: &Path, arguments: &[&str]) -> Self {
+        let log = NamedTempFile::new().unwrap();
         let mut child = program
             .args(["serve", "--listen", listen, "--media"])
             .arg(media)
             .args(arguments)
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stderr(log.reopen().unwrap())
             .spawn()
             .unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
-        let log = Log::read(child.stderr.take().unwrap());
         let process = Running(child);
         let mut announcement = String::new();
         // It is written in one piece, and `Watch` is its last line if present.
@@ -185,9 +185,14 @@ impl ServerProcess {
         self.process.signal(name);
     }
 
+    /// The log so far.
+    fn log(&self) -> String {
+        text(&fs::read(self.log.path()).unwrap())
+    }
+
     /// Waits until the log contains `part` this many times.
     pub async fn logs(&self, part: &str, times: usize) {
-        let is_there = async || self.log.text().matches(part).count() >= times;
+        let is_there = async || self.log().matches(part).count() >= times;
         until(part, is_there).await;
     }
 
@@ -210,9 +215,9 @@ impl ServerProcess {
         if let Ok(runtime) = Handle::try_current() {
             assert_eq!(runtime.runtime_flavor(), RuntimeFlavor::MultiThread);
         }
-        let log = self.log.end();
         self.out.read_to_string(&mut self.announcement).unwrap();
         let code = self.process.0.wait().unwrap().code();
+        let log = self.log();
         (code, self.announcement, log)
     }
 
@@ -220,9 +225,8 @@ impl ServerProcess {
     pub fn end_within(mut self, limit: Duration) -> (Option<ExitStatus>, String) {
         self.signal("TERM");
         let status = self.process.wait(limit);
-        let Self { process, mut log, .. } = self;
-        drop(process);
-        (status, log.end())
+        // It may still write until it is killed, which matters only if it did not end.
+        (status, self.log())
     }
 }
 
@@ -258,42 +262,5 @@ impl ServerProcess {
     /// Waits until at most `most` descriptors are open. A file stays open until the client has acknowledged its end.
     pub async fn settles_at(&self, most: usize) {
         until("few descriptors are open", async || self.descriptors() <= most).await;
-    }
-}
-
-/// Log of a process, read as it is written.
-#[derive(Debug)]
-struct Log {
-    text: Arc<Mutex<String>>,
-    reading: Option<JoinHandle<()>>,
-}
-
-impl Log {
-    fn read(from: ChildStderr) -> Self {
-        let text = Arc::new(Mutex::new(String::new()));
-        let shared = Arc::clone(&text);
-        let reading = thread::spawn(move || {
-            for line in BufReader::new(from).lines() {
-                let mut text = shared.lock().unwrap();
-                text.push_str(&line.unwrap());
-                text.push('\n');
-            }
-        });
-        Self {
-            text,
-            reading: Some(reading),
-        }
-    }
-
-    fn text(&self) -> String {
-        self.text.lock().unwrap().clone()
-    }
-
-    /// Waits until the process has ended; returns all of its log.
-    fn end(&mut self) -> String {
-        if let Some(reading) = self.reading.take() {
-            reading.join().unwrap();
-        }
-        self.text()
     }
 }
