@@ -13,7 +13,7 @@ use playrate_netsim::{PathConfig, QueueLimit, Relay, RelayConfig};
 use playrate_units::{Bitrate, Probability};
 use serde_json::{Value, json};
 
-use crate::support::{self, output_within};
+use crate::support::{self, json_within, output_within};
 use playrate_test_support::root;
 
 /// Lines of the best representation.
@@ -41,11 +41,8 @@ pub(crate) fn missing() -> Result<(), String> {
         ("node", "--version"),
         ("ffmpeg", "-version"),
     ])?;
-    if modules().exists() {
-        Ok(())
-    } else {
-        Err("the players are not there; run `npm ci --ignore-scripts` in tests/browser".to_owned())
-    }
+    let text = "the players are not there; run `npm ci --ignore-scripts` in tests/browser";
+    support::required(modules().exists(), text)
 }
 
 pub(crate) fn modules() -> PathBuf {
@@ -101,12 +98,7 @@ impl Viewing {
             "name": name,
         });
         let script = root().join("tests/browser/play.mjs");
-        let report = output_within(
-            Duration::from_secs(300),
-            Command::new("node").arg(script),
-            &job.to_string(),
-        );
-        let report: Value = serde_json::from_str(&report).unwrap_or_else(|error| panic!("{error}: {report}"));
+        let report = json_within(Duration::from_secs(300), Command::new("node").arg(script), &job);
         let log = support::stopped(server);
         println!("{}", relay.stop().expect("the relay ran"));
         let viewing = Self { report, log };
@@ -126,53 +118,23 @@ impl Viewing {
         self.log.iter().filter(move |line| line["message"] == message)
     }
 
-    /// Prints a row of the table.
-    fn print(&self) {
-        let facts = &self.report["facts"];
-        let number = |name: &str| facts[name].as_f64().unwrap_or(f64::NAN);
-        let representations: Vec<_> = facts["representations"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(|shown| shown["height"].to_string())
-            .collect();
-        println!(
-            "| {} | {} | {} requests over h3 | first frame {:.0} ms after its script | {} | {} stalls | {} \
-            of {} frames dropped |",
-            facts["player"].as_str().unwrap_or_default(),
-            self.report["browser"].as_str().unwrap_or_default(),
-            self.report["requests"].as_array().map_or(0, Vec::len),
-            number("firstFrame") - number("scriptLoaded"),
-            representations.join(" → "),
-            facts["stalls"].as_array().map_or(0, Vec::len),
-            number("dropped"),
-            number("frames"),
-        );
-    }
-
     /// Requirements on every player over a good path.
     fn check(&self, seconds: f64) {
-        self.print();
         let facts = &self.report["facts"];
         assert_eq!(facts["errors"], json!([]), "{}", self.report);
         assert_eq!(facts["ended"], true, "{facts}");
         let position = facts["position"].as_f64().expect("a number");
         assert!((position - seconds).abs() < 0.3, "{facts}");
-        let stalls = facts["stalls"].as_array().expect("stalls");
-        let empty = stalls
-            .iter()
-            .filter(|stall| stall["ahead"].as_f64().expect("seconds") < EMPTY);
-        assert_eq!(empty.count(), 0, "{facts}");
+        let mut stalls = facts["stalls"].as_array().expect("stalls").iter();
+        let is_empty = |stall: &Value| stall["ahead"].as_f64().expect("seconds") < EMPTY;
+        assert!(!stalls.any(is_empty), "{facts}");
         // At 20 Mbit/s, a player that measures well ends with the best representation.
         let representations = facts["representations"].as_array().expect("representations");
         assert_eq!(representations.last().expect("video")["height"], BEST, "{facts}");
 
         let requests = self.report["requests"].as_array().expect("requests");
         // Video and audio, with an initialisation segment each.
-        let segments = requests
-            .iter()
-            .filter(|request| request["url"].as_str().is_some_and(|url| url.contains(".m4s")));
-        assert!(segments.count() >= 2 * SEGMENTS, "{requests:?}");
+        assert!(self.requests_with(".m4s") >= 2 * SEGMENTS, "{requests:?}");
         let others: Vec<_> = requests
             .iter()
             .filter(|request| request["protocol"] != "h3")
@@ -180,22 +142,22 @@ impl Viewing {
         assert!(others.is_empty(), "not over HTTP/3: {others:?}");
     }
 
+    /// Number of requests with `part` in their URL.
+    fn requests_with(&self, part: &str) -> usize {
+        let requests = self.report["requests"].as_array().expect("requests").iter();
+        let urls = requests.filter_map(|request| request["url"].as_str());
+        urls.filter(|url| url.contains(part)).count()
+    }
+
     /// Checks that the player sent CMCD, in the URL or in header fields, and that its changes reached the
     /// controller.
     fn check_knowledge(&self, in_the_url: bool) {
-        let requests = self.report["requests"].as_array().expect("requests");
-        let with = requests
-            .iter()
-            .filter(|request| request["url"].as_str().is_some_and(|url| url.contains("CMCD=")));
-        assert_eq!(with.count() > 0, in_the_url, "{requests:?}");
+        assert_eq!(self.requests_with("CMCD=") > 0, in_the_url, "{}", self.report);
 
         let known: Vec<_> = self.said("the controller knows").collect();
         assert!(known.len() >= 2 * SEGMENTS, "{known:?}");
-        let levels: BTreeSet<_> = known
-            .iter()
-            .filter_map(|line| line["buffered_ms"].as_f64())
-            .map(f64::to_bits)
-            .collect();
+        let levels = known.iter().filter_map(|line| line["buffered_ms"].as_f64());
+        let levels: BTreeSet<_> = levels.map(f64::to_bits).collect();
         assert!(levels.len() >= 4, "the buffer's level hardly changed: {known:?}");
         let playback: Vec<_> = known
             .iter()
@@ -206,18 +168,14 @@ impl Viewing {
         let rate = known.last().and_then(|line| line["rate"].as_u64());
         assert!(rate > Some(0), "{known:?}");
 
-        let sessions: Vec<_> = self
-            .said("session finished")
-            .filter(|session| session["player_requests"].as_u64().is_some())
-            .collect();
+        let is_player = |session: &&Value| session["player_requests"].as_u64().is_some();
+        let sessions: Vec<_> = self.said("session finished").filter(is_player).collect();
         let [session] = &sessions[..] else {
             panic!("{} sessions said something: {sessions:?}", sessions.len())
         };
         println!("{session}");
-        assert!(
-            session["player_requests"].as_u64() >= Some(2 * SEGMENTS as u64),
-            "{session}"
-        );
+        let requests = session["player_requests"].as_u64();
+        assert!(requests >= Some(2 * SEGMENTS as u64), "{session}");
         assert_eq!(session["player_viewings"], 1, "{session}");
         assert_eq!(session["player_starvations"], 0, "{session}");
     }

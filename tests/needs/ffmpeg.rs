@@ -9,7 +9,7 @@ use libtest_mimic::Trial;
 use sha2::{Digest, Sha256};
 
 use crate::support;
-use playrate_test_support::{ServerProcess, films, program, title};
+use playrate_test_support::{ServerProcess, films, program, text, title};
 
 /// Frames of the embedded title, as `ffprobe -count_frames` counts them.
 const FRAMES: &str = "810";
@@ -42,10 +42,8 @@ fn piped_into(play: &[String], tool: &mut Command) -> Output {
         .expect("video-client starts");
     let pipe = client.stdout.take().expect("piped");
     let output = tool.stdin(pipe).output().expect("the tool runs");
-    assert!(
-        client.wait().expect("the client ends").success(),
-        "the client failed"
-    );
+    let status = client.wait().expect("the client ends");
+    assert!(status.success(), "the client failed");
     output
 }
 
@@ -53,23 +51,13 @@ fn every_frame_of_the_piped_title_decodes_without_an_error() {
     let films = films();
     let (_server, play) = serve(films.path());
     let mut ffmpeg = Command::new("ffmpeg");
-    let decoded = piped_into(
-        &play,
-        ffmpeg.args(["-v", "error", "-i", "pipe:0", "-f", "null", "-"]),
-    );
-    let errors = String::from_utf8_lossy(&decoded.stderr);
+    let decoded = piped_into(&play, ffmpeg.args("-v error -i pipe:0 -f null -".split(' ')));
+    let errors = text(&decoded.stderr);
     assert!(decoded.status.success() && errors.is_empty(), "{errors}");
 
+    let line = "-v error -count_frames -select_streams v:0 -show_entries stream=nb_read_frames -of csv=p=0 -i pipe:0";
     let mut ffprobe = Command::new("ffprobe");
-    ffprobe.args(["-v", "error", "-count_frames", "-select_streams", "v:0"]);
-    ffprobe.args([
-        "-show_entries",
-        "stream=nb_read_frames",
-        "-of",
-        "csv=p=0",
-        "-i",
-        "pipe:0",
-    ]);
+    ffprobe.args(line.split(' '));
     let counted = piped_into(&play, &mut ffprobe);
     assert_eq!(String::from_utf8_lossy(&counted.stdout).trim(), FRAMES);
 }
@@ -82,11 +70,7 @@ fn the_piped_bytes_are_the_titles() {
         .args(["--output", "-"])
         .output()
         .expect("video-client runs");
-    assert!(
-        client.status.success(),
-        "{}",
-        String::from_utf8_lossy(&client.stderr)
-    );
+    assert!(client.status.success(), "{}", text(&client.stderr));
     let file = std::fs::read(title()).expect("the title is there");
     assert_eq!(Sha256::digest(&client.stdout), Sha256::digest(&file));
 }

@@ -4,21 +4,19 @@
 //!
 //! `tests/interop/README.md` describes their installation and configuration.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 use libtest_mimic::Trial;
-use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose,
-};
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use crate::support::{self, output_within};
+use crate::support::{self, Certified, json_within, output_within};
 use playrate_test_support::{ServerProcess, TITLE, films, root, title};
 
 /// Time limit for a client with all its requests.
@@ -30,16 +28,13 @@ const AIOQUIC: &str = "aioquic/bin/python";
 
 pub(crate) fn tests() -> Vec<Trial> {
     let curl = support::on_the_path(&[("curl", "--version")]);
-    let mut tests = tests![&missing(QUIC_GO), quic_go_gets_every_byte_it_asks_for_over_http_3];
-    tests.extend(tests![
-        &missing(AIOQUIC),
-        aioquic_gets_every_byte_it_asks_for_over_http_3
-    ]);
-    tests.extend(tests![
+    let quic_go = tests![&missing(QUIC_GO), quic_go_gets_every_byte_it_asks_for_over_http_3];
+    let aioquic = tests![&missing(AIOQUIC), aioquic_gets_every_byte_it_asks_for_over_http_3];
+    let curl = tests![
         &curl,
         curl_gets_every_byte_it_asks_for_over_tcp_and_is_told_of_http_3
-    ]);
-    tests
+    ];
+    [quic_go, aioquic, curl].into_iter().flatten().collect()
 }
 
 /// A request and the required result.
@@ -105,8 +100,9 @@ fn cases(size: usize) -> Vec<Vec<Case>> {
 }
 
 /// Response that a client received.
+#[derive(Deserialize)]
 struct Answer {
-    status: u64,
+    status: u16,
     protocol: String,
     content_length: String,
     content_range: String,
@@ -114,22 +110,7 @@ struct Answer {
     sha256: String,
 }
 
-impl Answer {
-    fn from_json(value: &Value) -> Self {
-        let text = |key: &str| value[key].as_str().expect("a string").to_owned();
-        Self {
-            status: value["status"].as_u64().expect("a status"),
-            protocol: text("protocol"),
-            content_length: text("content_length"),
-            content_range: text("content_range"),
-            bytes: value["bytes"].as_u64().expect("a count"),
-            sha256: text("sha256"),
-        }
-    }
-}
-
 fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
     let mut text = String::new();
     for byte in Sha256::digest(bytes) {
         // Writing to a String cannot fail.
@@ -138,37 +119,27 @@ fn hex(bytes: &[u8]) -> String {
     text
 }
 
-/// Compares an answer with the required result, and prints a row of the table.
+/// Compares an answer with the required result.
 fn check(client: &str, protocol: &str, case: &Case, answer: &Answer, title: &[u8]) {
-    let what = format!("{client}, {}", case.what());
-    assert_eq!(answer.status, u64::from(case.status), "{what}");
-    assert_eq!(answer.protocol, protocol, "{what}");
-    let mut result = "refused as it should be".to_owned();
+    let what = format!("{client}, {protocol}, {}", case.what());
+    let found = (answer.status, answer.protocol.as_str());
+    assert_eq!(found, (case.status, protocol), "{what}");
     if let Some(bytes) = case.body.clone() {
         let body = &title[bytes.clone()];
-        assert_eq!(answer.bytes, body.len() as u64, "{what}");
-        assert_eq!(answer.sha256, hex(body), "{what}");
-        result = format!("sha256 {}… equal", &answer.sha256[..12]);
-        let length = if case.method == "HEAD" {
-            title.len()
-        } else {
-            body.len()
-        };
+        assert_eq!(
+            (answer.bytes, &answer.sha256),
+            (body.len() as u64, &hex(body)),
+            "{what}"
+        );
+        let is_head = case.method == "HEAD";
+        let length = if is_head { title.len() } else { body.len() };
         assert_eq!(answer.content_length, length.to_string(), "{what}");
-        if case.method == "HEAD" {
-            result = format!("Content-Length: {length}");
-        }
         if case.status == 206 {
             let range = format!("bytes {}-{}/{}", bytes.start, bytes.end - 1, title.len());
             assert_eq!(answer.content_range, range, "{what}");
         }
     }
-    println!(
-        "| {client} | {protocol} | {} | {} | {} | {result} |",
-        case.what(),
-        answer.status,
-        answer.bytes
-    );
+    println!("{what}: {} bytes, as required", answer.bytes);
 }
 
 /// A served title, and the certificate authority to trust.
@@ -184,16 +155,12 @@ impl Site {
     fn start() -> Self {
         let films = films();
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let (authority, certificate, key) = identity(directory.path());
-        let file = |path: &Path| path.to_str().expect("a path in UTF-8").to_owned();
-        let server = support::serve(
-            films.path(),
-            &["--cert", &file(&certificate), "--key", &file(&key)],
-        );
+        let certified = Certified::new(directory.path());
+        let server = support::serve(films.path(), &certified.options());
         Self {
             server,
             title: fs::read(title()).expect("the title is there"),
-            authority,
+            authority: certified.authority,
             directory,
             _films: films,
         }
@@ -213,8 +180,7 @@ impl Site {
             .map(|group| group.iter().map(request).collect())
             .collect();
         let job = json!({ "origin": self.origin(), "ca": self.authority, "groups": requests });
-        let report = output_within(LIMIT, command, &job.to_string());
-        let report: Value = serde_json::from_str(&report).unwrap_or_else(|error| panic!("{error}: {report}"));
+        let report = json_within(LIMIT, command, &job);
         let client = report["client"].as_str().expect("a name");
         let answers = report["answers"].as_array().expect("groups of answers");
         assert_eq!(answers.len(), groups.len());
@@ -222,7 +188,8 @@ impl Site {
             let answers = answers.as_array().expect("answers");
             assert_eq!(answers.len(), group.len());
             for (case, answer) in group.iter().zip(answers) {
-                check(client, "HTTP/3.0", case, &Answer::from_json(answer), &self.title);
+                let answer = Answer::deserialize(answer).expect("an answer");
+                check(client, "HTTP/3.0", case, &answer, &self.title);
             }
         }
         let log = support::stopped(self.server);
@@ -237,36 +204,6 @@ impl Site {
     }
 }
 
-/// An authority and a certificate of it for 127.0.0.1, as files: the authority, the certificate, its key.
-fn identity(directory: &Path) -> (PathBuf, PathBuf, PathBuf) {
-    let write = |name: &str, text: String| {
-        let path = directory.join(name);
-        fs::write(&path, text).expect("a file can be written");
-        path
-    };
-    let mut authority = CertificateParams::new(Vec::new()).expect("no names");
-    // A name different from the leaf's, which would otherwise be mistaken for self-signed.
-    authority
-        .distinguished_name
-        .push(DnType::CommonName, "authority of a test");
-    authority.key_usages = vec![KeyUsagePurpose::KeyCertSign];
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let authority_key = KeyPair::generate().expect("a key");
-    let authority_certificate = authority.self_signed(&authority_key).expect("a certificate");
-    let issuer = Issuer::new(authority, authority_key);
-    let names = ["127.0.0.1", "localhost"].map(str::to_owned);
-    let mut leaf = CertificateParams::new(names).expect("names");
-    leaf.use_authority_key_identifier_extension = true;
-    leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    let key = KeyPair::generate().expect("a key");
-    let certificate = leaf.signed_by(&key, &issuer).expect("a certificate");
-    (
-        write("ca.pem", authority_certificate.pem()),
-        write("cert.pem", certificate.pem()),
-        write("key.pem", key.serialize_pem()),
-    )
-}
-
 /// Path of an installed program.
 fn installed(path: &str) -> PathBuf {
     root().join("target/interop").join(path)
@@ -275,11 +212,8 @@ fn installed(path: &str) -> PathBuf {
 /// Says how to install a program that is not there.
 fn missing(path: &str) -> Result<(), String> {
     let client = path.split('/').next().unwrap_or(path);
-    if installed(path).exists() {
-        Ok(())
-    } else {
-        Err(format!("run `tests/interop/install {client}` first"))
-    }
+    let text = format!("run `tests/interop/install {client}` first");
+    support::required(installed(path).exists(), &text)
 }
 
 fn quic_go_gets_every_byte_it_asks_for_over_http_3() {
@@ -326,20 +260,14 @@ fn curl(site: &Site, option: &str, case: &Case) -> Answer {
     let mut status = lines.next().expect("a status line").split(' ');
     let protocol = status.next().expect("a version").to_owned();
     let code = status.next().and_then(|code| code.parse().ok());
+    let fields: Vec<_> = head.lines().filter_map(|line| line.split_once(':')).collect();
     let field = |name: &str| {
-        let found = head.lines().filter_map(|line| line.split_once(':'));
-        found
-            .filter(|(key, _)| key.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value.trim().to_owned())
-            .next()
-            .unwrap_or_default()
+        let found = fields.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
+        found.map_or("", |(_, value)| value.trim()).to_owned()
     };
-    let port = site.server.address().port();
-    assert!(
-        field("alt-svc").starts_with(&format!("h3=\":{port}\"")),
-        "{option} {}: {head}",
-        case.what()
-    );
+    let http_3 = format!("h3=\":{}\"", site.server.address().port());
+    let is_told = field("alt-svc").starts_with(&http_3);
+    assert!(is_told, "{option} {}: {head}", case.what());
     // With --head, curl writes the head to the output.
     let body = if case.method == "HEAD" {
         Vec::new()

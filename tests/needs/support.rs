@@ -1,21 +1,25 @@
 //! Helpers of these tests: a server, and the handling of missing tools.
 
 use std::env;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::ops::RangeInclusive;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use libtest_mimic::Trial;
 use playrate_test_support::{Running, ServerProcess, program};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+    KeyUsagePurpose,
+};
 
 /// Test `name` of something that not every machine has: if it is `missing`, the test is ignored, or fails if
 /// `PLAYRATE_REQUIRE_TOOLS` is set.
-pub(crate) fn test(name: &str, missing: &Result<(), String>, run: fn()) -> Trial {
+pub(crate) fn test(name: &str, missing: &Result<(), String>, run: impl FnOnce() + Send + 'static) -> Trial {
     let Err(missing) = missing.clone() else {
         return Trial::test(name, move || {
             run();
@@ -35,11 +39,8 @@ pub(crate) fn test(name: &str, missing: &Result<(), String>, run: fn()) -> Trial
 pub(crate) fn on_the_path(tools: &[(&str, &str)]) -> Result<(), String> {
     let is_missing = |(tool, version): &&(&str, &str)| Command::new(tool).arg(version).output().is_err();
     let missing: Vec<_> = tools.iter().filter(is_missing).map(|(tool, _)| *tool).collect();
-    if missing.is_empty() {
-        Ok(())
-    } else {
-        Err(format!("{} not found on the PATH", missing.join(" and ")))
-    }
+    let text = format!("{} not found on the PATH", missing.join(" and "));
+    required(missing.is_empty(), &text)
 }
 
 /// A TCP address of loopback for a program that cannot choose a free port itself.
@@ -74,10 +75,68 @@ pub(crate) fn serve_with(command: Command, media: &Path, arguments: &[&str]) -> 
     ServerProcess::start(command, "127.0.0.1:0", media, &arguments)
 }
 
+/// `Ok` if `exists`, or else what to do.
+pub(crate) fn required(exists: bool, otherwise: &str) -> Result<(), String> {
+    exists.then_some(()).ok_or_else(|| otherwise.to_owned())
+}
+
 /// Stops a server as an operator would, and returns its log.
 pub(crate) fn stopped(server: ServerProcess) -> Vec<serde_json::Value> {
     let parse = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
     server.stop().lines().map(parse).collect()
+}
+
+/// Runs `command` as [`output_within`] and reads its output as JSON.
+pub(crate) fn json_within(
+    limit: Duration,
+    command: &mut Command,
+    input: &serde_json::Value,
+) -> serde_json::Value {
+    let output = output_within(limit, command, &input.to_string());
+    serde_json::from_str(&output).unwrap_or_else(|error| panic!("{error}: {output}"))
+}
+
+/// An authority and a certificate of it for 127.0.0.1 and `localhost`, as files in a directory.
+pub(crate) struct Certified {
+    pub(crate) authority: PathBuf,
+    certificate: String,
+    key: String,
+}
+
+impl Certified {
+    pub(crate) fn new(directory: &Path) -> Self {
+        let write = |name: &str, text: String| {
+            let path = directory.join(name);
+            fs::write(&path, text).expect("a file can be written");
+            path
+        };
+        let mut authority = CertificateParams::default();
+        // A name different from the leaf's, which would otherwise be mistaken for self-signed.
+        authority
+            .distinguished_name
+            .push(DnType::CommonName, "authority of a test");
+        authority.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = || KeyPair::generate().expect("a key");
+        let authority = CertifiedIssuer::self_signed(authority, key()).expect("a certificate");
+        let names = ["127.0.0.1", "localhost"].map(str::to_owned);
+        let mut leaf = CertificateParams::new(names).expect("names");
+        leaf.use_authority_key_identifier_extension = true;
+        leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        let key = key();
+        let certificate = leaf.signed_by(&key, &authority).expect("a certificate");
+        let text = |path: PathBuf| path.to_str().expect("a path in UTF-8").to_owned();
+        Self {
+            authority: write("ca.pem", authority.pem()),
+            certificate: text(write("cert.pem", certificate.pem() + &authority.pem())),
+            key: text(write("key.pem", key.serialize_pem())),
+        }
+    }
+
+    /// Options of a server with this certificate.
+    pub(crate) fn options(&self) -> [&str; 4] {
+        ["--cert", &self.certificate, "--key", &self.key]
+    }
 }
 
 /// Runs `command` with `input` for at most `limit`, and returns its output once it has succeeded.

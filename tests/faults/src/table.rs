@@ -100,7 +100,8 @@ mod tests {
             "   1,744         0  1,200 completed, 3 timed out, 40 cancelled,\n{indent}500 given up, 1 unended\n"
         );
         let names = FaultKind::NAMES.into_iter().chain([ALL]);
-        let rows: String = names.map(|name| format!("{name:16} {row}")).collect();
+        let rows: Vec<_> = names.map(|name| format!("{name:16} {row}")).collect();
+        let rows = rows.concat();
         assert_eq!(
             table(&verdicts),
             format!("{:16} sessions violating  endings\n{rows}", "")

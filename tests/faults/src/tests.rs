@@ -53,8 +53,9 @@ fn changed(change: impl FnOnce(&mut FaultPlan, &mut SessionRecord)) -> (Vec<Inva
 
 #[test]
 fn a_record_is_held_to_every_invariant() {
+    type Change = fn(&mut SessionRecord);
     assert_eq!(UNDISTURBED.1.ending, Ending::Completed);
-    let cases: [(Invariant, fn(&mut SessionRecord)); 11] = [
+    let cases: [(Invariant, Change); 11] = [
         (Invariant::Bytes, |record| record.comparison.right -= 1),
         (Invariant::Bytes, |record| record.comparison.is_whole = false),
         (Invariant::Ending, |record| record.ending = Ending::TimedOut),

@@ -26,11 +26,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const LOCATION: &str = "s3://films/published";
 
 pub(crate) fn tests() -> Vec<Trial> {
-    let missing = if store::program().exists() {
-        support::on_the_path(&[("curl", "--version")])
-    } else {
-        Err("versitygw is not there; run `tests/store/install`".to_owned())
-    };
+    let text = "versitygw is not there; run `tests/store/install`";
+    let missing = support::required(store::program().exists(), text)
+        .and_then(|()| support::on_the_path(&[("curl", "--version")]));
     let mut tests = tests![
         &missing,
         every_byte_is_the_objects_cold_and_warm,
@@ -185,11 +183,14 @@ fn every_byte_is_the_objects_cold_and_warm() {
     let path = "/a%20film/title.mp4";
     let cold = site.get(path);
     assert_eq!((cold.status, cold.content == film), (200, true));
-    let (gets, misses) = (
-        site.store.gets("published/a"),
-        site.metric("playrate_origin_misses_total"),
-    );
-    assert!(gets >= 1, "{gets}");
+    let requests = || {
+        (
+            site.store.gets("published/a"),
+            site.metric("playrate_origin_misses_total"),
+        )
+    };
+    let before = requests();
+    assert!(before.0 >= 1, "{before:?}");
     let warm = site.get(path);
     assert!(warm.content == film);
     assert_eq!(warm.fields["etag"], cold.fields["etag"]);
@@ -201,41 +202,25 @@ fn every_byte_is_the_objects_cold_and_warm() {
         let part = site.get_with(path, &[("range", range)]);
         assert_eq!((part.status, part.content == film[bytes]), (206, true), "{range}");
     }
-    assert_eq!(
-        site.store.gets("published/a"),
-        gets,
-        "what is kept is not requested again"
-    );
-    assert_eq!(site.metric("playrate_origin_misses_total"), misses);
+    assert_eq!(requests(), before, "what is kept is not requested again");
     assert_eq!(site.get("/empty.txt").content, b"");
     assert_eq!(site.get("/other.bin").status, 404);
-    let over_tcp = Command::new("curl")
-        .args([
-            "--silent",
-            "--insecure",
-            &format!("https://{}{path}", site.server().address()),
-        ])
-        .output()
-        .expect("curl runs");
-    assert!(over_tcp.stdout == film);
-    println!("{gets} requests to the store for {} bytes", film.len());
+    let url = format!("https://{}{path}", site.server().address());
+    let curl = Command::new("curl")
+        .args(["--silent", "--insecure", &url])
+        .output();
+    assert!(curl.expect("curl runs").stdout == film);
+    println!("{} requests to the store for {} bytes", before.0, film.len());
 }
 
 /// The progressive fixture, with 8 MiB between its media and its index.
 fn film_with_index_at_the_end() -> Vec<u8> {
     let film = fs::read(root().join("assets/fixtures/progressive-moov-last.mp4")).expect("the fixture");
-    let moov = film
-        .windows(4)
-        .position(|word| word == b"moov")
-        .expect("a moov box")
-        - 4;
+    let moov = film.windows(4).position(|word| word == b"moov");
+    let (media, index) = film.split_at(moov.expect("a moov box") - 4);
     let padding: u32 = 8 << 20;
-    let mut padded = film[..moov].to_vec();
-    padded.extend(padding.to_be_bytes());
-    padded.extend(b"free");
-    padded.resize(moov + padding as usize, 0);
-    padded.extend(&film[moov..]);
-    padded
+    let zeros = vec![0; padding as usize - 8];
+    [media, &padding.to_be_bytes(), b"free", &zeros, index].concat()
 }
 
 fn an_index_at_the_end_is_read_without_the_media() {
@@ -244,17 +229,10 @@ fn an_index_at_the_end_is_read_without_the_media() {
         |store| store.put("published/film.mp4", film.clone()),
         &["--strict"],
     );
-    assert!(
-        site.server().announced("Serving").starts_with("1 title"),
-        "{}",
-        site.server().announced("Serving")
-    );
+    let serving = site.server().announced("Serving");
+    assert!(serving.starts_with("1 title"), "{serving}");
     let received = site.metric("playrate_origin_received_bytes_total");
-    assert!(
-        received < 300_000,
-        "{received} of {} bytes were read for the index",
-        film.len()
-    );
+    assert!(received < 300_000, "{received} bytes were read for the index");
     assert!(site.get("/film.mp4").content == film);
 }
 
@@ -267,35 +245,25 @@ fn a_thousand_viewers_of_a_segment_cause_one_request() {
     // All of them have made their requests before the first byte arrives.
     site.proxy.set(Fault::Delay(Duration::from_secs(1)));
     let connections: Vec<_> = (0..20).map(|_| site.connect()).collect();
-    let right = site.runtime.block_on(async {
-        let viewers = (0..1_000).map(|viewer| {
-            let (connection, segment) = (
-                connections[viewer % connections.len()].clone(),
-                Arc::clone(&segment),
-            );
-            tokio::spawn(async move {
-                let answer = get(&connection, "/seg.m4s", &[]).await;
-                answer.status == 200 && answer.content == *segment
-            })
-        });
-        let viewers: Vec<_> = viewers.collect();
-        let mut right = 0;
-        for viewer in viewers {
-            right += usize::from(viewer.await.expect("a viewer ends"));
-        }
-        right
+    let viewers = (0..1_000).map(|viewer| {
+        let (connection, segment) = (
+            connections[viewer % connections.len()].clone(),
+            Arc::clone(&segment),
+        );
+        site.runtime.spawn(async move {
+            let answer = get(&connection, "/seg.m4s", &[]).await;
+            assert!(answer.status == 200 && answer.content == *segment);
+        })
     });
-    assert_eq!(right, 1_000);
-    assert_eq!(
-        site.store.gets("published/seg.m4s"),
-        1,
-        "the store was asked more than once"
-    );
+    // All of them begin before the first one is waited for.
+    for viewer in viewers.collect::<Vec<_>>() {
+        site.runtime.block_on(viewer).expect("a viewer is served");
+    }
+    let gets = site.store.gets("published/seg.m4s");
+    assert_eq!(gets, 1, "the store was asked more than once");
     assert_eq!(site.metric("playrate_origin_get_requests_total"), 1);
-    println!(
-        "{} reads waited together",
-        site.metric("playrate_origin_coalesced_reads_total")
-    );
+    let coalesced = site.metric("playrate_origin_coalesced_reads_total");
+    println!("{coalesced} reads waited together");
 }
 
 fn a_replaced_object_never_mixes_with_the_new_one() {
@@ -316,10 +284,8 @@ fn a_replaced_object_never_mixes_with_the_new_one() {
         !begun.is_whole,
         "the object was read whole although it was replaced"
     );
-    assert!(
-        begun.content.len() > 1 << 20 && old.starts_with(&begun.content),
-        "two versions mixed"
-    );
+    let is_old = begun.content.len() > 1 << 20 && old.starts_with(&begun.content);
+    assert!(is_old, "two versions mixed");
     let again = site.get("/film.bin");
     assert!(again.is_whole && again.content == new);
     assert_ne!(again.fields["etag"], begun.fields["etag"]);
@@ -358,16 +324,8 @@ fn what_is_on_disk_outlives_the_server() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let kept = directory.path().display().to_string();
     let film = noise(40 << 20, 1);
-    let arguments = [
-        "--cache-dir",
-        &kept,
-        "--disk-cache",
-        "200MB",
-        "--cache",
-        "32MiB",
-        "--store-freshness",
-        "60s",
-    ];
+    let line = format!("--cache-dir {kept} --disk-cache 200MB --cache 32MiB --store-freshness 60s");
+    let arguments: Vec<_> = line.split(' ').collect();
     let mut site = Site::start(|store| store.put("published/film.bin", film.clone()), &arguments);
     // Chunks for which the disk was too slow are not written, and are requested again.
     until("all is written", || {
@@ -380,11 +338,8 @@ fn what_is_on_disk_outlives_the_server() {
     site.restart(&arguments);
     assert!(site.get("/film.bin").content == film);
     assert!(site.metric("playrate_origin_disk_hits_total") >= 600);
-    assert_eq!(
-        site.store.gets("published/film.bin"),
-        gets,
-        "what is on disk is not requested again"
-    );
+    let again = site.store.gets("published/film.bin");
+    assert_eq!(again, gets, "what is on disk is not requested again");
 }
 
 fn the_next_segment_is_fetched_ahead() {
@@ -409,15 +364,14 @@ fn the_next_segment_is_fetched_ahead() {
     until("the next segment is fetched", || {
         site.store.gets("published/film/1.m4s") == 1
     });
-    assert_eq!(site.store.gets("published/film/2.m4s"), 0, "only the next one");
+    let gets = || [1, 2, 3].map(|number| site.store.gets(&format!("published/film/{number}.m4s")));
+    assert_eq!(gets()[1], 0, "only the next one");
     // The player announces that it will skip one.
     assert!(get("/film/1.m4s", &[("cmcd-request", "nor=\"3.m4s\"")]).content == segments[1]);
     until("the named segment is fetched", || {
         site.store.gets("published/film/3.m4s") == 1
     });
     assert!(get("/film/3.m4s", &[]).content == segments[3]);
-    assert_eq!(site.store.gets("published/film/1.m4s"), 1);
-    assert_eq!(site.store.gets("published/film/2.m4s"), 0);
-    assert_eq!(site.store.gets("published/film/3.m4s"), 1);
+    assert_eq!(gets(), [1, 0, 1]);
     assert_eq!(site.metric("playrate_origin_read_ahead_total"), 2);
 }

@@ -9,13 +9,14 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, sleep};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::{ObjectStoreExt as _, path::Path};
 use tokio::runtime::Runtime;
 
+use super::until;
 use crate::support::free_address;
 use playrate_test_support::{Running, root};
 
@@ -43,29 +44,15 @@ impl Store {
         fs::create_dir_all(data.join(BUCKET)).expect("a directory");
         let address = free_address();
         let child = Command::new(program())
-            .args([
-                "--access",
-                KEY,
-                "--secret",
-                SECRET,
-                "--port",
-                &address.to_string(),
-            ])
-            .arg("posix")
+            .args(["--access", KEY, "--secret", SECRET])
+            .args(["--port", &address.to_string(), "posix"])
             .arg(&data)
             .stdout(fs::File::create(directory.path().join("access.log")).expect("a file"))
             .stderr(Stdio::null())
             .spawn()
             .expect("versitygw starts");
         let process = Running(child);
-        let begun = Instant::now();
-        while TcpStream::connect(address).is_err() {
-            assert!(
-                begun.elapsed() < Duration::from_secs(30),
-                "versitygw does not listen"
-            );
-            sleep(Duration::from_millis(20));
-        }
+        until("versitygw listens", || TcpStream::connect(address).is_ok());
         // As the program does; it may be installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = AmazonS3Builder::new()
@@ -106,11 +93,8 @@ impl Store {
     /// Requests an object, and waits for its first bytes.
     pub(super) fn first_byte(&self, name: &str) {
         self.runtime.block_on(async {
-            let answer = self
-                .client
-                .get(&Path::from(name))
-                .await
-                .expect("the object is there");
+            let path = Path::from(name);
+            let answer = self.client.get(&path).await.expect("the object is there");
             let first = answer.into_stream().next().await;
             first.expect("it has bytes").expect("they come");
         });
