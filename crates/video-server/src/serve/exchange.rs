@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use http::{HeaderMap, Request, Response, StatusCode, Version};
+use parking_lot::Mutex;
 use playrate_media::cmcd::{Cmcd, ObjectType};
 use playrate_media::cmsd::{CmsdDynamic, CmsdStatic};
 use playrate_media::manifest::Component;
@@ -11,9 +12,9 @@ use playrate_transport::{Arrival, Exchange, ExchangeError};
 use playrate_units::{Bitrate, Bytes};
 use tokio::sync::mpsc;
 
-use super::WorkerContext;
 use super::connection::ActiveConnection;
 use super::fetched::MediaRequest;
+use super::{ServerState, WorkerContext};
 use crate::library::CHUNK;
 use crate::site::{Content, ResourceBody};
 
@@ -41,17 +42,15 @@ pub(super) async fn serve(
             return;
         }
     };
-    context.server.state.lock().running += 1;
+    let mut response = RunningResponse::begin(&context.server.state);
     connection.requests.fetch_add(1, Relaxed);
     let method = exchange.request().method().clone();
     let path = exchange.request().uri().path().to_owned();
-    let mut progress = Progress::default();
-    let done = answer(exchange, &connection, &context, &mut progress).await;
-    let Progress { status, length, sent } = progress;
+    let done = answer(exchange, &connection, &context, &mut response).await;
+    response.is_complete = done.is_ok();
+    let (status, length, sent) = (response.status.as_u16(), response.length, response.sent);
     connection.bytes.fetch_add(sent, Relaxed);
-    let state = &context.server.state;
-    state.lock().end_response(Bytes::new(sent), done.is_ok());
-    let status = status.as_u16();
+    drop(response);
     match done {
         Ok(()) => {
             connection.responses.fetch_add(1, Relaxed);
@@ -71,21 +70,44 @@ pub(super) async fn serve(
     connection.aborted.fetch_add(1, Relaxed);
 }
 
-/// Progress of a response.
-#[derive(Debug, Default)]
-struct Progress {
+/// A response in running. It ends when this is dropped, even if its task panics.
+#[derive(Debug)]
+struct RunningResponse<'a> {
+    state: &'a Mutex<ServerState>,
     status: StatusCode,
     /// Bytes of content in total.
     length: u64,
     /// Bytes of content handed to the transport.
     sent: u64,
+    /// True once the client has acknowledged all of it.
+    is_complete: bool,
+}
+
+impl<'a> RunningResponse<'a> {
+    fn begin(state: &'a Mutex<ServerState>) -> Self {
+        state.lock().running += 1;
+        Self {
+            state,
+            status: StatusCode::OK,
+            length: 0,
+            sent: 0,
+            is_complete: false,
+        }
+    }
+}
+
+impl Drop for RunningResponse<'_> {
+    fn drop(&mut self) {
+        let mut state = self.state.lock();
+        state.end_response(Bytes::new(self.sent), self.is_complete);
+    }
 }
 
 async fn answer(
     exchange: Exchange,
     connection: &ActiveConnection,
     context: &WorkerContext,
-    progress: &mut Progress,
+    running: &mut RunningResponse<'_>,
 ) -> Result<(), ResponseError> {
     let (request, now) = (exchange.request(), context.runtime.now());
     let site = &context.server.site;
@@ -98,8 +120,8 @@ async fn answer(
     let (head, body) = reply.await.into_parts();
     let mut head = Response::from_parts(head, ());
     site.replied.add(Version::HTTP_3, head.status());
-    progress.status = head.status();
-    progress.length = body.len();
+    running.status = head.status();
+    running.length = body.len();
     match body {
         Content::Resource(mut body) => {
             // Before the first byte: the controller and its start may depend on it.
@@ -136,7 +158,7 @@ async fn answer(
                     break;
                 };
                 // Counted before it is written, because the client may have received a part of an aborted chunk.
-                progress.sent += chunk.len() as u64;
+                running.sent += chunk.len() as u64;
                 connection.playback.delivered(Bytes::from(chunk.len()));
                 writer.write(chunk).await?;
             }
@@ -145,7 +167,7 @@ async fn answer(
         Content::Text(text) => {
             let length = text.len() as u64;
             exchange.respond(head, text).await?;
-            progress.sent = length;
+            running.sent = length;
         }
     }
     Ok(())
@@ -204,22 +226,39 @@ fn add_cmsd(
 
 #[cfg(test)]
 mod tests {
-    use playrate_units::Bytes;
-
-    use crate::serve::ServerState;
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
 
     #[test]
     fn responses_that_are_not_complete_after_the_stop_count_once_and_those_before_it_do_not() {
-        let mut state = ServerState {
-            running: 4,
-            ..ServerState::default()
-        };
-        state.end_response(Bytes::ZERO, false);
-        assert_eq!(state.not_complete(), 3);
-        state.is_stopping = true;
-        for (is_complete, expected) in [(true, 2), (false, 2), (true, 1)] {
-            state.end_response(Bytes::ZERO, is_complete);
-            assert_eq!(state.not_complete(), expected);
+        let state = Mutex::new(ServerState::default());
+        let [early, complete, failed, last] = [(); 4].map(|()| RunningResponse::begin(&state));
+        drop(early);
+        assert_eq!(state.lock().not_complete(), 3);
+        state.lock().is_stopping = true;
+        for (mut response, is_complete, expected) in
+            [(complete, true, 2), (failed, false, 2), (last, true, 1)]
+        {
+            response.is_complete = is_complete;
+            drop(response);
+            assert_eq!(state.lock().not_complete(), expected);
+        }
+    }
+
+    #[test]
+    fn a_response_whose_task_panics_is_no_longer_in_progress() {
+        for (is_stopping, aborted) in [(false, 0), (true, 1)] {
+            let state = Mutex::new(ServerState {
+                is_stopping,
+                ..ServerState::default()
+            });
+            let panicked = catch_unwind(AssertUnwindSafe(|| {
+                let _response = RunningResponse::begin(&state);
+                panic!("a fault of the server");
+            }));
+            assert!(panicked.is_err());
+            let state = state.into_inner();
+            assert_eq!((state.running, state.not_complete()), (0, aborted));
         }
     }
 }
