@@ -119,7 +119,7 @@ async fn answer(
     let reply = site.reply_to(request, (&connection.admission, now), own);
     let (head, body) = reply.await.into_parts();
     let mut head = Response::from_parts(head, ());
-    site.replied.add(Version::HTTP_3, head.status());
+    site.count_reply(Version::HTTP_3, head.status());
     running.status = head.status();
     running.length = body.len();
     match body {

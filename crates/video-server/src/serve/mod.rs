@@ -51,7 +51,7 @@ use crate::http::cors::Cors;
 pub use crate::library::CHUNK;
 use crate::library::Library;
 use crate::pages::Pages;
-use crate::site::{ReplyCounts, Site};
+use crate::site::Site;
 
 /// Settings of a [`VideoServer`].
 #[derive(Clone, Debug)]
@@ -206,7 +206,7 @@ impl VideoServer {
             wall_clock: settings.wall_clock,
             prefixes: settings.arms.as_ref().map(Arms::prefixes).unwrap_or_default(),
             pages: settings.pages.clone().map(RwLock::new),
-            replied: ReplyCounts::default(),
+            replied: Mutex::default(),
         };
         let admission = Admission::new(settings.limits);
         let context = Arc::new(ServerContext {

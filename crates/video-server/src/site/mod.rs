@@ -41,34 +41,8 @@ pub struct Site {
     pub(crate) prefixes: Vec<String>,
     /// Pages for browsers, if there are any.
     pub(crate) pages: Option<RwLock<Pages>>,
-    /// Replies since the server was started, by version of HTTP and status.
-    pub(crate) replied: ReplyCounts,
-}
-
-/// Numbers of replies by version of HTTP and status.
-#[derive(Debug, Default)]
-pub struct ReplyCounts(Mutex<BTreeMap<(&'static str, u16), u64>>);
-
-impl ReplyCounts {
-    /// Counts a reply whose head is about to be sent.
-    pub(crate) fn add(&self, version: Version, status: StatusCode) {
-        let version = match version {
-            Version::HTTP_3 => "HTTP/3",
-            Version::HTTP_2 => "HTTP/2",
-            Version::HTTP_11 => "HTTP/1.1",
-            _ => "HTTP/1.0",
-        };
-        *self.0.lock().entry((version, status.as_u16())).or_default() += 1;
-    }
-
-    /// Version of HTTP, status and number of replies, for every combination that occurred.
-    pub fn all(&self) -> Vec<(&'static str, u16, u64)> {
-        let counts = self.0.lock();
-        let counts = counts.iter();
-        counts
-            .map(|(&(version, status), &count)| (version, status, count))
-            .collect()
-    }
+    /// Numbers of replies since the server was started, by version of HTTP and status.
+    pub(crate) replied: Mutex<BTreeMap<(&'static str, u16), u64>>,
 }
 
 /// Content of a response.
@@ -187,9 +161,20 @@ impl Site {
         *self.library.write() = Arc::new(library);
     }
 
-    /// Numbers of replies over all versions of HTTP.
-    pub fn replied(&self) -> &ReplyCounts {
-        &self.replied
+    /// Numbers of replies by version of HTTP and status, for every combination that occurred.
+    pub fn replied(&self) -> BTreeMap<(&'static str, u16), u64> {
+        self.replied.lock().clone()
+    }
+
+    /// Counts a reply whose head is about to be sent.
+    pub(crate) fn count_reply(&self, version: Version, status: StatusCode) {
+        let version = match version {
+            Version::HTTP_3 => "HTTP/3",
+            Version::HTTP_2 => "HTTP/2",
+            Version::HTTP_11 => "HTTP/1.1",
+            _ => "HTTP/1.0",
+        };
+        *self.replied.lock().entry((version, status.as_u16())).or_default() += 1;
     }
 
     /// Answers a request without asking for admission, ignoring the request's content. Answers about objects of a store

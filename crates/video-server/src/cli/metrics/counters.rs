@@ -14,9 +14,9 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::Registry;
 use quinn::{Runtime, TokioRuntime};
 use video_server::library::FaultKind;
 use video_server::serve::{
@@ -24,8 +24,7 @@ use video_server::serve::{
 };
 
 use super::arm_totals::ArmTotals;
-use super::exposition::{Labels, counter, encode, gauge, occurrences};
-use super::process::ProcessCollector;
+use super::exposition::{Labels, counter, encode, gauge, occurrences, sums};
 use crate::cli::tcp::TcpTotals;
 
 type Histograms = Family<Labels, Histogram, fn() -> Histogram>;
@@ -87,58 +86,19 @@ impl Default for Metrics {
 
 impl Metrics {
     /// Registry of everything exported about `server`; these metrics must be its observer.
-    pub(super) fn registry(&self, server: VideoServer) -> Registry {
+    pub(super) fn registry(self: &Arc<Self>, server: VideoServer) -> Registry {
         let mut whole = Registry::default();
-        whole.register_collector(Box::new(ProcessCollector));
+        #[cfg(target_os = "linux")]
+        whole.register_collector(Box::new(super::process::ProcessCollector));
         let registry = whole.sub_registry_with_prefix("playrate");
-        // Not the info type of OpenMetrics, which `promtool check metrics` does not read.
-        let build = occurrences("version", [env!("CARGO_PKG_VERSION").to_owned()]);
-        registry.register("build_info", "Version of the server", build);
         #[cfg(feature = "object-store")]
         registry
             .sub_registry_with_prefix("origin")
             .register_collector(Box::new(super::origin::OriginCollector(server.clone())));
         registry.register_collector(Box::new(ServerCollector {
             server,
-            tcp: Arc::clone(&self.tcp),
+            metrics: Arc::clone(self),
         }));
-        let PathCounters([sent, delivered, lost, congestion]) = &*self.path;
-        for (name, help, counter) in [
-            ("sent", "In packets, without UDP and IP headers", sent),
-            ("delivered", "Of packets that were acknowledged", delivered),
-            ("lost", "Of packets declared lost", lost),
-        ] {
-            registry.register_with_unit(name, help, Unit::Bytes, counter.clone());
-        }
-        registry.register(
-            "congestion_events",
-            "Congestion events of all paths",
-            congestion.clone(),
-        );
-        registry.register("sessions", "Sessions that have ended", self.sessions.clone());
-        registry.register(
-            "player_starvations",
-            "Requests that report an empty buffer after start-up (CMCD bs), of sessions that have ended",
-            self.stalls.clone(),
-        );
-        registry.register_with_unit(
-            "session_duration",
-            "Duration of sessions that have ended",
-            Unit::Seconds,
-            self.durations.clone(),
-        );
-        registry.register_with_unit(
-            "session_delivery_rate",
-            "Delivery rate while there was enough to send, at the end of sessions",
-            Unit::Other("bytes_per_second".to_owned()),
-            self.rates.clone(),
-        );
-        registry.register_with_unit(
-            "session_smoothed_rtt",
-            "Smoothed RTT at the end of sessions",
-            Unit::Seconds,
-            self.rtts.clone(),
-        );
         whole
     }
 
@@ -189,26 +149,50 @@ impl Observer for Metrics {
     }
 }
 
-/// Reads the state of a server at each scrape.
+/// Reads the metrics and the state of a server at each scrape.
 #[derive(Debug)]
 struct ServerCollector {
     server: VideoServer,
-    tcp: Arc<TcpTotals>,
+    metrics: Arc<Metrics>,
 }
 
 impl Collector for ServerCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let Self { server, tcp } = self;
+        let Self { server, metrics } = self;
         let (live, totals, load) = (server.connections(), server.totals(), server.admission().load());
         let (clients, datagrams) = (server.transport().clients(), server.transport().forwarded());
-        let library = server.library();
+        let (library, tcp) = (server.library(), &metrics.tcp);
         let cache = library.cache_totals();
+        let PathCounters([sent, delivered, lost, congestion]) = &*metrics.path;
         let sampled = live.iter().filter_map(|connection| connection.sample.as_ref());
         let player = |connection: &ConnectionState| {
             let state = connection.playback.and_then(playback_name);
             state.unwrap_or("silent").to_owned()
         };
+        let workers = server.transport().workers().iter().enumerate();
+        let workers = workers.map(|(number, worker)| (number.to_string(), worker.open_connections()));
+        // `build_info` is not the info type of OpenMetrics, which `promtool check metrics` does not read.
         encode! { &mut encoder,
+            /// Version of the server.
+            build_info = occurrences("version", [env!("CARGO_PKG_VERSION").to_owned()]);
+            /// In packets, without UDP and IP headers.
+            sent [Bytes] = *sent;
+            /// Of packets that were acknowledged.
+            delivered [Bytes] = *delivered;
+            /// Of packets declared lost.
+            lost [Bytes] = *lost;
+            /// Congestion events of all paths.
+            congestion_events = *congestion;
+            /// Sessions that have ended.
+            sessions = metrics.sessions;
+            /// Requests that report an empty buffer after start-up (CMCD bs), of sessions that have ended.
+            player_starvations = metrics.stalls;
+            /// Duration of sessions that have ended.
+            session_duration [Seconds] = metrics.durations;
+            /// Delivery rate while there was enough to send, at the end of sessions.
+            session_delivery_rate [Other("bytes_per_second".to_owned())] = metrics.rates;
+            /// Smoothed RTT at the end of sessions.
+            session_smoothed_rtt [Seconds] = metrics.rtts;
             /// Responses that have begun, by version of HTTP and status code.
             http_responses = responses(server);
             /// Connections by phase of their controller.
@@ -216,7 +200,7 @@ impl Collector for ServerCollector {
             /// Connections by the last report (CMCD) of the player that is worst off.
             players = occurrences("state", live.iter().map(player));
             /// Connections over HTTP/3 of each worker, those being set up or taken down included.
-            worker_connections = by_worker(server);
+            worker_connections = sums("worker", workers);
             /// Connections over HTTP/3 now.
             connections = gauge(live.len());
             /// Connections over TCP for media now.
@@ -273,21 +257,9 @@ impl Collector for ServerCollector {
 /// Numbers of responses by version of HTTP and status code.
 fn responses(server: &VideoServer) -> Family<Labels, Counter> {
     let responses = Family::<Labels, Counter>::default();
-    for (protocol, code, count) in server.site().replied().all() {
+    for ((protocol, code), count) in server.site().replied() {
         let labels = vec![("protocol", protocol.to_owned()), ("code", code.to_string())];
         responses.get_or_create(&labels).inc_by(count);
     }
     responses
-}
-
-/// Numbers of connections by worker.
-fn by_worker(server: &VideoServer) -> Family<Labels, Gauge> {
-    let workers = Family::<Labels, Gauge>::default();
-    for (number, worker) in server.transport().workers().iter().enumerate() {
-        let count = i64::try_from(worker.open_connections()).unwrap_or(i64::MAX);
-        workers
-            .get_or_create(&vec![("worker", number.to_string())])
-            .set(count);
-    }
-    workers
 }

@@ -14,24 +14,27 @@ pub(super) type Labels = Vec<(&'static str, String)>;
 
 /// Encodes metrics, each given as `name = value` or `name [Unit] = value`, with the doc comment as description.
 macro_rules! encode {
-    ($encoder:expr, $($(#[doc = $help:literal])+ $name:ident $([$unit:ident])? = $metric:expr;)+) => {
+    ($encoder:expr, $($(#[doc = $help:literal])+ $name:ident $([$($unit:tt)+])? = $metric:expr;)+) => {
         $($crate::cli::metrics::exposition::put(
             $encoder,
             (stringify!($name), concat!($($help),+)),
-            &[$(prometheus_client::registry::Unit::$unit)?],
+            &[$(prometheus_client::registry::Unit::$($unit)+)?],
             &$metric,
         )?;)+
     };
 }
 pub(super) use encode;
 
-/// Encodes a metric with this name and description, and with at most one unit.
+/// Encodes a metric with this name and description, and with at most one unit, if it has a sample.
 pub(super) fn put(
     encoder: &mut DescriptorEncoder<'_>,
     (name, help): (&str, &str),
     unit: &[Unit],
     metric: &dyn EncodeMetric,
 ) -> fmt::Result {
+    if metric.is_empty() {
+        return Ok(());
+    }
     metric.encode(encoder.encode_descriptor(name, help.trim(), unit.first(), metric.metric_type())?)
 }
 
@@ -45,17 +48,25 @@ pub(super) fn gauge<N: TryInto<i64>>(now: N) -> ConstGauge<i64> {
     ConstGauge::new(now.try_into().unwrap_or(i64::MAX))
 }
 
+/// Sums of the counts given for each value of the label `name`.
+pub(super) fn sums(
+    name: &'static str,
+    counts: impl IntoIterator<Item = (String, usize)>,
+) -> Family<Labels, Gauge> {
+    let family = Family::<Labels, Gauge>::default();
+    for (value, count) in counts {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        family.get_or_create(&vec![(name, value)]).inc_by(count);
+    }
+    family
+}
+
 /// Numbers of occurrences of each of `values`, by the label `name`.
 pub(super) fn occurrences(
     name: &'static str,
     values: impl IntoIterator<Item = String>,
 ) -> Family<Labels, Gauge> {
-    let family = Family::default();
-    for value in values {
-        let gauge: &Family<Labels, Gauge> = &family;
-        gauge.get_or_create(&vec![(name, value)]).inc();
-    }
-    family
+    sums(name, values.into_iter().map(|value| (value, 1)))
 }
 
 /// `OpenMetrics` text in the older format: a counter's help and type have the name of its samples, and units and the

@@ -9,6 +9,7 @@ mod exposition;
 mod history;
 #[cfg(feature = "object-store")]
 mod origin;
+#[cfg(target_os = "linux")]
 mod process;
 
 use std::convert::Infallible;

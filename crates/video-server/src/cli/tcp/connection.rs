@@ -239,7 +239,7 @@ pub(super) async fn answer(request: &Request<()>, connection: &Arc<TcpConnection
     {
         reply.headers_mut().insert(ALT_SVC, elsewhere.clone());
     }
-    site.replied.add(request.version(), reply.status());
+    site.count_reply(request.version(), reply.status());
     let status = reply.status().as_u16();
     tracing::debug!(method = %request.method(), path = request.uri().path(), status, "answering over TCP");
     reply.map(|content| ResponseBody::new(content, Arc::clone(connection), exchange))
