@@ -6,7 +6,7 @@ use std::time::Duration;
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
-use object_store::path::Path;
+use object_store::prefix::PrefixStore;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, ObjectStoreScheme, RetryConfig};
 use url::Url;
 
@@ -22,18 +22,10 @@ pub fn is_location(text: &str) -> bool {
     })
 }
 
-/// A store, and the location of the media in it.
-pub(crate) struct Place {
-    pub(crate) store: Arc<dyn ObjectStore>,
-    /// Path of the media in the bucket; may be empty.
-    pub(crate) prefix: Path,
-    /// URL of the bucket, with a slash at its end.
-    pub(crate) bucket: String,
-}
-
-/// Opens the store at `location`, with settings from the environment. Sends no request yet. `timeout` bounds all
-/// attempts of a request together.
-pub(crate) fn open(location: &str, timeout: Duration) -> Result<Place, OriginError> {
+/// Opens the store at `location`, with settings from the environment. Returns the objects below the location, and their
+/// URL without the name, which ends with a slash. Sends no request yet. `timeout` bounds all attempts of a request
+/// together.
+pub(crate) fn open(location: &str, timeout: Duration) -> Result<(Arc<dyn ObjectStore>, String), OriginError> {
     let fault = |problem: String| OriginError::Location {
         location: location.to_owned(),
         problem: problem.into(),
@@ -55,38 +47,34 @@ pub(crate) fn open(location: &str, timeout: Duration) -> Result<Place, OriginErr
         max_retries: RETRIES,
         retry_timeout: timeout,
     };
+    macro_rules! build {
+        ($builder:ty, $client:expr) => {
+            <$builder>::from_env()
+                .with_url(location)
+                // Also if the environment sets options of the client.
+                .with_client_options($client)
+                .with_retry(retries)
+                .build()
+                .map(|store| Arc::new(PrefixStore::new(store, prefix.clone())) as Arc<dyn ObjectStore>)
+        };
+    }
     let opened = match scheme {
         ObjectStoreScheme::AmazonS3 => {
-            let builder = AmazonS3Builder::from_env().with_url(location);
-            // Also if the environment sets options of the client.
-            let allow_http = is_set("AWS_ALLOW_HTTP");
-            let built = builder
-                .with_client_options(client.with_allow_http(allow_http))
-                .with_retry(retries)
-                .build();
-            built.map(|store| Arc::new(store) as Arc<dyn ObjectStore>)
+            build!(AmazonS3Builder, client.with_allow_http(is_set("AWS_ALLOW_HTTP")))
         }
-        ObjectStoreScheme::GoogleCloudStorage => GoogleCloudStorageBuilder::from_env()
-            .with_url(location)
-            .with_client_options(client)
-            .with_retry(retries)
-            .build()
-            .map(|store| Arc::new(store) as Arc<dyn ObjectStore>),
-        ObjectStoreScheme::MicrosoftAzure => MicrosoftAzureBuilder::from_env()
-            .with_url(location)
-            .with_client_options(client.with_allow_http(is_set("AZURE_ALLOW_HTTP")))
-            .with_retry(retries)
-            .build()
-            .map(|store| Arc::new(store) as Arc<dyn ObjectStore>),
+        ObjectStoreScheme::GoogleCloudStorage => build!(GoogleCloudStorageBuilder, client),
+        ObjectStoreScheme::MicrosoftAzure => {
+            build!(
+                MicrosoftAzureBuilder,
+                client.with_allow_http(is_set("AZURE_ALLOW_HTTP"))
+            )
+        }
         _ => return Err(fault(format!("`{}` is not supported", url.scheme()))),
     };
     let store = opened.map_err(|error| fault(error.to_string()))?;
-    let bucket = format!("{}://{}/", url.scheme(), url.host_str().unwrap_or_default());
-    Ok(Place {
-        store,
-        prefix,
-        bucket,
-    })
+    let separator = if prefix.as_ref().is_empty() { "" } else { "/" };
+    let host = url.host_str().unwrap_or_default();
+    Ok((store, format!("{}://{host}/{prefix}{separator}", url.scheme())))
 }
 
 /// Returns true if the environment variable `name` is set to true.

@@ -44,17 +44,8 @@ impl Object {
         ObjectReader::new(self.clone(), bytes)
     }
 
-    pub(crate) fn origin(&self) -> &Origin {
-        &self.origin
-    }
-
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         self.origin.shared()
-    }
-
-    /// Name relative to the location.
-    pub(crate) fn name(&self) -> Option<String> {
-        self.shared().name(&self.version.path)
     }
 
     /// Fetches `bytes` on the calling thread, without caching them.

@@ -106,33 +106,6 @@ impl ObjectReader {
         Poll::Ready(Ok(chunk))
     }
 
-    /// Waits for the first bytes from `offset` on, and verifies that the object is still current. Bytes that come from
-    /// the store prove it. If they come from the cache and the store has not confirmed the object for a while, the
-    /// store is asked. While the store does not answer, cached bytes may be used.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read).
-    pub async fn prepare(&mut self, offset: u64) -> Result<(), OriginError> {
-        // Holds the chunk for the next read.
-        self.read(offset, 0).await?;
-        let Some(name) = self.object.name() else {
-            return Ok(());
-        };
-        let origin = self.object.origin();
-        if origin.is_fresh(&name) {
-            return Ok(());
-        }
-        match origin.look_up(&name).await {
-            Ok(Some(present)) if present.version == self.object.version => Ok(()),
-            Ok(_) => {
-                let url = self.object.version.url.clone();
-                Err(OriginError::Changed { url })
-            }
-            Err(error) if error.is_temporary() => Ok(()),
-            Err(error) => Err(error),
-        }
-    }
-
     /// Marks the part of the object that is being read.
     fn enter(&mut self, offset: u64) {
         let key = (self.object.version.key, offset / WINDOW);

@@ -13,7 +13,7 @@ pub(crate) type ObjectKey = u128;
 /// One version of an object. Two are the same if URL, entity tag and length are equal.
 #[derive(Debug)]
 pub(crate) struct ObjectVersion {
-    /// Path in the bucket.
+    /// Path below the location.
     pub(crate) path: Path,
     /// URL for use in messages.
     pub(crate) url: String,
@@ -26,11 +26,11 @@ pub(crate) struct ObjectVersion {
 }
 
 impl ObjectVersion {
-    /// The version described by `meta`; `None` if the entity tag is missing or weak, because it then identifies no
-    /// bytes.
-    pub(crate) fn new(bucket: &str, meta: ObjectMeta) -> Option<Self> {
+    /// The version described by `meta` below `location`; `None` if the entity tag is missing or weak, because it then
+    /// identifies no bytes.
+    pub(crate) fn new(location: &str, meta: ObjectMeta) -> Option<Self> {
         let etag = quoted(meta.e_tag.filter(|etag| !etag.starts_with("W/"))?);
-        let url = format!("{bucket}{}", meta.location);
+        let url = format!("{location}{}", meta.location);
         let hash = Sha256::new()
             .chain_update(url.as_bytes())
             .chain_update([0])

@@ -21,7 +21,7 @@ use crate::cache::ChunkCache;
 use crate::disk::DiskCache;
 use crate::error::OriginError;
 use crate::fetch::Fetching;
-use crate::location::{self, Place};
+use crate::location;
 use crate::object::Object;
 use crate::options::{DiskOptions, OriginOptions};
 use crate::totals::{Counters, OriginTotals};
@@ -66,9 +66,10 @@ impl Drop for Owned {
 /// State shared by the origin's tasks and handles.
 #[derive(Debug)]
 pub(crate) struct Shared {
+    /// Objects below the location, by their names.
     pub(crate) store: Arc<dyn ObjectStore>,
-    prefix: Path,
-    bucket: String,
+    /// URL of an object without its name.
+    location: String,
     pub(crate) timeout: Duration,
     freshness: Duration,
     pub(crate) handle: Handle,
@@ -107,11 +108,7 @@ impl Origin {
     /// # Errors
     /// The location or the environment does not name a store, or the cache's directory cannot be used.
     pub fn open(options: &OriginOptions) -> Result<Self, OriginError> {
-        let Place {
-            store,
-            prefix,
-            bucket,
-        } = location::open(&options.location, options.timeout)?;
+        let (store, location) = location::open(&options.location, options.timeout)?;
         let counters = Arc::new(Counters::default());
         let open = |disk: &DiskOptions| {
             DiskCache::open(&disk.directory, disk.size.as_u64(), Arc::clone(&counters)).map_err(|error| {
@@ -143,8 +140,7 @@ impl Origin {
         let memory = options.memory.max(LEAST_MEMORY).as_u64();
         let shared = Shared {
             store,
-            prefix,
-            bucket,
+            location,
             timeout: options.timeout,
             freshness: options.freshness,
             handle: runtime.handle().clone(),
@@ -168,11 +164,7 @@ impl Origin {
 
     /// URL of the object `name`, for messages.
     pub fn url(&self, name: &str) -> String {
-        let shared = &self.0.shared;
-        let path = shared
-            .path(name)
-            .map_or_else(|| name.to_owned(), |path| path.to_string());
-        format!("{}{path}", shared.bucket)
+        format!("{}{name}", self.0.shared.location)
     }
 
     /// Lists all objects on the calling thread, by names relative to the location. Their versions are known from then
@@ -202,7 +194,7 @@ impl Origin {
 
     /// Returns true if, a moment ago, the store confirmed what is known about `name` or could not answer. While it
     /// cannot answer, the known version is good.
-    pub fn is_fresh(&self, name: &str) -> bool {
+    fn is_fresh(&self, name: &str) -> bool {
         let shared = &self.0.shared;
         match shared.known(name) {
             Some(known) => {
@@ -221,6 +213,24 @@ impl Origin {
     pub async fn look_up(&self, name: &str) -> Result<Option<Object>, OriginError> {
         let found = self.0.shared.look_up(name).await?;
         Ok(found.map(|version| self.object(version)))
+    }
+
+    /// Verifies that the store still has what is known about the object `name`, unless it has said so a moment ago.
+    /// While it does not answer, a known object is good.
+    ///
+    /// # Errors
+    /// The object has another version now ([`OriginError::Changed`]), which is known from then on; the store refuses,
+    /// or does not answer and nothing is known.
+    pub async fn verify(&self, name: &str) -> Result<(), OriginError> {
+        if self.is_fresh(name) {
+            return Ok(());
+        }
+        let before = self.0.shared.known(name).map(|known| known.version);
+        match self.0.shared.look_up(name).await {
+            Err(error) if before.is_none() || !error.is_temporary() => Err(error),
+            Ok(present) if present != before => Err(OriginError::Changed { url: self.url(name) }),
+            _ => Ok(()),
+        }
     }
 
     /// Totals since the start.
@@ -258,25 +268,6 @@ impl Origin {
 }
 
 impl Shared {
-    /// Path of the object `name` in the bucket; `None` if an object cannot have it.
-    fn path(&self, name: &str) -> Option<Path> {
-        let prefix = self.prefix.as_ref();
-        let separator = if prefix.is_empty() { "" } else { "/" };
-        Path::parse(format!("{prefix}{separator}{name}")).ok()
-    }
-
-    /// Name of the object at `path`; `None` if it is not below the location.
-    pub(crate) fn name(&self, path: &Path) -> Option<String> {
-        let prefix = self.prefix.as_ref();
-        let below = path.as_ref().strip_prefix(prefix)?;
-        let name = if prefix.is_empty() {
-            below
-        } else {
-            below.strip_prefix('/')?
-        };
-        Some(name.to_owned())
-    }
-
     fn known(&self, name: &str) -> Option<KnownVersion> {
         let known = self.known.read();
         known.get(name).cloned()
@@ -303,11 +294,8 @@ impl Shared {
 
     /// Records that the store has confirmed `version`, or denied it.
     pub(crate) fn confirm(&self, version: &ObjectVersion, is_present: bool) {
-        let Some(name) = self.name(&version.path) else {
-            return;
-        };
         let mut known = self.known.write();
-        if let Some(known) = known.get_mut(&name)
+        if let Some(known) = known.get_mut(version.path.as_ref())
             && *known.version == *version
         {
             known.confirmed = is_present.then(Instant::now);
@@ -368,29 +356,26 @@ impl Shared {
     }
 
     async fn list(&self) -> Result<Vec<(String, Arc<ObjectVersion>)>, OriginError> {
-        let prefix = Some(&self.prefix).filter(|prefix| !prefix.as_ref().is_empty());
-        let url = format!("{}{}", self.bucket, self.prefix);
+        let url = &self.location;
         self.counters.lock().lists += 1;
         let begun = Instant::now();
-        let mut stream = self.store.list(prefix);
+        let mut stream = self.store.list(None);
         let mut found = Vec::new();
         let mut without_tag = 0;
         loop {
             let next = async { stream.next().await.transpose() };
-            let Some(meta) = self.in_time(&url, next).await? else {
+            let Some(meta) = self.in_time(url, next).await? else {
                 break;
             };
-            let Some(name) = self.name(&meta.location) else {
-                continue;
-            };
-            match ObjectVersion::new(&self.bucket, meta) {
+            let name = meta.location.to_string();
+            match ObjectVersion::new(url, meta) {
                 Some(version) => found.push((name, Arc::new(version))),
                 None => without_tag += 1,
             }
             if found.len() > OBJECTS {
                 let problem = format!("it has more than {OBJECTS} objects; name a prefix with fewer").into();
                 return Err(OriginError::Location {
-                    location: url,
+                    location: url.clone(),
                     problem,
                 });
             }
@@ -449,10 +434,10 @@ impl Shared {
     }
 
     async fn head(&self, name: &str) -> Found {
-        let Some(path) = self.path(name) else {
+        let Ok(path) = Path::parse(name) else {
             return Ok(None);
         };
-        let url = format!("{}{path}", self.bucket);
+        let url = format!("{}{path}", self.location);
         let (permits, limit) = match self.known(name) {
             None => (&self.heads, self.timeout),
             // There is nothing cached to serve instead.
@@ -472,7 +457,7 @@ impl Shared {
         let meta = self.within(limit, &url, head).await?;
         let Some(meta) = meta else { return Ok(None) };
         let problem = "the store gives no strong entity tag of it".into();
-        let version = ObjectVersion::new(&self.bucket, meta);
+        let version = ObjectVersion::new(&self.location, meta);
         let version = version.ok_or(OriginError::Unavailable { url, problem })?;
         Ok(Some(Arc::new(version)))
     }

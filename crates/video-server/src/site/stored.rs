@@ -45,10 +45,10 @@ impl FailureLog {
 }
 
 impl ResourceBody {
-    /// Reads the first bytes of an object, which shows whether it is still current.
+    /// Reads the first bytes of an object, and keeps them for the next read.
     async fn read_first(&mut self) -> Result<(), OriginError> {
         match &mut self.remote {
-            Some(remote) => remote.prepare(self.bytes.start).await,
+            Some(remote) => remote.read(self.bytes.start, 0).await.map(drop),
             None => Ok(()),
         }
     }
@@ -63,29 +63,25 @@ impl Site {
         name: &ResourceName,
         origin: &Origin,
     ) -> Response<Content> {
-        let is_known = origin.known(name.as_str()).is_some() || origin.is_absent(name.as_str());
-        let mut outcome = if is_known {
-            Ok(())
-        } else {
-            origin.look_up(name.as_str()).await.map(drop)
-        };
+        let mut is_known = origin.known(name.as_str()).is_some() || origin.is_absent(name.as_str());
         for _ in 0..ATTEMPTS {
-            match outcome {
-                Ok(()) => {}
-                Err(OriginError::Changed { .. }) => {
-                    if let Err(error) = origin.look_up(name.as_str()).await {
-                        return self.failed(request, &error);
-                    }
-                }
-                Err(error) => return self.failed(request, &error),
+            if !is_known && let Err(error) = origin.look_up(name.as_str()).await {
+                return self.failed(request, &error);
             }
             let mut reply = self.open(request, name);
-            outcome = match reply.body_mut() {
+            let first = match reply.body_mut() {
                 Content::Resource(body) => body.read_first().await,
-                Content::Text(_) => is_present(origin, name).await,
+                Content::Text(_) => Ok(()),
             };
-            if outcome.is_ok() {
-                return reply;
+            // Bytes that come from the store prove that the object is current; those from the cache do not.
+            let verified = match first {
+                Ok(()) => origin.verify(name.as_str()).await,
+                Err(error) => Err(error),
+            };
+            match verified {
+                Ok(()) => return reply,
+                Err(OriginError::Changed { .. }) => is_known = false,
+                Err(error) => return self.failed(request, &error),
             }
         }
         self.unavailable(request, AGAIN)
@@ -133,24 +129,6 @@ impl Site {
                 .map_or(0, |representation| representation.set);
             ahead.fetch(set, &object, bytes);
         }
-    }
-}
-
-/// Returns an error if the known object `name` differs from the one that the store has now. While the store does not
-/// answer, the known object is good.
-async fn is_present(origin: &Origin, name: &ResourceName) -> Result<(), OriginError> {
-    let name = name.as_str();
-    if origin.is_fresh(name) {
-        return Ok(());
-    }
-    let etag = || origin.known(name).map(|object| object.etag().to_owned());
-    let before = etag();
-    match origin.look_up(name).await {
-        Err(error) if before.is_none() || !error.is_temporary() => Err(error),
-        Ok(_) if etag() != before => Err(OriginError::Changed {
-            url: origin.url(name),
-        }),
-        _ => Ok(()),
     }
 }
 
