@@ -127,28 +127,19 @@ fn number(name: &str, value: &Value) -> Result<u64, String> {
 
 /// A key in hexadecimal digits, optionally with colons between its bytes as in the draft's data model.
 fn key(value: &Value) -> Result<[u8; QuicLbConfig::KEY_LENGTH], String> {
-    let expected = || {
+    let parsed = value.as_str().and_then(|text| {
+        let digits = text.replace(':', "");
+        // No sign: the standard library would accept one.
+        let is_whole = digits.len() == 2 * QuicLbConfig::KEY_LENGTH && !digits.starts_with('+');
+        u128::from_str_radix(&digits, 16).ok().filter(|_| is_whole)
+    });
+    parsed.map(u128::to_be_bytes).ok_or_else(|| {
         format!(
             "`{KEY}` must be a string of {} hexadecimal digits, as `openssl rand -hex {}` makes",
             2 * QuicLbConfig::KEY_LENGTH,
             QuicLbConfig::KEY_LENGTH
         )
-    };
-    let Value::String(text) = value else {
-        return Err(expected());
-    };
-    let digits: Option<Vec<_>> = text
-        .chars()
-        .filter(|&digit| digit != ':')
-        .map(|digit| digit.to_digit(16).and_then(|value| u8::try_from(value).ok()))
-        .collect();
-    let digits = digits.filter(|digits| digits.len() == 2 * QuicLbConfig::KEY_LENGTH);
-    let digits = digits.ok_or_else(expected)?;
-    let mut key = [0; QuicLbConfig::KEY_LENGTH];
-    for (byte, two) in key.iter_mut().zip(digits.chunks_exact(2)) {
-        *byte = two.iter().fold(0, |byte, digit| byte << 4 | digit);
-    }
-    Ok(key)
+    })
 }
 
 /// Describes a server's place behind its load balancer.
