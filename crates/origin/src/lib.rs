@@ -18,8 +18,7 @@
 //!
 //! let origin = Origin::open(&OriginOptions::new("s3://films/published"))?;
 //! if let Some(object) = origin.look_up("clip.mp4").await? {
-//!     let mut reader = object.reader(0..object.len());
-//!     let bytes = reader.read(0, 64 << 10).await?;
+//!     let bytes = object.reader().read(0..object.len(), 64 << 10).await?;
 //! }
 //! # Ok(())
 //! # }

@@ -39,9 +39,9 @@ impl Object {
         self.version.modified
     }
 
-    /// Reader of `bytes`, from the cache or the store.
-    pub fn reader(&self, bytes: Range<u64>) -> ObjectReader {
-        ObjectReader::new(self.clone(), bytes)
+    /// Reader of its bytes, from the cache or the store.
+    pub fn reader(&self) -> ObjectReader {
+        ObjectReader::new(self.clone())
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {

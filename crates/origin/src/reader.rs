@@ -23,8 +23,6 @@ const ATTEMPTS: u32 = 3;
 #[derive(Debug)]
 pub struct ObjectReader {
     object: Object,
-    /// End of the part.
-    end: u64,
     /// Chunk that is awaited.
     coming: Option<(ChunkNumber, oneshot::Receiver<Fetched>)>,
     /// Chunk that was read last, until all of it has been taken.
@@ -34,9 +32,8 @@ pub struct ObjectReader {
 }
 
 impl ObjectReader {
-    pub(crate) fn new(object: Object, bytes: Range<u64>) -> Self {
+    pub(crate) fn new(object: Object) -> Self {
         Self {
-            end: bytes.end.min(object.len()),
             object,
             coming: None,
             held: None,
@@ -45,42 +42,48 @@ impl ObjectReader {
         }
     }
 
-    /// Reads at least one byte from `offset` on, at most `most`, and not beyond the end of the chunk; none at the end
-    /// of the part.
+    /// The object that it reads.
+    pub fn object(&self) -> &Object {
+        &self.object
+    }
+
+    /// Reads the first of `bytes`: at least one, at most `most`, and not beyond the end of the chunk; none at the end
+    /// of the object. The others will be read next, so requests to the store cover them too.
     ///
     /// # Errors
     /// The store does not answer or refuses, or the object was replaced.
-    pub async fn read(&mut self, offset: u64, most: usize) -> Result<Bytes, OriginError> {
-        poll_fn(|context| self.poll_read(context, offset, most)).await
+    pub async fn read(&mut self, bytes: Range<u64>, most: usize) -> Result<Bytes, OriginError> {
+        poll_fn(|context| self.poll_read(context, bytes.clone(), most)).await
     }
 
     /// As [`read`](Self::read). The task in `context` is woken when trying again may succeed.
     pub fn poll_read(
         &mut self,
         context: &mut Context<'_>,
-        offset: u64,
+        bytes: Range<u64>,
         most: usize,
     ) -> Poll<Result<Bytes, OriginError>> {
-        if offset >= self.end {
+        let (offset, end) = (bytes.start, bytes.end.min(self.object.len()));
+        if offset >= end {
             return Poll::Ready(Ok(Bytes::new()));
         }
         let number = offset / CHUNK as u64;
         let chunk = match self.held.take() {
             Some((held, chunk)) if held == number => chunk,
-            _ => ready!(self.poll_chunk(context, offset))?,
+            _ => ready!(self.poll_chunk(context, offset, end))?,
         };
         let from = usize::try_from(offset % CHUNK as u64)
             .unwrap_or(usize::MAX)
             .min(chunk.len());
-        let left = usize::try_from(self.end - offset).unwrap_or(usize::MAX);
+        let left = usize::try_from(end - offset).unwrap_or(usize::MAX);
         let to = from.saturating_add(most.min(left)).min(chunk.len());
         let bytes = chunk.slice(from..to);
         self.held = (to < chunk.len()).then_some((number, chunk));
         Poll::Ready(Ok(bytes))
     }
 
-    /// Reads the chunk at `offset`.
-    fn poll_chunk(&mut self, context: &mut Context<'_>, offset: u64) -> Poll<Fetched> {
+    /// Reads the chunk at `offset`, for a part of the object up to `end`.
+    fn poll_chunk(&mut self, context: &mut Context<'_>, offset: u64, end: u64) -> Poll<Fetched> {
         let number = offset / CHUNK as u64;
         let chunk = loop {
             match &mut self.coming {
@@ -94,7 +97,7 @@ impl ObjectReader {
                 }
                 _ => {
                     self.enter(offset);
-                    match self.object.shared().chunk(&self.object.version, number, self.end) {
+                    match self.object.shared().chunk(&self.object.version, number, end) {
                         Chunk::Found(chunk) => break chunk,
                         Chunk::Coming(receiver) => self.coming = Some((number, receiver)),
                     }
@@ -102,7 +105,7 @@ impl ObjectReader {
             }
         };
         self.cancelled = 0;
-        self.read_ahead(number);
+        self.read_ahead(number, end);
         Poll::Ready(Ok(chunk))
     }
 
@@ -116,11 +119,11 @@ impl ObjectReader {
 
     /// Requests what lies some way ahead, so that a long sequence of reads need not wait for the store at the end of
     /// each request.
-    fn read_ahead(&self, number: ChunkNumber) {
+    fn read_ahead(&self, number: ChunkNumber, end: u64) {
         if !number.is_multiple_of(AHEAD / 2) {
             return;
         }
-        let end = self.end.div_ceil(CHUNK as u64);
+        let end = end.div_ceil(CHUNK as u64);
         let look = number + 1..(number + AHEAD).min(end);
         let shared = self.object.shared();
         if let Some(claim) = shared.claim_missing(&self.object.version, look, end) {

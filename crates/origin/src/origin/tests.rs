@@ -39,7 +39,7 @@ fn who_waits_too_long_behind_other_requests_is_told_so() {
         );
     }
     let object = origin.known("film.mp4").unwrap();
-    let error = handle.block_on(object.reader(0..10).read(0, 10)).unwrap_err();
+    let error = handle.block_on(object.reader().read(0..10, 10)).unwrap_err();
     assert!(error.to_string().contains("too many requests wait"), "{error}");
 }
 

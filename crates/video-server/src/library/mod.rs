@@ -28,6 +28,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -326,10 +327,10 @@ impl Library {
             ),
             ResourceContent::File(file) => (file.len(), file.etag(), file.modified()),
             #[cfg(feature = "object-store")]
-            ResourceContent::Object(object) => (
-                object.len(),
-                EntityTag::of_identity(object.etag()),
-                Some(object.modified()),
+            ResourceContent::Object(reader) => (
+                reader.object().len(),
+                EntityTag::of_identity(reader.object().etag()),
+                Some(reader.object().modified()),
             ),
         };
         let segments = self.packaged.files.get(name).map(Arc::clone);
@@ -363,7 +364,8 @@ impl Library {
     fn open_stored(&self, name: &ResourceName) -> io::Result<Option<ResourceContent>> {
         #[cfg(feature = "object-store")]
         if let Some(stored) = &self.stored {
-            return Ok(stored.open(name).map(ResourceContent::Object));
+            let object = stored.open(name);
+            return Ok(object.map(|object| ResourceContent::Object(Box::new(object.reader()))));
         }
         Ok(self.open_file(name)?.map(ResourceContent::File))
     }
@@ -420,7 +422,7 @@ enum ResourceContent {
     Source(Arc<dyn MediaSource>),
     File(Arc<OpenFile>),
     #[cfg(feature = "object-store")]
-    Object(playrate_origin::Object),
+    Object(Box<playrate_origin::ObjectReader>),
 }
 
 impl Resource {
@@ -434,30 +436,38 @@ impl Resource {
         packaged::duration_of(self.segments.as_ref()?, bytes)
     }
 
-    /// Reads bytes from `offset` on: at least one and at most `max`. Returns none only at the end or if `max` is zero.
-    /// Files are read on the calling thread, from the page cache or the disk.
+    /// Reads the first of `bytes`: at least one, and at most `max`. Returns none only at the end or if `max` is zero.
+    /// Files are read on the calling thread, from the page cache or the disk. If an object of a store has to be waited
+    /// for, the task in `context` is woken when trying again may succeed.
     ///
     /// # Errors
-    /// The bytes cannot be read, or the file has changed since it was opened, or the resource is an object of a store,
-    /// which only asynchronous reads can read.
-    pub fn read_at(&self, offset: u64, max: usize) -> io::Result<Bytes> {
-        match &self.content {
-            ResourceContent::Source(source) => source.read_at(offset, max),
-            ResourceContent::File(file) => file.read_at(offset, max),
+    /// The bytes cannot be read, or the file has changed since it was opened.
+    #[cfg_attr(
+        not(feature = "object-store"),
+        expect(unused_variables, reason = "only a store is waited for")
+    )]
+    pub(crate) fn poll_read(
+        &mut self,
+        context: &mut Context<'_>,
+        bytes: Range<u64>,
+        max: usize,
+    ) -> Poll<io::Result<Bytes>> {
+        match &mut self.content {
+            ResourceContent::Source(source) => Poll::Ready(source.read_at(bytes.start, max)),
+            ResourceContent::File(file) => Poll::Ready(file.read_at(bytes.start, max)),
             #[cfg(feature = "object-store")]
-            ResourceContent::Object(_) => Err(io::Error::new(
-                io::ErrorKind::Unsupported,
-                "an object of a store is read while its response waits",
-            )),
+            ResourceContent::Object(reader) => {
+                reader.poll_read(context, bytes, max).map_err(io::Error::other)
+            }
         }
     }
 
-    /// The object of the store, if it is one.
+    /// Waits for the first of `bytes`, if it is an object of a store.
     #[cfg(feature = "object-store")]
-    pub(crate) fn object(&self) -> Option<&playrate_origin::Object> {
-        match &self.content {
-            ResourceContent::Object(object) => Some(object),
-            _ => None,
+    pub(crate) async fn prepare(&mut self, bytes: Range<u64>) -> Result<(), playrate_origin::OriginError> {
+        match &mut self.content {
+            ResourceContent::Object(reader) => reader.read(bytes, 0).await.map(drop),
+            _ => Ok(()),
         }
     }
 }

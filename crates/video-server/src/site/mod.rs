@@ -81,9 +81,6 @@ pub struct ResourceBody {
     /// The opened resource of the library.
     pub resource: Resource,
     bytes: Range<u64>,
-    /// Reader for an object of a store.
-    #[cfg(feature = "object-store")]
-    remote: Option<Box<playrate_origin::ObjectReader>>,
 }
 
 impl ResourceBody {
@@ -128,25 +125,12 @@ impl ResourceBody {
         let most = usize::try_from(self.len())
             .unwrap_or(usize::MAX)
             .min(most.as_usize());
-        let chunk = ready!(self.poll_read(context, most))?;
+        let chunk = ready!(self.resource.poll_read(context, self.bytes.clone(), most))?;
         if chunk.is_empty() {
             return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
         }
         self.bytes.start += chunk.len() as u64;
         Poll::Ready(Ok(Some(chunk)))
-    }
-
-    #[cfg_attr(
-        not(feature = "object-store"),
-        expect(unused_variables, reason = "only a store is waited for")
-    )]
-    fn poll_read(&mut self, context: &mut Context<'_>, most: usize) -> Poll<io::Result<Bytes>> {
-        #[cfg(feature = "object-store")]
-        if let Some(remote) = &mut self.remote {
-            let read = remote.poll_read(context, self.bytes.start, most);
-            return read.map_err(io::Error::other);
-        }
-        Poll::Ready(self.resource.read_at(self.bytes.start, most))
     }
 }
 
@@ -275,10 +259,6 @@ impl Site {
         }
         let content = match (body, found) {
             (AnswerBody::Bytes(bytes), Some((name, resource))) => Content::Resource(ResourceBody {
-                #[cfg(feature = "object-store")]
-                remote: resource
-                    .object()
-                    .map(|object| Box::new(object.reader(bytes.clone()))),
                 name,
                 resource,
                 bytes,

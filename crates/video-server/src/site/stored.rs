@@ -44,16 +44,6 @@ impl FailureLog {
     }
 }
 
-impl ResourceBody {
-    /// Reads the first bytes of an object, and keeps them for the next read.
-    async fn read_first(&mut self) -> Result<(), OriginError> {
-        match &mut self.remote {
-            Some(remote) => remote.read(self.bytes.start, 0).await.map(drop),
-            None => Ok(()),
-        }
-    }
-}
-
 impl Site {
     /// Answers from the object `name` of `origin` once its version is known and the first bytes of the content have
     /// come from the store. If they cannot, the answer says so.
@@ -70,7 +60,8 @@ impl Site {
             }
             let mut reply = self.open(request, name);
             let first = match reply.body_mut() {
-                Content::Resource(body) => body.read_first().await,
+                // The reader keeps them for the next read.
+                Content::Resource(body) => body.resource.prepare(body.bytes.clone()).await,
                 Content::Text(_) => Ok(()),
             };
             // Bytes that come from the store prove that the object is current; those from the cache do not.

@@ -42,7 +42,7 @@ fn clip() -> (TempDir, Library, Vec<u8>) {
 }
 
 /// Everything in `resource`, read as responses do.
-fn fetched(resource: &Resource) -> Vec<u8> {
+fn fetched(mut resource: Resource) -> Vec<u8> {
     let mut bytes = Vec::new();
     while (bytes.len() as u64) < resource.info.length {
         bytes.extend_from_slice(&resource.read_at(bytes.len() as u64, CHUNK_LENGTH).unwrap());
@@ -62,7 +62,7 @@ fn a_file_is_kept_when_it_is_read_again_and_comes_from_memory_from_then_on() {
     let (_directory, library, bytes) = clip();
     let kept = bytes.len() as u64;
     for expected in [(0, 4, 0), (0, 8, kept), (4, 8, kept)] {
-        assert_eq!(fetched(&open(&library, "clip.bin")), bytes);
+        assert_eq!(fetched(open(&library, "clip.bin")), bytes);
         assert_eq!(counts(&library), expected);
     }
 }
@@ -70,7 +70,7 @@ fn a_file_is_kept_when_it_is_read_again_and_comes_from_memory_from_then_on() {
 #[test]
 fn bytes_from_memory_are_those_of_the_file_wherever_a_range_begins_and_ends() {
     let (_directory, library, bytes) = clip();
-    let resource = open(&library, "clip.bin");
+    let mut resource = open(&library, "clip.bin");
     let places = [
         0,
         1,
@@ -97,7 +97,7 @@ fn a_chunk_that_many_viewers_request_at_the_same_time_is_read_for_the_first_two(
     let (_directory, library, bytes) = clip();
     thread::scope(|scope| {
         for _viewer in 0..16 {
-            scope.spawn(|| assert_eq!(fetched(&open(&library, "clip.bin")), bytes));
+            scope.spawn(|| assert_eq!(fetched(open(&library, "clip.bin")), bytes));
         }
     });
     let (hits, misses, _) = counts(&library);
@@ -116,7 +116,7 @@ fn a_file_in_place_of_another_of_the_same_length_and_time_is_not_taken_for_it() 
         fs::write(&path, &other).unwrap();
         settle(&path, modified);
         for _again in 0..3 {
-            assert!(fetched(&open(&library, "clip.bin")) == other, "{salt}");
+            assert!(fetched(open(&library, "clip.bin")) == other, "{salt}");
         }
     }
 }
@@ -127,7 +127,7 @@ fn a_file_that_was_written_just_now_is_not_kept() {
     let fresh = pattern(CHUNK_LENGTH, 5);
     fs::write(directory.path().join("fresh.bin"), &fresh).unwrap();
     for _again in 0..3 {
-        assert_eq!(fetched(&open(&library, "fresh.bin")), fresh);
+        assert_eq!(fetched(open(&library, "fresh.bin")), fresh);
     }
     assert_eq!(counts(&library), (0, 0, 0));
 }
@@ -140,7 +140,7 @@ fn a_response_goes_on_with_what_it_began_while_chunks_are_dropped_for_others() {
     let held = &reads[2];
     assert_eq!(library.cache_totals().hits, 1);
     for _ in 0..10 {
-        assert_eq!(fetched(&open(&library, "clip.bin")), bytes);
+        assert_eq!(fetched(open(&library, "clip.bin")), bytes);
         assert!(library.cache_totals().size <= ByteCount::new(2 * CHUNK.as_u64()));
     }
     assert_eq!(*held, bytes[..CHUNK_LENGTH]);
@@ -151,7 +151,7 @@ fn without_room_nothing_is_kept() {
     let (_directory, mut library, bytes) = clip();
     library.set_cache(ByteCount::ZERO);
     for _again in 0..3 {
-        assert_eq!(fetched(&open(&library, "clip.bin")), bytes);
+        assert_eq!(fetched(open(&library, "clip.bin")), bytes);
     }
     assert_eq!(counts(&library), (0, 0, 0));
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use std::fs;
+use std::task::Waker;
 
 use quinn::{Runtime as _, TokioRuntime};
 use rstest::rstest;
@@ -57,7 +58,18 @@ fn mpd(file: &str, duration: &str) -> String {
     )
 }
 
-fn whole(resource: &Resource) -> Vec<u8> {
+impl Resource {
+    /// Reads from a file or a source, which is never waited for.
+    fn read_at(&mut self, offset: u64, max: usize) -> io::Result<Bytes> {
+        let mut context = Context::from_waker(Waker::noop());
+        let Poll::Ready(read) = self.poll_read(&mut context, offset..u64::MAX, max) else {
+            panic!("{self:?} is waited for")
+        };
+        read
+    }
+}
+
+fn whole(resource: &mut Resource) -> Vec<u8> {
     let length = usize::try_from(resource.info.length).unwrap();
     let mut bytes = Vec::new();
     while bytes.len() < length {
@@ -81,10 +93,10 @@ fn a_title_is_indexed_and_served_byte_for_byte() {
     assert_eq!(summary.average_rate, read.average_rate());
     assert!(summary.average_rate > Bitrate::ZERO && summary.peak_rate >= summary.average_rate);
     assert_eq!(summary.size.as_usize(), file.len());
-    let resource = library.open(title).unwrap().unwrap();
+    let mut resource = library.open(title).unwrap().unwrap();
     assert_eq!(resource.average_rate, Some(summary.average_rate));
     assert_eq!(resource.info.content_type, "video/mp4");
-    assert_eq!(whole(&resource), file);
+    assert_eq!(whole(&mut resource), file);
     assert!(resource.read_at(file.len() as u64, 10).unwrap().is_empty());
 }
 
@@ -93,10 +105,10 @@ fn other_files_are_served_with_their_type_and_no_rate() {
     let directory = directory();
     let library = Library::scan(directory.path()).unwrap();
     assert_eq!(library.other_files(), 1);
-    let page = open(&library, "pages/index.html");
+    let mut page = open(&library, "pages/index.html");
     assert_eq!(page.average_rate, None);
     assert_eq!(page.info.content_type, "text/html; charset=utf-8");
-    assert_eq!(whole(&page), b"<p>Films</p>");
+    assert_eq!(whole(&mut page), b"<p>Films</p>");
 }
 
 #[rstest]
@@ -184,7 +196,7 @@ fn a_file_that_comes_later_is_served_and_a_title_that_changed_has_no_rate() {
     let later = open(&library, "later.mp4");
     assert_eq!(later.average_rate, None);
 
-    let before = open(&library, "film.mp4");
+    let mut before = open(&library, "film.mp4");
     let replacement = directory.path().join("new");
     fs::copy(fixture("fragmented.mp4"), &replacement).unwrap();
     fs::rename(&replacement, directory.path().join("film.mp4")).unwrap();
@@ -193,7 +205,7 @@ fn a_file_that_comes_later_is_served_and_a_title_that_changed_has_no_rate() {
     assert_ne!(after.info.validators.etag, before.info.validators.etag);
     // What was opened before stays unchanged.
     assert_eq!(
-        whole(&before),
+        whole(&mut before),
         fs::read(fixture("progressive-moov-first.mp4")).unwrap()
     );
 }
@@ -213,16 +225,16 @@ fn resources_of_one_version_of_a_file_share_a_descriptor_until_the_last_is_gone(
     };
     let library = Library::scan(directory.path()).unwrap();
     assert_eq!(descriptors(), 0);
-    let many: Vec<_> = (0..100).map(|_| open(&library, "film.mp4")).collect();
+    let mut many: Vec<_> = (0..100).map(|_| open(&library, "film.mp4")).collect();
     assert_eq!(descriptors(), 1);
     let replacement = directory.path().join("new");
     fs::copy(fixture("fragmented.mp4"), &replacement).unwrap();
     fs::rename(&replacement, directory.path().join("film.mp4")).unwrap();
-    let newer: Vec<_> = (0..100).map(|_| open(&library, "film.mp4")).collect();
+    let mut newer: Vec<_> = (0..100).map(|_| open(&library, "film.mp4")).collect();
     assert_eq!(descriptors(), 2);
     for (resource, file) in [
-        (&many[99], "progressive-moov-first.mp4"),
-        (&newer[99], "fragmented.mp4"),
+        (&mut many[99], "progressive-moov-first.mp4"),
+        (&mut newer[99], "fragmented.mp4"),
     ] {
         assert_eq!(whole(resource), fs::read(fixture(file)).unwrap());
     }
@@ -253,7 +265,7 @@ fn files_that_were_closed_are_forgotten() {
 fn a_file_that_is_cut_while_it_is_read_gives_an_error() {
     let directory = directory();
     let library = Library::scan(directory.path()).unwrap();
-    let resource = open(&library, "film.mp4");
+    let mut resource = open(&library, "film.mp4");
     assert!(resource.read_at(0, 1_000).is_ok());
     let file = fs::OpenOptions::new()
         .write(true)
@@ -272,8 +284,8 @@ fn a_title_from_memory_stands_beside_the_directory() {
         .unwrap()
         .with_source("built/in.mp4", source.clone())
         .unwrap();
-    let resource = open(&library, "built/in.mp4");
-    assert_eq!(whole(&resource), bytes);
+    let mut resource = open(&library, "built/in.mp4");
+    assert_eq!(whole(&mut resource), bytes);
     assert_eq!(resource.average_rate, Some(source.title().average_rate()));
     assert_eq!(resource.info.validators.last_modified(None), None);
     assert!(library.open(&name("film.mp4")).unwrap().is_some());
