@@ -17,7 +17,7 @@ use super::handover::{self, Older};
 use super::metrics;
 use super::options::ServeOptions;
 use super::serve::DEFAULT_LISTEN;
-use super::tcp;
+use super::tcp::{self, TcpServices};
 use super::workers::Workers;
 
 /// Number of attempts to find a port that is free for both UDP and TCP, if any port is acceptable.
@@ -35,10 +35,8 @@ pub(super) struct Predecessor {
     /// Number of the operating system for the process.
     pub(super) process_id: u32,
     pub(super) udp: Vec<UdpSocket>,
-    /// Its TCP socket, if it listened on one.
-    pub(super) tcp: Option<StdListener>,
-    /// Its socket for metrics, if it listened on one.
-    pub(super) metrics: Option<StdListener>,
+    /// Its sockets for TCP.
+    pub(super) tcp: TcpServices<StdListener>,
     /// The connection to it, over which this process takes over.
     pub(super) link: handover::Link,
 }
@@ -54,24 +52,18 @@ pub(super) struct Offered {
     /// Address of the UDP sockets.
     pub(super) address: SocketAddr,
     pub(super) udp: Vec<UdpSocket>,
-    pub(super) tcp: Option<StdListener>,
-    pub(super) metrics: Option<StdListener>,
+    pub(super) tcp: TcpServices<StdListener>,
     pub(super) router: Arc<DatagramRouter>,
 }
 
 /// The sockets of a server, and its endpoints on those for UDP.
 pub(super) struct Listening {
     pub(super) server: Server,
-    pub(super) tcp: Option<TcpListener>,
-    pub(super) metrics: Option<TcpListener>,
+    pub(super) tcp: TcpServices<TcpListener>,
     /// The process that passed on the sockets, if it still runs.
     pub(super) older: Option<Older>,
-    /// Number of this process in its connection IDs.
-    process: u8,
-    /// Fingerprint of its connection IDs, if the server's key must outlive the process.
-    key: Option<u64>,
-    /// Second descriptors of the UDP sockets.
-    udp: Vec<UdpSocket>,
+    /// Second descriptors of the sockets, to be offered to a newer process; `None` without a key for it.
+    pub(super) offered: Option<Offered>,
 }
 
 /// Opens the sockets named by `arguments`, or takes them over from the process of this server that has them. Retries
@@ -104,13 +96,13 @@ fn attempt(
     options: &ServerOptions,
 ) -> Result<Listening, Failure> {
     let mut predecessor = predecessor(arguments, options)?;
-    let metrics = match arguments.records.metrics {
+    let mut metrics = match arguments.records.metrics {
         None => None,
         Some(address) => {
             let is_same = |socket: &mut StdListener| socket.local_addr().is_ok_and(|local| local == address);
             let inherited = predecessor
                 .as_mut()
-                .and_then(|older| older.metrics.take_if(is_same));
+                .and_then(|older| older.tcp[1].take_if(is_same));
             Some(match inherited {
                 Some(listener) => inherit(listener)?,
                 None => metrics::listen(address, arguments.machines.state.is_some())?,
@@ -118,7 +110,7 @@ fn attempt(
         }
     };
     let mut options = options.clone();
-    let (udp, tcp, older) = match predecessor {
+    let (udp, mut tcp, older) = match predecessor {
         None => {
             let (udp, tcp) = open(arguments)?;
             (vec![udp], tcp, None)
@@ -128,15 +120,14 @@ fn attempt(
                 None
             } else {
                 let address = predecessor.address;
-                Some(match predecessor.tcp.take() {
+                Some(match predecessor.tcp[0].take() {
                     Some(listener) => inherit(listener)?,
                     None => tcp::listen(address).map_err(|error| unusable_tcp(arguments, address, &error))?,
                 })
             };
             let process = predecessor.process_id;
             // Done last, because the older process goes on serving all clients until then.
-            let unused = [predecessor.tcp, predecessor.metrics];
-            let taken = predecessor.link.take(unused);
+            let taken = predecessor.link.take(predecessor.tcp);
             let taken = taken.context("--state: cannot take over the port");
             let (succession, older) = taken.map_err(Failure::Run)?;
             tracing::info!(
@@ -147,8 +138,7 @@ fn attempt(
             (predecessor.udp, tcp, Some(older))
         }
     };
-    let process = options.succession.process;
-    let key = options.fingerprint();
+    let (process, key) = (options.succession.process, options.fingerprint());
     let udp = for_all(udp, workers).map_err(|error| Failure::Run(error.context("--workers")))?;
     let second = udp.iter().map(UdpSocket::try_clone).collect::<Result<_, _>>();
     let second = second.map_err(Failure::run)?;
@@ -159,14 +149,25 @@ fn attempt(
         EndpointError::Tls(_) => Failure::input(error),
         other => Failure::run(other),
     })?;
+    let offered = match (key, server.router()) {
+        (Some(key), Some(router)) => Some(Offered {
+            process,
+            key,
+            address: server.local_addr().map_err(Failure::run)?,
+            udp: second,
+            tcp: [
+                second_descriptor(&mut tcp).map_err(Failure::run)?,
+                second_descriptor(&mut metrics).map_err(Failure::run)?,
+            ],
+            router: Arc::clone(router),
+        }),
+        _ => None,
+    };
     Ok(Listening {
         server,
-        tcp,
-        metrics,
+        tcp: [tcp, metrics],
         older,
-        process,
-        key,
-        udp: second,
+        offered,
     })
 }
 
@@ -213,28 +214,6 @@ fn inherit(listener: StdListener) -> Result<TcpListener, Failure> {
         .set_nonblocking(true)
         .and_then(|()| TcpListener::from_std(listener));
     listening.map_err(Failure::run)
-}
-
-impl Listening {
-    /// Second descriptors of the sockets, to be offered to a newer process; `None` without a key for it.
-    pub(super) fn offered(&mut self) -> io::Result<Option<Offered>> {
-        let (Some(router), Some(key)) = (self.server.router(), self.key) else {
-            return Ok(None);
-        };
-        Ok(Some(Offered {
-            process: self.process,
-            key,
-            address: self.server.local_addr()?,
-            udp: self
-                .udp
-                .iter()
-                .map(UdpSocket::try_clone)
-                .collect::<Result<_, _>>()?,
-            tcp: second_descriptor(&mut self.tcp)?,
-            metrics: second_descriptor(&mut self.metrics)?,
-            router: Arc::clone(router),
-        }))
-    }
 }
 
 /// Returns a further descriptor of the socket of `listener`, if there is one.

@@ -2,7 +2,6 @@
 //!
 //! Exit codes: 0 done, 1 the run failed, 2 bad input. Results go to stdout, logs and errors to stderr.
 
-mod accepting;
 mod announce;
 mod certificate;
 mod config;

@@ -14,7 +14,6 @@ use video_server::pages::{Pages, PlayerScripts};
 use video_server::serve::arms::{Arm, Arms, ChooseBy};
 use video_server::serve::{Settings, VideoServer};
 
-use super::accepting::Accepting;
 use super::announce::{announcement, counted};
 use super::certificate::{self, identity};
 use super::handover::Handover;
@@ -194,7 +193,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
     let pin = options.identity.pin();
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
     let qlog = qlog(arguments)?;
-    let mut listening = listen(arguments, (&runtime, workers), &options).await?;
+    let listening = listen(arguments, (&runtime, workers), &options).await?;
     let mut settings = Settings::new(arguments.control.controller.clone());
     settings.arms = arms;
     settings.pages = pages;
@@ -203,7 +202,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
     settings.wall_clock = Some(wall_clock);
     settings.cors.clone_from(&arguments.media.cors);
     let seen = Arc::new(Metrics::default());
-    if listening.metrics.is_some() {
+    if arguments.records.metrics.is_some() {
         settings.observers.push(Arc::clone(&seen) as _);
     }
     settings
@@ -212,19 +211,13 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
     settings.limits = arguments.load.limits();
     settings.processor_time = load::PROCESSOR_TIME;
     settings.processors = workers.processors();
-    let offered = listening.offered().map_err(Failure::run)?;
     let server = VideoServer::start(listening.server, runtime, library, settings);
     let totals = seen.tcp();
-    let dashboard = listening
-        .metrics
-        .map(|listener| Dashboard::start(listener, seen, server.clone()).map(Arc::new))
-        .transpose()
-        .map_err(Failure::run)?;
-    let tcp = listening
-        .tcp
-        .map(|listener| TcpServer::start(listener, &server, &options, totals).map(Arc::new))
-        .transpose()
-        .map_err(Failure::input)?;
+    let [media, metrics] = listening.tcp;
+    let dashboard = metrics.map(|listener| Dashboard::start(listener, seen, server.clone()));
+    let dashboard = dashboard.transpose().map_err(Failure::run)?;
+    let tcp = media.map(|listener| TcpServer::start(listener, &server, &options, totals));
+    let tcp = tcp.transpose().map_err(Failure::input)?;
     let causes = match &arguments.media.location {
         _ if arguments.media.no_watch => (false, None),
         MediaLocation::Directory(_) => (true, None),
@@ -232,13 +225,16 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
         MediaLocation::Store(_) => (false, Some(arguments.store.listing())),
     };
     let rescans = Rescans::start(server.clone(), arguments.media.strict, causes).map_err(Failure::run)?;
-    let monitored = dashboard.as_ref().map(|dashboard| dashboard.address());
-    let accepting = Accepting { tcp, dashboard };
-    let tcp = accepting.tcp.as_deref();
+    let monitored = dashboard.as_ref().map(Dashboard::address);
     let mut handover = Handover::new(listening.older);
-    if let (Some(directory), Some(offered)) = (&arguments.machines.state, offered) {
-        handover.offer(directory, offered, accepting.clone());
+    if let (Some(directory), Some(offered)) = (&arguments.machines.state, listening.offered) {
+        let services = [
+            tcp.as_ref().map(|tcp| Arc::clone(&tcp.service)),
+            dashboard.as_ref().map(|dashboard| Arc::clone(&dashboard.service)),
+        ];
+        handover.offer(directory, offered, services);
     }
+    let tcp = tcp.as_ref();
     print(&announcement(arguments, &server, monitored, pin).map_err(Failure::run)?)?;
     // The older process waits for this; if this one fails first, the older one keeps the port.
     handover.serving();
@@ -250,9 +246,9 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
     let signal = tokio::select! {
         biased;
         signal = signals.end(reload) => Some(signal),
-        () = handover.over(&server, &accepting) => None,
+        () = handover.over(&server) => None,
     };
-    if let Some(dashboard) = &accepting.dashboard {
+    if let Some(dashboard) = &dashboard {
         dashboard.drain();
     }
     let deadline = match signal {
@@ -260,7 +256,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
         Some(signal) => tokio::select! {
             biased;
             deadline = delay(arguments, signal, signals.end(reload)) => deadline,
-            () = handover.over(&server, &accepting) => arguments.machines.drain_timeout,
+            () = handover.over(&server) => arguments.machines.drain_timeout,
         },
     };
     handover.close_tcp();

@@ -2,13 +2,14 @@
 
 use std::net::TcpListener;
 use std::path::Path;
+use std::sync::Arc;
 
 use playrate_transport::Succession;
 use video_server::serve::VideoServer;
 
 use super::Failure;
-use super::accepting::Accepting;
 use super::listen::{Offered, Predecessor};
+use super::tcp::{TcpService, TcpServices};
 
 pub(super) enum Link {}
 
@@ -18,7 +19,7 @@ pub(super) fn find(_: &Path, _: u64) -> Result<Option<Predecessor>, Failure> {
 }
 
 impl Link {
-    pub(super) fn take(self, _: [Option<TcpListener>; 2]) -> anyhow::Result<(Succession, Older)> {
+    pub(super) fn take(self, _: TcpServices<TcpListener>) -> anyhow::Result<(Succession, Older)> {
         match self {}
     }
 }
@@ -33,13 +34,13 @@ impl Handover {
         Self
     }
 
-    pub(super) fn offer(&mut self, _: &Path, _: Offered, _: Accepting) {}
+    pub(super) fn offer(&mut self, _: &Path, _: Offered, _: TcpServices<Arc<TcpService>>) {}
 
     pub(super) fn serving(&mut self) {}
 
     pub(super) fn close_tcp(&self) {}
 
-    pub(super) async fn over(&mut self, _: &VideoServer, _: &Accepting) {
+    pub(super) async fn over(&mut self, _: &VideoServer) {
         std::future::pending().await
     }
 }

@@ -15,25 +15,27 @@
 mod offer;
 mod wire;
 
-use std::io::{self, BufWriter, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::net::{TcpListener, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::{Arc, mpsc as threads};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use parking_lot::Mutex;
 use playrate_transport::{Datagram, Succession};
-use tokio::sync::{mpsc, watch};
+use quinn::{Runtime as _, TokioRuntime};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::unix::OwnedWriteHalf;
+use tokio::sync::mpsc;
 use video_server::serve::VideoServer;
 
 use offer::{Offer, Stage};
 use wire::{Greeting, Take};
 
 use super::Failure;
-use super::accepting::Accepting;
 use super::listen::{Offered, Predecessor};
+use super::tcp::{TcpService, TcpServices};
 
 /// Name of the Unix socket in the directory of `--state`.
 const SOCKET: &str = "handover";
@@ -41,6 +43,8 @@ const SOCKET: &str = "handover";
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 /// The older process sends this line to confirm that the newer one owns the port.
 const TAKEN: &str = "taken\n";
+/// Number of bytes of datagrams from which on they are written.
+const BATCH: usize = 64 << 10;
 /// Maximum number of datagrams that wait between socket and endpoint.
 const WAITING_DATAGRAMS: usize = 4_096;
 
@@ -105,14 +109,12 @@ fn greeted(stream: UnixStream, key: u64) -> anyhow::Result<Predecessor> {
         let socket = if is_there { sockets.next() } else { return Ok(None) };
         socket.map(Some).ok_or_else(|| anyhow!("a socket is missing"))
     };
-    let tcp = next(greeting.has_tcp)?.map(TcpListener::from);
-    let metrics = next(greeting.has_metrics)?.map(TcpListener::from);
+    let tcp = [next(greeting.has_tcp)?, next(greeting.has_metrics)?];
     Ok(Predecessor {
         address: greeting.address,
         process_id: greeting.process_id,
         udp,
-        tcp,
-        metrics,
+        tcp: tcp.map(|socket| socket.map(TcpListener::from)),
         link: Link { greeting, stream },
     })
 }
@@ -130,7 +132,7 @@ impl Link {
     ///
     /// # Errors
     /// The process does not confirm. It then goes on as before.
-    pub(super) fn take(self, unused: [Option<TcpListener>; 2]) -> anyhow::Result<(Succession, Older)> {
+    pub(super) fn take(self, unused: TcpServices<TcpListener>) -> anyhow::Result<(Succession, Older)> {
         let Self { greeting, stream } = self;
         // Dropped here: the older process can close what this one does not use.
         let [takes_tcp, takes_metrics] = unused.map(|socket| socket.is_none());
@@ -166,68 +168,69 @@ fn check_user(stream: &UnixStream) -> io::Result<()> {
 }
 
 /// An older process, which keeps its connections.
-#[derive(Debug)]
 pub(super) struct Older {
-    ended: watch::Receiver<bool>,
-    /// Triggers the message that this process serves.
-    serving: threads::Sender<()>,
+    /// Triggers the message that this process serves. Closed once the older process has ended.
+    serving: mpsc::Sender<()>,
 }
 
 impl Older {
     /// Forwards `datagrams` to the process, until it ends.
-    fn start(stream: UnixStream, mut datagrams: mpsc::Receiver<Datagram>) -> io::Result<Self> {
-        stream.set_read_timeout(None)?;
-        stream.set_write_timeout(None)?;
-        let reading = stream.try_clone()?;
-        let writer = Arc::new(Mutex::new(BufWriter::new(stream)));
-        let shared = Arc::clone(&writer);
-        let thread = std::thread::Builder::new().name("handover-send".to_owned());
-        thread.spawn(move || {
-            while let Some(datagram) = datagrams.blocking_recv() {
-                let mut writer = shared.lock();
-                let writer = &mut *writer;
-                let mut written = wire::write(writer, &datagram);
-                while let (Ok(()), Ok(more)) = (&written, datagrams.try_recv()) {
-                    written = wire::write(writer, &more);
-                }
-                if written.and_then(|()| writer.flush()).is_err() {
-                    // The process has ended. Its connections are lost, and this one's endpoint resets them.
-                    return;
-                }
+    fn start(stream: UnixStream, datagrams: mpsc::Receiver<Datagram>) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        let (mut reader, writer) = tokio::net::UnixStream::from_std(stream)?.into_split();
+        let (serving, served) = mpsc::channel(1);
+        let forwarding = forward(writer, datagrams, served);
+        TokioRuntime.spawn(Box::pin(async move {
+            let mut nothing = [0];
+            tokio::select! {
+                biased;
+                // It sends nothing more, so this returns once it has ended.
+                _ = reader.read(&mut nothing) => {}
+                // Its connections are lost, and this process's endpoint resets them.
+                _ = forwarding => {}
             }
-        })?;
-        let (ending, ended) = watch::channel(false);
-        let (serving, served) = threads::channel();
-        let thread = std::thread::Builder::new().name("handover-end".to_owned());
-        thread.spawn(move || {
-            if served.recv().is_ok() {
-                let mut writer = writer.lock();
-                // An error means that the process has ended, which the read below shows.
-                let _ = wire::write_serving(&mut *writer).and_then(|()| writer.flush());
-            }
-            // It sends nothing more, so this returns once it has ended.
-            let _ = (&reading).read(&mut [0]);
             tracing::info!("the process that served before has ended");
-            ending.send_replace(true);
-        })?;
-        Ok(Self { ended, serving })
+        }));
+        Ok(Self { serving })
     }
 
     /// Tells the process that this one serves, so that it may end.
     fn serving(&self) {
-        // An error means that the thread is gone, with the process.
-        let _ = self.serving.send(());
+        // An error means that the process has ended.
+        let _ = self.serving.try_send(());
     }
 
     /// Waits until the process has ended.
-    pub(super) async fn ended(&mut self) {
-        // An error means that the thread is gone, with the process.
-        let _ = self.ended.wait_for(|&ended| ended).await;
+    pub(super) async fn ended(&self) {
+        self.serving.closed().await;
+    }
+}
+
+/// Writes `datagrams`, and once it has been `served`, the message that says so.
+async fn forward(
+    mut writer: OwnedWriteHalf,
+    mut datagrams: mpsc::Receiver<Datagram>,
+    mut served: mpsc::Receiver<()>,
+) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    loop {
+        tokio::select! {
+            biased;
+            Some(()) = served.recv() => wire::write_serving(&mut bytes)?,
+            Some(datagram) = datagrams.recv() => wire::write(&mut bytes, &datagram)?,
+            else => std::future::pending().await,
+        }
+        while bytes.len() < BATCH
+            && let Ok(more) = datagrams.try_recv()
+        {
+            wire::write(&mut bytes, &more)?;
+        }
+        writer.write_all(&bytes).await?;
+        bytes.clear();
     }
 }
 
 /// Position of this process between an older and a newer one.
-#[derive(Debug)]
 pub(super) struct Handover {
     older: Option<Older>,
     offer: Option<Offer>,
@@ -240,9 +243,14 @@ impl Handover {
     }
 
     /// Offers the sockets `offered` to processes that look in `directory`. A process that takes over accepts
-    /// connections over TCP in place of `accepting`.
-    pub(super) fn offer(&mut self, directory: &Path, offered: Offered, accepting: Accepting) {
-        match Offer::start(directory, offered, accepting) {
+    /// connections over TCP in place of `services`.
+    pub(super) fn offer(
+        &mut self,
+        directory: &Path,
+        offered: Offered,
+        services: TcpServices<Arc<TcpService>>,
+    ) {
+        match Offer::start(directory, offered, services) {
             Ok(offer) => self.offer = Some(offer),
             Err(error) => tracing::warn!(
                 directory = %directory.display(),
@@ -269,7 +277,7 @@ impl Handover {
     /// Waits until a newer process has taken over and this one's last connection has ended. Until the older process has
     /// ended as well, its datagrams pass through this one. If the newer process ends first, this one accepts
     /// connections over TCP again.
-    pub(super) async fn over(&mut self, server: &VideoServer, accepting: &Accepting) {
+    pub(super) async fn over(&mut self, server: &VideoServer) {
         let Self { older, offer } = self;
         let Some(offer) = offer else {
             return std::future::pending().await;
@@ -278,15 +286,18 @@ impl Handover {
             match offer.stage() {
                 Stage::Offered => offer.changed().await,
                 Stage::TakenBack => {
-                    offer.resume(accepting).await;
+                    offer.resume().await;
                     offer.changed().await;
                 }
                 Stage::Taken => {
                     // A newer process may have taken over again before this one resumed.
-                    accepting.stop();
+                    offer.stop();
+                    let services = offer.services();
                     let idle = async {
                         server.transport().idle().await;
-                        accepting.idle().await;
+                        for service in services {
+                            service.idle().await;
+                        }
                         if let Some(older) = older.as_mut() {
                             older.ended().await;
                         }

@@ -14,9 +14,8 @@ use parking_lot::Mutex;
 use playrate_transport::Datagram;
 use tokio::sync::{mpsc, watch};
 
-use super::super::accepting::Accepting;
 use super::super::listen::{Offered, second_descriptor};
-use super::super::tcp;
+use super::super::tcp::{self, TcpService, TcpServices};
 use super::wire::{self, Greeting, Message, Take};
 use super::{ANSWER_LIMIT, SOCKET, TAKEN, WAITING_DATAGRAMS, check_user};
 
@@ -31,25 +30,19 @@ pub(super) enum Stage {
     TakenBack,
 }
 
-/// Sockets for TCP while they are offered.
-#[derive(Debug)]
-struct Listeners {
-    tcp: Option<Listener>,
-    metrics: Option<Listener>,
-}
-
-/// A second descriptor of a socket for TCP.
-#[derive(Debug)]
-struct Listener {
+/// A service over TCP, and a second descriptor of its socket while that is offered.
+struct OfferedService {
+    service: Arc<TcpService>,
     address: SocketAddr,
     /// `None` while a newer process serves that does not use the socket: no process would accept the connections
     /// waiting in it.
     socket: Option<TcpListener>,
 }
 
-impl Listener {
-    fn new(socket: TcpListener) -> io::Result<Self> {
+impl OfferedService {
+    fn new((service, socket): (Arc<TcpService>, TcpListener)) -> io::Result<Self> {
         Ok(Self {
+            service,
             address: socket.local_addr()?,
             socket: Some(socket),
         })
@@ -66,53 +59,59 @@ impl Listener {
     }
 }
 
-type SharedListeners = Arc<Mutex<Listeners>>;
-
 /// Offer to newer processes. Dropping it withdraws the offer.
-#[derive(Debug)]
 pub(super) struct Offer {
-    path: PathBuf,
-    listeners: SharedListeners,
-    bound: SharedFile,
+    offering: Arc<Offering>,
     stage: watch::Receiver<Stage>,
 }
 
 impl Offer {
     /// Offers the sockets `offered` to processes that look in `directory`. A process that takes over accepts
-    /// connections over TCP in place of `accepting`.
+    /// connections over TCP in place of `services`.
     ///
     /// # Errors
     /// The Unix socket cannot be created there.
-    pub(super) fn start(directory: &Path, mut offered: Offered, accepting: Accepting) -> io::Result<Self> {
+    pub(super) fn start(
+        directory: &Path,
+        mut offered: Offered,
+        services: TcpServices<Arc<TcpService>>,
+    ) -> io::Result<Self> {
         let path = directory.join(SOCKET);
-        let listeners = SharedListeners::new(Mutex::new(Listeners {
-            tcp: offered.tcp.take().map(Listener::new).transpose()?,
-            metrics: offered.metrics.take().map(Listener::new).transpose()?,
-        }));
+        let ([media, metrics], [for_media, for_metrics]) = (services, std::mem::take(&mut offered.tcp));
+        let offer = |service: Option<_>, socket| service.zip(socket).map(OfferedService::new).transpose();
+        let services = [offer(media, for_media)?, offer(metrics, for_metrics)?];
         let (listener, file) = listen(&path)?;
-        let bound = SharedFile::new(Mutex::new(Some(file)));
         let (sender, stage) = watch::channel(Stage::Offered);
-        let offering = Offering {
-            path: path.clone(),
-            offered,
-            listeners: Arc::clone(&listeners),
-            bound: Arc::clone(&bound),
-            accepting,
-            stage: sender,
-        };
-        let thread = std::thread::Builder::new().name("handover".to_owned());
-        thread.spawn(move || offering.run(listener))?;
-        Ok(Self {
+        let offering = Arc::new(Offering {
             path,
-            listeners,
-            bound,
-            stage,
-        })
+            offered,
+            services: Mutex::new(services),
+            bound: Mutex::new(Some(file)),
+            stage: sender,
+        });
+        let shared = Arc::clone(&offering);
+        let thread = std::thread::Builder::new().name("handover".to_owned());
+        thread.spawn(move || shared.run(listener))?;
+        Ok(Self { offering, stage })
     }
 
     /// Withdraws the offer of the TCP socket, which closes it: a newer process opens its own.
     pub(super) fn withdraw_tcp(&self) {
-        drop(self.listeners.lock().tcp.take());
+        if let [Some(media), _] = &mut *self.offering.services.lock() {
+            media.socket = None;
+        }
+    }
+
+    /// The services over TCP.
+    pub(super) fn services(&self) -> Vec<Arc<TcpService>> {
+        let offered = self.offering.services.lock();
+        let services = offered.iter().flatten();
+        services.map(|offered| Arc::clone(&offered.service)).collect()
+    }
+
+    /// Stops the services, because another process accepts connections.
+    pub(super) fn stop(&self) {
+        self.offering.stop();
     }
 
     /// Present relation to newer processes.
@@ -122,42 +121,34 @@ impl Offer {
 
     /// Waits until the stage differs from the one that [`stage`](Self::stage) returned last.
     pub(super) async fn changed(&mut self) {
-        if self.stage.changed().await.is_err() {
-            // The thread has ended and has logged that: this stage is the last one.
-            std::future::pending::<()>().await;
-        }
+        // There is no error: the sender lives as long as this.
+        let _ = self.stage.changed().await;
     }
 
-    /// Makes `accepting` accept connections again where it stopped.
-    pub(super) async fn resume(&self, accepting: &Accepting) {
-        let reopen = |listener: Option<&mut Listener>, purpose: &str| {
-            let reopened = listener?.reopen();
-            let failed =
-                |error: &_| tracing::warn!(%error, "cannot accept TCP connections for {purpose} again");
-            reopened.inspect_err(failed).ok()
-        };
-        if let Some(dashboard) = &accepting.dashboard
-            && dashboard.is_stopped()
-            && let Some(listener) = reopen(self.listeners.lock().metrics.as_mut(), "metrics")
-        {
-            dashboard.resume(listener);
-        }
-        let Some(tcp) = accepting.tcp.as_ref().filter(|tcp| tcp.is_stopped()) else {
-            return;
-        };
-        let listener = reopen(self.listeners.lock().tcp.as_mut(), "media");
-        if let Some(listener) = listener {
-            tcp.resume(listener).await;
+    /// Makes the services accept connections again where they stopped.
+    pub(super) async fn resume(&self) {
+        for (index, purpose) in [(1, "metrics"), (0, "media")] {
+            let reopened = match &mut self.offering.services.lock()[index] {
+                Some(offered) if offered.service.is_stopped() => offered
+                    .reopen()
+                    .map(|listener| (Arc::clone(&offered.service), listener)),
+                _ => continue,
+            };
+            match reopened {
+                Ok((service, listener)) => service.resume(listener).await,
+                Err(error) => tracing::warn!(%error, "cannot accept TCP connections for {purpose} again"),
+            }
         }
     }
 }
 
 impl Drop for Offer {
     fn drop(&mut self) {
-        let bound = self.bound.lock().take();
+        let Offering { path, bound, .. } = &*self.offering;
+        let bound = bound.lock().take();
         // Otherwise it belongs to the newer process.
-        if bound.is_some() && FileId::of(&self.path).ok() == bound {
-            let _ = fs::remove_file(&self.path);
+        if bound.is_some() && FileId::of(path).ok() == bound {
+            let _ = fs::remove_file(path);
         }
     }
 }
@@ -182,9 +173,6 @@ impl FileId {
     }
 }
 
-/// The Unix socket's file, until a newer process replaces it.
-type SharedFile = Arc<Mutex<Option<FileId>>>;
-
 /// Listens at `path`, replacing a process that is gone or has been taken over.
 fn listen(path: &Path) -> io::Result<(UnixListener, FileId)> {
     match fs::remove_file(path) {
@@ -193,18 +181,18 @@ fn listen(path: &Path) -> io::Result<(UnixListener, FileId)> {
     }
 }
 
-/// The thread's side of an [`Offer`].
+/// State that an [`Offer`] shares with its thread.
 struct Offering {
     path: PathBuf,
     offered: Offered,
-    listeners: SharedListeners,
-    bound: SharedFile,
-    accepting: Accepting,
+    services: Mutex<TcpServices<OfferedService>>,
+    /// The Unix socket's file, until a newer process replaces it.
+    bound: Mutex<Option<FileId>>,
     stage: watch::Sender<Stage>,
 }
 
 impl Offering {
-    fn run(self, listener: UnixListener) {
+    fn run(&self, listener: UnixListener) {
         let mut listener = Some(listener);
         while let Some(listening) = listener.take() {
             let accepted = listening.accept().and_then(|(stream, _)| self.give(stream));
@@ -224,6 +212,14 @@ impl Offering {
         }
     }
 
+    fn stop(&self) {
+        let services = self.services.lock();
+        services
+            .iter()
+            .flatten()
+            .for_each(|offered| offered.service.stop());
+    }
+
     /// Gives the sockets to the process at the other end of `stream`. If that process takes over, returns the stream,
     /// what it takes, and the sender of the datagrams that come over the stream.
     fn give(&self, stream: UnixStream) -> io::Result<Option<(UnixStream, Take, mpsc::Sender<Datagram>)>> {
@@ -232,9 +228,10 @@ impl Offering {
         stream.set_write_timeout(Some(ANSWER_LIMIT))?;
         let offered = &self.offered;
         {
-            let listeners = self.listeners.lock();
-            let [tcp, metrics] = [&listeners.tcp, &listeners.metrics]
-                .map(|listener| listener.as_ref().and_then(|listener| listener.socket.as_ref()));
+            let services = self.services.lock();
+            let [tcp, metrics] = services
+                .each_ref()
+                .map(|service| service.as_ref()?.socket.as_ref());
             let greeting = Greeting::new(offered, tcp.is_some(), metrics.is_some());
             let mut sockets: Vec<_> = offered.udp.iter().map(UdpSocket::as_fd).collect();
             sockets.extend([tcp, metrics].into_iter().flatten().map(TcpListener::as_fd));
@@ -249,7 +246,7 @@ impl Offering {
         stream.set_read_timeout(None)?;
         // If this fails, the sender is dropped, and the router reads the socket again.
         (&stream).write_all(TAKEN.as_bytes())?;
-        self.accepting.stop();
+        self.stop();
         Ok(Some((stream, take, sender)))
     }
 
@@ -272,11 +269,9 @@ impl Offering {
     /// Leaves new clients to the newer process, which uses the sockets that it took.
     fn hand_over(&self, take: Take) {
         self.bound.lock().take();
-        let mut listeners = self.listeners.lock();
-        let Listeners { tcp, metrics } = &mut *listeners;
-        for (listener, is_used) in [(tcp, take.tcp), (metrics, take.metrics)] {
-            if let Some(listener) = listener.as_mut().filter(|_| !is_used) {
-                listener.socket = None;
+        for (service, is_used) in self.services.lock().iter_mut().zip([take.tcp, take.metrics]) {
+            if let Some(service) = service.as_mut().filter(|_| !is_used) {
+                service.socket = None;
             }
         }
         tracing::info!("another process has taken over the port: this one ends with its last connection");

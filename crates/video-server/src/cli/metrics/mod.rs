@@ -26,16 +26,16 @@ use http_body_util::Full;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use parking_lot::Mutex;
 use playrate_transport::PlaceLimits;
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use video_server::serve::VideoServer;
 
 use super::Failure;
-use super::tcp::{self, Acceptor};
+use super::tcp::{self, Acceptor, TcpService};
 
 pub(super) use counters::Metrics;
 use exposition::text_format;
@@ -62,7 +62,7 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(75);
 pub(super) struct Dashboard {
     address: SocketAddr,
     context: Arc<DashboardContext>,
-    accepting: Mutex<JoinSet<()>>,
+    pub(super) service: Arc<TcpService>,
     /// Keeps the history until this is dropped.
     _sampling: JoinSet<()>,
 }
@@ -113,32 +113,14 @@ impl Dashboard {
             metrics,
             server,
         });
-        let dashboard = Self {
+        let shared = Arc::clone(&context);
+        let accept = move |listener, stopped| accept(listener, Arc::clone(&shared), stopped);
+        Ok(Self {
             address,
             context,
-            accepting: Mutex::new(JoinSet::new()),
+            service: TcpService::start(listener, accept),
             _sampling: sampling,
-        };
-        dashboard.resume(listener);
-        Ok(dashboard)
-    }
-
-    /// Serves on `listener` instead of the previous one.
-    pub(super) fn resume(&self, listener: TcpListener) {
-        let mut accepting = JoinSet::new();
-        accepting.spawn(accept(listener, Arc::clone(&self.context)));
-        *self.accepting.lock() = accepting;
-    }
-
-    /// Stops serving and ends all connections.
-    pub(super) fn stop(&self) {
-        // Dropping the tasks aborts them.
-        *self.accepting.lock() = JoinSet::new();
-    }
-
-    /// Returns true from [`stop`](Self::stop) until it serves again.
-    pub(super) fn is_stopped(&self) -> bool {
-        self.accepting.lock().is_empty()
+        })
     }
 
     /// Answers `/readyz` with 503 from now on.
@@ -152,7 +134,8 @@ impl Dashboard {
     }
 }
 
-async fn accept(listener: TcpListener, context: Arc<DashboardContext>) {
+/// Accepts connections until `stop` is true, and then ends all of them.
+async fn accept(listener: TcpListener, context: Arc<DashboardContext>, mut stop: watch::Receiver<bool>) {
     let limits = PlaceLimits {
         connections: CONNECTIONS,
         connections_per_address: CONNECTIONS,
@@ -160,17 +143,20 @@ async fn accept(listener: TcpListener, context: Arc<DashboardContext>) {
         evict_after: Duration::MAX,
     };
     let mut acceptor = Acceptor::new(listener, "metrics", limits, Arc::default());
-    acceptor
-        .run(|stream, _, activity| {
-            // Counts as used while it is open, so that it is never evicted for another.
-            let used = activity.begin();
-            let serving = serve(stream, Arc::clone(&context));
-            async move {
-                serving.await;
-                drop(used);
-            }
-        })
-        .await;
+    let accepting = acceptor.run(|stream, _, activity| {
+        // Counts as used while it is open, so that it is never evicted for another.
+        let used = activity.begin();
+        let serving = serve(stream, Arc::clone(&context));
+        async move {
+            serving.await;
+            drop(used);
+        }
+    });
+    tokio::select! {
+        biased;
+        _ = stop.wait_for(|&stop| stop) => {}
+        () = accepting => {}
+    }
 }
 
 async fn serve(stream: TcpStream, context: Arc<DashboardContext>) {

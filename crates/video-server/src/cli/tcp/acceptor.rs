@@ -158,9 +158,10 @@ impl Acceptor {
         }
     }
 
-    /// Closes the listening socket and returns the tasks of the connections still open.
-    pub(crate) fn into_connections(self) -> JoinSet<()> {
-        self.connections
+    /// Closes the listening socket and waits until the last connection has ended.
+    pub(crate) async fn all_ended(self) {
+        let Self { mut connections, .. } = self;
+        while connections.join_next().await.is_some() {}
     }
 }
 

@@ -9,24 +9,25 @@ mod acceptor;
 mod body;
 mod client_stream;
 mod connection;
+mod service;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use http::HeaderValue;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use playrate_transport::{Identity, PlaceLimits, ServerOptions, TlsError, time};
 use quinn::TokioRuntime;
 use tokio::net::TcpListener;
-use tokio::sync::{Mutex as AsyncMutex, watch};
-use tokio::task::JoinSet;
+use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 use video_server::admission::Admission;
 use video_server::serve::VideoServer;
 use video_server::site::Site;
 
 pub(super) use acceptor::{Acceptor, TcpTotals, listen};
+pub(super) use service::{TcpService, TcpServices};
 
 /// Protocols on TCP, the preferred one first (RFC 7301; RFC 9113 §3.2).
 const PROTOCOLS: [&[u8]; 2] = [connection::HTTP_2, b"http/1.1"];
@@ -51,11 +52,8 @@ struct TcpContext {
 
 /// The library over TCP. Dropping it aborts all responses in progress.
 pub(super) struct TcpServer {
-    accepting: AsyncMutex<JoinSet<()>>,
+    pub(super) service: Arc<TcpService>,
     context: Arc<TcpContext>,
-    places: PlaceLimits,
-    /// Once this is true, the present listener and its connections accept nothing more.
-    stop: Mutex<watch::Sender<bool>>,
 }
 
 impl TcpServer {
@@ -86,14 +84,12 @@ impl TcpServer {
             few: PlaceLimits::few_of(options.max_connections),
             evict_after: options.evict_after,
         };
-        let mut accepting = JoinSet::new();
-        let stop = accept_on(&mut accepting, listener, places, &context);
-        Ok(Self {
-            accepting: AsyncMutex::new(accepting),
-            context,
-            places,
-            stop: Mutex::new(stop),
-        })
+        let shared = Arc::clone(&context);
+        let service = TcpService::start(listener, move |listener, stopped| {
+            let acceptor = Acceptor::new(listener, "media", places, Arc::clone(&shared.totals));
+            accept(acceptor, Arc::clone(&shared), stopped)
+        });
+        Ok(Self { service, context })
     }
 
     /// Uses `identity` for new connections.
@@ -103,58 +99,18 @@ impl TcpServer {
         Ok(())
     }
 
-    /// Stops accepting connections and further requests.
-    pub(super) fn stop(&self) {
-        self.stop.lock().send_replace(true);
-    }
-
-    /// Returns true from [`stop`](Self::stop) until connections are accepted again.
-    pub(super) fn is_stopped(&self) -> bool {
-        *self.stop.lock().borrow()
-    }
-
-    /// Accepts connections again, on `listener`. Earlier connections end with their responses.
-    pub(super) async fn resume(&self, listener: TcpListener) {
-        let mut accepting = self.accepting.lock().await;
-        *self.stop.lock() = accept_on(&mut accepting, listener, self.places, &self.context);
-    }
-
-    /// Waits until no connection is accepted any more and the last one has ended.
-    #[cfg(target_os = "linux")]
-    pub(super) async fn idle(&self) {
-        all_ended(&mut *self.accepting.lock().await).await;
-    }
-
     /// Stops accepting connections and requests, waits for responses, and aborts those still running after `deadline`.
     /// Returns the number of aborted responses.
     pub(super) async fn shutdown(&self, deadline: Duration) -> u64 {
-        self.stop();
-        let mut accepting = self.accepting.lock().await;
-        let ended = all_ended(&mut accepting);
-        if time::timeout(&TokioRuntime, deadline, ended).await.is_ok() {
+        self.service.stop();
+        let ended = time::timeout(&TokioRuntime, deadline, self.service.idle());
+        if ended.await.is_ok() {
             return 0;
         }
         let cut = self.context.running.load(Relaxed);
-        accepting.abort_all();
+        self.service.abort().await;
         cut
     }
-}
-
-/// Accepts connections on `listener`, as a task in `tasks`, until the returned switch is true.
-fn accept_on(
-    tasks: &mut JoinSet<()>,
-    listener: TcpListener,
-    places: PlaceLimits,
-    context: &Arc<TcpContext>,
-) -> watch::Sender<bool> {
-    let (stop, stopped) = watch::channel(false);
-    let acceptor = Acceptor::new(listener, "media", places, Arc::clone(&context.totals));
-    tasks.spawn(accept(acceptor, Arc::clone(context), stopped));
-    stop
-}
-
-async fn all_ended(tasks: &mut JoinSet<()>) {
-    while tasks.join_next().await.is_some() {}
 }
 
 /// Accepts connections until `stop` is true, then waits for the open ones.
@@ -167,7 +123,7 @@ async fn accept(mut acceptor: Acceptor, context: Arc<TcpContext>, mut stop: watc
             connection::serve(stream, (peer, activity), Arc::clone(&context), stopped.clone())
         }) => {}
     }
-    all_ended(&mut acceptor.into_connections()).await;
+    acceptor.all_ended().await;
 }
 
 #[cfg(test)]
