@@ -38,6 +38,63 @@ pub fn fixture(name: &str) -> PathBuf {
     asset("fixtures").join(name)
 }
 
+/// A directory of media for one test.
+#[derive(Debug)]
+pub struct Media(TempDir);
+
+impl Default for Media {
+    fn default() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+}
+
+impl Media {
+    /// A directory that contains nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A directory with the title `film.mp4`.
+    pub fn film() -> Self {
+        let media = Self::new();
+        media.copy("progressive-moov-first.mp4", "film.mp4");
+        media
+    }
+
+    /// Path of the directory.
+    pub fn root(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Path of the file `name` in it.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.root().join(name)
+    }
+
+    /// Path of the file `name` in it as an argument of a program.
+    pub fn text(&self, name: &str) -> String {
+        self.path(name).to_str().unwrap().to_owned()
+    }
+
+    /// Writes the file `name`, and the directory that contains it.
+    pub fn put(&self, name: &str, contents: impl AsRef<[u8]>) {
+        fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
+        fs::write(self.path(name), contents).unwrap();
+    }
+
+    /// Creates the file `name` of `length` zero bytes.
+    pub fn large(&self, name: &str, length: u64) {
+        self.put(name, "");
+        let file = fs::OpenOptions::new().write(true).open(self.path(name));
+        file.unwrap().set_len(length).unwrap();
+    }
+
+    /// Puts a copy of the fixture `from` at `name`.
+    pub fn copy(&self, from: &str, name: &str) {
+        self.put(name, fs::read(fixture(from)).unwrap());
+    }
+}
+
 /// Path of [`TITLE`] in the repository.
 pub fn title() -> PathBuf {
     asset(TITLE)

@@ -18,7 +18,7 @@ use playrate_transport::time;
 use quinn::TokioRuntime;
 
 pub use client::{certificate, certify, client, fetch, h3_config, tls_config};
-pub use files::{SCENARIO, TITLE, asset, films, fixture, root, title};
+pub use files::{Media, SCENARIO, TITLE, asset, films, fixture, root, title};
 pub use process::{Running, ServerProcess, program};
 
 /// Time after which a test that waits for something has failed, even on a busy machine.

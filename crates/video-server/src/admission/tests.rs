@@ -40,6 +40,18 @@ impl Ticking {
         }
     }
 
+    /// A server that has been punctual for two seconds.
+    fn punctual(admission: &Arc<Admission>) -> Self {
+        let mut server = Self::new(admission);
+        server.go(Duration::from_secs(2), MS, 0.0);
+        server
+    }
+
+    /// Reason why it refuses another session now.
+    fn refusal(&self) -> Option<Refusal> {
+        self.admission.admit(None, self.now).err()
+    }
+
     fn go(&mut self, time: Duration, late: Duration, cpu: f64) {
         let end = self.now + time;
         while self.now < end {
@@ -84,39 +96,35 @@ fn rates_are_added_up_as_they_change_and_given_back() {
     let third = admission.admit(rate, now).unwrap();
     assert_eq!(admission.load().rate, Bitrate::from_mbps(12));
     drop((first, second, third));
-    assert_eq!(
-        admission.load(),
-        Load {
-            refused: 1,
-            ..Load::default()
-        }
-    );
+    let expected = Load {
+        refused: 1,
+        ..Load::default()
+    };
+    assert_eq!(admission.load(), expected);
 }
 
 #[test]
 fn timers_that_fire_late_keep_new_sessions_out_until_they_are_punctual_again() {
     let admission = limits(|limits| limits.lag = Some(10 * MS));
-    let mut server = Ticking::new(&admission);
-    server.go(2 * Duration::from_secs(1), MS, 0.0);
+    let mut server = Ticking::punctual(&admission);
     let there = admission.admit(None, server.now).unwrap();
     server.go(Duration::from_secs(1), 30 * MS, 0.0);
-    assert_eq!(admission.admit(None, server.now).unwrap_err(), Refusal::Lag);
+    assert_eq!(server.refusal(), Some(Refusal::Lag));
     assert_eq!(admission.load().lag, Some(30 * MS));
     server.go(Duration::from_secs(2), MS, 0.0);
-    assert!(admission.admit(None, server.now).is_ok());
+    assert_eq!(server.refusal(), None);
     drop(there);
 }
 
 #[test]
 fn one_late_timer_is_no_overload_and_a_standstill_is() {
     let admission = limits(|limits| limits.lag = Some(10 * MS));
-    let mut server = Ticking::new(&admission);
-    server.go(2 * Duration::from_secs(1), MS, 0.0);
+    let mut server = Ticking::punctual(&admission);
     server.go(MS, 50 * MS, 0.0);
-    assert!(admission.admit(None, server.now).is_ok());
+    assert_eq!(server.refusal(), None);
     // One tick, but as late as the twenty that should have come meanwhile.
     server.go(MS, 400 * MS, 0.0);
-    assert_eq!(admission.admit(None, server.now).unwrap_err(), Refusal::Lag);
+    assert_eq!(server.refusal(), Some(Refusal::Lag));
 }
 
 #[test]
@@ -126,7 +134,7 @@ fn busy_processors_keep_new_sessions_out() {
     server.go(Duration::from_secs(3), MS, 0.5);
     let one = admission.admit(None, server.now).unwrap();
     server.go(Duration::from_secs(6), MS, 0.9);
-    assert_eq!(admission.admit(None, server.now).unwrap_err(), Refusal::Cpu);
+    assert_eq!(server.refusal(), Some(Refusal::Cpu));
     let cpu = admission.load().cpu.unwrap();
     assert!((0.88..0.91).contains(&cpu), "{cpu}");
     drop(one);
@@ -147,7 +155,7 @@ fn new_sessions_count_with_the_cost_of_the_others() {
     // 100 sessions cost 0.7, so that 0.8 is reached by 114.
     let more = crowd(&admission, 1_000, server.now);
     assert!((13..=15).contains(&more.len()), "{}", more.len());
-    assert_eq!(admission.admit(None, server.now).unwrap_err(), Refusal::Cpu);
+    assert_eq!(server.refusal(), Some(Refusal::Cpu));
 }
 
 #[test]
@@ -166,11 +174,10 @@ fn a_rush_ends_at_the_share_although_it_is_measured_late() {
 #[test]
 fn a_rush_is_admitted_gradually_where_load_decides() {
     let admission = limits(|limits| limits.lag = Some(10 * MS));
-    let mut server = Ticking::new(&admission);
-    server.go(2 * Duration::from_secs(1), MS, 0.0);
+    let mut server = Ticking::punctual(&admission);
     let mut there = crowd(&admission, 1_000, server.now);
     assert_eq!(there.len(), 16);
-    assert_eq!(admission.admit(None, server.now).unwrap_err(), Refusal::Ramp);
+    assert_eq!(server.refusal(), Some(Refusal::Ramp));
     for _ in 0..20 {
         server.go(Duration::from_millis(1_100), MS, 0.0);
         there.extend(crowd(&admission, 1_000, server.now));

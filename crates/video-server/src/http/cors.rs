@@ -130,6 +130,7 @@ impl fmt::Display for Cors {
 mod tests {
     use super::*;
     use crate::http::headers;
+    use playrate_test_support::assert_contains;
     use rstest::rstest;
 
     fn applied(cors: &str, method: &Method, request: &[(&'static str, &str)]) -> HeaderMap {
@@ -150,35 +151,31 @@ mod tests {
         assert_eq!(text(&response, "access-control-allow-origin"), "*");
         assert_eq!(text(&response, "timing-allow-origin"), "*");
         let exposed = text(&response, "access-control-expose-headers");
-        for field in [
+        let fields = [
             "CMSD-Dynamic",
             "CMSD-Static",
             "Content-Range",
             "ETag",
             "Server-Timing",
-        ] {
-            assert!(exposed.contains(field), "{field}");
-        }
+        ];
+        assert_contains(exposed, &fields);
         assert!(!response.contains_key("vary"));
     }
 
     #[test]
     fn a_preflight_allows_what_players_send() {
-        let preflight = [
-            ("origin", "https://a.example"),
-            ("access-control-request-method", "GET"),
-        ];
+        let origin = ("origin", "https://a.example");
+        let preflight = [origin, ("access-control-request-method", "GET")];
         let response = applied("*", &Method::OPTIONS, &preflight);
         let allowed = text(&response, "access-control-allow-headers");
-        for field in [
+        let fields = [
             "CMCD-Object",
             "CMCD-Request",
             "CMCD-Session",
             "CMCD-Status",
             "Range",
-        ] {
-            assert!(allowed.contains(field), "{field}");
-        }
+        ];
+        assert_contains(allowed, &fields);
         assert!(text(&response, "access-control-allow-methods").contains("GET"));
         assert_eq!(text(&response, "access-control-max-age"), "7200");
     }
@@ -231,9 +228,6 @@ mod tests {
     #[case("null")]
     fn an_invalid_origin_is_quoted_with_a_correction(#[case] wrong: &str) {
         let error = wrong.parse::<Cors>().unwrap_err().to_string();
-        assert!(
-            error.contains("is not an origin") && error.contains("https://player.example"),
-            "{error}"
-        );
+        assert_contains(&error, &["is not an origin", "https://player.example"]);
     }
 }

@@ -158,13 +158,13 @@ mod tests {
     use super::*;
 
     /// A request for a set of `film.mpd` whose rate and highest rate are these in kbit/s.
-    fn request((set, rate, highest): (usize, u64, u64), report: Option<&Cmcd>) -> MediaRequest {
+    fn request((set, rate, highest): (usize, u64, u64), report: impl Into<Option<Cmcd>>) -> MediaRequest {
         MediaRequest {
             title: ResourceName::from_relative(Path::new("film.mpd")).unwrap(),
             set,
             rate: Some(Bitrate::from_kbps(rate)),
             highest_rate: Some(Bitrate::from_kbps(highest)),
-            cmcd: report.cloned(),
+            cmcd: report.into(),
         }
     }
 
@@ -176,7 +176,7 @@ mod tests {
     }
 
     /// The rate in kbit/s after a request for a 4 Mbit/s set of `film.mpd`, with `report`.
-    fn kbps(titles: &mut FetchedTitles, set: usize, report: Option<&Cmcd>) -> u64 {
+    fn kbps(titles: &mut FetchedTitles, set: usize, report: impl Into<Option<Cmcd>>) -> u64 {
         assert!(titles.begin(&request((set, 4_000, 4_000), report)));
         titles.rate().unwrap().as_bits_per_second() / 1_000
     }
@@ -185,18 +185,12 @@ mod tests {
     fn the_highest_rates_of_all_objects_add_up_whatever_is_reported() {
         let mut titles = FetchedTitles::default();
         assert_eq!(titles.highest_rate(), None);
-        titles.begin(&request(
-            (0, 1_000, 6_000),
-            Some(&report(ObjectType::Video, Some(500))),
-        ));
-        titles.begin(&request((1, 128, 128), None));
+        titles.begin(&request((0, 1_000, 6_000), report(ObjectType::Video, Some(500))));
+        titles.begin(&request((1, 128, 128), None::<Cmcd>));
         assert_eq!(titles.highest_rate(), Some(Bitrate::from_kbps(6_128)));
-        titles.begin(&request((0, 6_000, 1_000), None));
-        assert_eq!(
-            titles.highest_rate(),
-            Some(Bitrate::from_kbps(6_128)),
-            "never below the rate"
-        );
+        titles.begin(&request((0, 6_000, 1_000), None::<Cmcd>));
+        // It is never below the rate.
+        assert_eq!(titles.highest_rate(), Some(Bitrate::from_kbps(6_128)));
     }
 
     #[test]
@@ -210,7 +204,7 @@ mod tests {
         ] {
             let report = report(ObjectType::Video, reported);
             let mut titles = FetchedTitles::default();
-            assert_eq!(kbps(&mut titles, 0, Some(&report)), expected, "{reported:?}");
+            assert_eq!(kbps(&mut titles, 0, report), expected, "{reported:?}");
         }
     }
 
@@ -227,7 +221,7 @@ mod tests {
             let mut report = report(ObjectType::Video, None);
             report.playback_rate = speed;
             let mut titles = FetchedTitles::default();
-            assert_eq!(kbps(&mut titles, 0, Some(&report)), expected, "{speed:?}");
+            assert_eq!(kbps(&mut titles, 0, report), expected, "{speed:?}");
             assert_eq!(titles.highest_rate(), Some(Bitrate::from_kbps(expected)));
         }
     }
@@ -236,46 +230,31 @@ mod tests {
     fn no_label_of_an_object_adds_to_its_rate_or_withholds_it() {
         use ObjectType as Type;
         let mut titles = FetchedTitles::default();
-        for label in [
+        let labels = [
             Type::Manifest,
             Type::Initialization,
             Type::Video,
             Type::Audio,
             Type::Caption,
-            Type::Key,
-            Type::Other,
-            Type::Muxed,
-        ] {
-            assert_eq!(
-                kbps(&mut titles, 0, Some(&report(label, None))),
-                4_000,
-                "{label:?}"
-            );
+        ];
+        for label in labels.into_iter().chain([Type::Key, Type::Other, Type::Muxed]) {
+            assert_eq!(kbps(&mut titles, 0, report(label, None)), 4_000, "{label:?}");
         }
     }
 
     #[test]
     fn an_object_that_replaces_another_according_to_its_player_takes_its_place() {
-        let (english, french) = (
-            report(ObjectType::Audio, Some(128)),
-            report(ObjectType::Audio, Some(96)),
-        );
+        let [english, french] = [128, 96].map(|kbps| report(ObjectType::Audio, Some(kbps)));
         let mut titles = FetchedTitles::default();
+        assert_eq!(kbps(&mut titles, 0, report(ObjectType::Video, None)), 4_000);
+        assert_eq!(kbps(&mut titles, 1, english.clone()), 4_128);
+        assert_eq!(kbps(&mut titles, 2, french), 4_096);
         assert_eq!(
-            kbps(&mut titles, 0, Some(&report(ObjectType::Video, None))),
-            4_000
-        );
-        assert_eq!(kbps(&mut titles, 1, Some(&english)), 4_128);
-        assert_eq!(kbps(&mut titles, 2, Some(&french)), 4_096);
-        assert_eq!(
-            kbps(&mut titles, 3, None),
+            kbps(&mut titles, 3, None::<Cmcd>),
             8_096,
-            "without a report, sets play together"
+            "unreported sets play together"
         );
-        assert_eq!(
-            kbps(&mut titles, 4, Some(&report(ObjectType::Muxed, None))),
-            4_000
-        );
-        assert_eq!(kbps(&mut titles, 1, Some(&english)), 128);
+        assert_eq!(kbps(&mut titles, 4, report(ObjectType::Muxed, None)), 4_000);
+        assert_eq!(kbps(&mut titles, 1, english), 128);
     }
 }

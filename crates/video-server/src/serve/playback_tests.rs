@@ -28,14 +28,9 @@ impl Fixture {
 
     /// A request of a player without reports.
     fn silent(&self, title: &str, set: usize, kbps: u64) -> ResponseGuard {
-        let request = MediaRequest {
-            title: name(title),
-            set,
-            rate: Some(Bitrate::from_kbps(kbps)),
-            highest_rate: None,
-            cmcd: None,
-        };
-        self.tracker.begin(&request).unwrap()
+        self.tracker
+            .begin(&request(title, set, Some(kbps), None))
+            .unwrap()
     }
 
     /// A request after `after` seconds with the CMCD `text`, and its whole response.
@@ -47,14 +42,14 @@ impl Fixture {
     /// its sound set 1. The library knows the reported rate, or else 77 kbit/s; it knows none for manifests.
     fn requests(&self, after: u64, text: &str) -> Option<ResponseGuard> {
         let cmcd = cmcd(text);
-        let rate = cmcd.bitrate.unwrap_or(Bitrate::from_kbps(77));
-        let request = MediaRequest {
-            title: name(cmcd.session.as_ref().unwrap()),
-            set: usize::from(cmcd.object_type == Some(ObjectType::Audio)),
-            rate: (cmcd.object_type != Some(ObjectType::Manifest)).then_some(rate),
-            highest_rate: None,
-            cmcd: Some(cmcd),
-        };
+        let (title, is) = (cmcd.session.as_ref().unwrap(), |object| {
+            cmcd.object_type == Some(object)
+        });
+        let mut request = request(title, usize::from(is(ObjectType::Audio)), Some(77), Some(text));
+        request.rate = cmcd
+            .bitrate
+            .or(request.rate)
+            .filter(|_| !is(ObjectType::Manifest));
         self.tracker
             .begin_at(&request, self.began + Duration::from_secs(after))
     }
@@ -65,21 +60,29 @@ impl Fixture {
             .map(|rate| rate.as_bits_per_second() / 1_000)
     }
 
+    fn playback(&self) -> Option<Playback> {
+        self.knowledge.playback()
+    }
+
     fn buffered_ms(&self) -> Option<u128> {
         self.knowledge.buffered().map(|time| time.as_millis())
     }
 }
 
 fn cmcd(text: &str) -> Cmcd {
-    let headers = [(
-        http::HeaderName::from_static("cmcd-request"),
-        text.parse().unwrap(),
-    )];
-    Cmcd::read(&headers.into_iter().collect(), &"/".parse().unwrap()).unwrap()
+    let headers = crate::http::headers(&[("cmcd-request", text)]);
+    Cmcd::read(&headers, &"/".parse().unwrap()).unwrap()
 }
 
-fn name(text: &str) -> ResourceName {
-    ResourceName::from_relative(Path::new(text)).unwrap()
+/// A request for a set of `title` whose rate is `kbps`, with the CMCD `report`.
+fn request(title: &str, set: usize, kbps: Option<u64>, report: Option<&str>) -> MediaRequest {
+    MediaRequest {
+        title: ResourceName::from_relative(Path::new(title)).unwrap(),
+        set,
+        rate: kbps.map(Bitrate::from_kbps),
+        highest_rate: None,
+        cmcd: report.map(cmcd),
+    }
 }
 
 #[test]
@@ -100,10 +103,7 @@ fn the_rate_is_that_of_the_titles_being_fetched_each_counted_once() {
     let other = fixture.silent("other.mp4", 0, 500);
     assert_eq!(fixture.kbps(), Some(500));
     drop(other);
-    assert_eq!(
-        (fixture.buffered_ms(), fixture.knowledge.playback()),
-        (None, None)
-    );
+    assert_eq!((fixture.buffered_ms(), fixture.playback()), (None, None));
 }
 
 #[test]
@@ -113,11 +113,7 @@ fn video_and_audio_of_a_packaged_title_add_up_and_a_switch_replaces() {
     drop(fixture.silent("film.mpd", 1, 128));
     assert_eq!(fixture.kbps(), Some(4_928));
     drop(fixture.silent("film.mpd", 0, 440));
-    assert_eq!(
-        fixture.kbps(),
-        Some(568),
-        "fetched one after the other, played together"
-    );
+    assert_eq!(fixture.kbps(), Some(568), "they play together");
     drop(fixture.silent("other.mpd", 0, 900));
     assert_eq!(fixture.kbps(), Some(900));
 }
@@ -126,16 +122,12 @@ fn video_and_audio_of_a_packaged_title_add_up_and_a_switch_replaces() {
 fn requests_other_than_media_report_only_a_first_start() {
     let fixture = Fixture::new();
     fixture.reports(0, "sid=\"a\",ot=m");
-    assert_eq!(fixture.knowledge.playback(), None);
+    assert_eq!(fixture.playback(), None);
     fixture.reports(0, "sid=\"a\",ot=i,su");
-    assert_eq!(fixture.knowledge.playback(), Some(Playback::Starting));
+    assert_eq!(fixture.playback(), Some(Playback::Starting));
     fixture.reports(1, "sid=\"a\",ot=v,br=4820,bl=4000,dl=3900");
     fixture.reports(2, "sid=\"a\",ot=i,su");
-    assert_eq!(
-        fixture.knowledge.playback(),
-        Some(Playback::Playing),
-        "it switched"
-    );
+    assert_eq!(fixture.playback(), Some(Playback::Playing), "it switched");
     assert_eq!(fixture.knowledge.deadline(), Some(Duration::from_millis(3_900)));
 }
 
@@ -144,7 +136,7 @@ fn the_controller_knows_what_an_honest_player_reports() {
     let fixture = Fixture::new();
     fixture.reports(0, "sid=\"a\",ot=m,su");
     assert_eq!(
-        (fixture.kbps(), fixture.knowledge.playback()),
+        (fixture.kbps(), fixture.playback()),
         (None, Some(Playback::Starting))
     );
     fixture.reports(1, "sid=\"a\",ot=v,br=4820,bl=0,su");
@@ -153,11 +145,11 @@ fn the_controller_knows_what_an_honest_player_reports() {
     fixture.reports(3, "sid=\"a\",ot=v,br=440,bl=5200,dl=4100");
     assert_eq!(fixture.kbps(), Some(568));
     assert_eq!(fixture.buffered_ms(), Some(100), "the lowest buffer counts");
-    assert_eq!(fixture.knowledge.playback(), Some(Playback::Playing));
+    assert_eq!(fixture.playback(), Some(Playback::Playing));
     assert_eq!(fixture.knowledge.deadline(), Some(Duration::from_millis(4_100)));
     fixture.reports(4, "sid=\"a\",ot=v,br=440,bs");
     assert_eq!(
-        (fixture.buffered_ms(), fixture.knowledge.playback()),
+        (fixture.buffered_ms(), fixture.playback()),
         (Some(0), Some(Playback::Starved))
     );
     let report = fixture.tracker.report().unwrap();
@@ -172,17 +164,11 @@ fn an_empty_buffer_of_a_player_that_starts_up_is_no_stall() {
     fixture.reports(0, "sid=\"a\",ot=v,br=900,bl=0,dl=0,su");
     fixture.reports(0, "sid=\"a\",ot=a,br=96,bl=2700,dl=2700");
     fixture.reports(0, "sid=\"a\",ot=v,br=2400,bl=2900,dl=2900,bs,su");
-    assert_eq!(
-        (stalls(), fixture.knowledge.playback()),
-        (0, Some(Playback::Starting))
-    );
+    assert_eq!((stalls(), fixture.playback()), (0, Some(Playback::Starting)));
     assert_eq!(fixture.buffered_ms(), Some(2_700));
     fixture.reports(1, "sid=\"a\",ot=v,br=2400,bl=2600,dl=2600");
     fixture.reports(4, "sid=\"a\",ot=v,br=2400,bl=0,bs,su");
-    assert_eq!(
-        (stalls(), fixture.knowledge.playback()),
-        (1, Some(Playback::Starved))
-    );
+    assert_eq!((stalls(), fixture.playback()), (1, Some(Playback::Starved)));
     fixture.reports(4, "sid=\"b\",ot=v,br=2400,bl=0,bs,su");
     assert_eq!(stalls(), 2, "it may have played on another connection");
 }
@@ -278,13 +264,8 @@ fn many_sessions_of_one_title_count_once() {
     let fixture = Fixture::new();
     let mut responses = Vec::new();
     for number in 0..8 {
-        let request = MediaRequest {
-            title: name("film.mp4"),
-            set: 0,
-            rate: Some(Bitrate::from_kbps(4_000)),
-            highest_rate: None,
-            cmcd: Some(cmcd(&format!("sid=\"{number}\",ot=v,br=4000"))),
-        };
+        let report = format!("sid=\"{number}\",ot=v,br=4000");
+        let request = request("film.mp4", 0, Some(4_000), Some(&report));
         responses.push(fixture.tracker.begin(&request));
         assert_eq!(fixture.kbps(), Some(4_000), "{number}");
     }
@@ -293,13 +274,7 @@ fn many_sessions_of_one_title_count_once() {
 #[test]
 fn a_rate_that_the_library_does_not_know_is_not_believed() {
     let fixture = Fixture::new();
-    let request = MediaRequest {
-        title: name("film.bin"),
-        set: 0,
-        rate: None,
-        highest_rate: None,
-        cmcd: Some(cmcd("sid=\"a\",ot=v,br=8000,bl=2000")),
-    };
+    let request = request("film.bin", 0, None, Some("sid=\"a\",ot=v,br=8000,bl=2000"));
     drop(fixture.tracker.begin(&request));
     assert_eq!((fixture.kbps(), fixture.buffered_ms()), (None, Some(2_000)));
 }
@@ -311,7 +286,7 @@ fn a_player_that_was_delivered_seconds_ahead_is_not_believed_to_need_media_urgen
         let playback = |after: u64, kilobytes: u64| {
             let now = fixture.began + Duration::from_secs(after);
             fixture.tracker.delivered_at(Bytes::from_kb(kilobytes), now);
-            fixture.knowledge.playback().unwrap()
+            fixture.playback().unwrap()
         };
         let report = format!("sid=\"a\",ot=v,br=8000,{urgent}");
         fixture.reports(0, &report);
@@ -321,12 +296,8 @@ fn a_player_that_was_delivered_seconds_ahead_is_not_believed_to_need_media_urgen
         assert_eq!(playback(0, 4_900), reported);
         assert_eq!(playback(0, 100), Playback::Playing);
         fixture.reports(0, &report);
-        assert_eq!(fixture.knowledge.playback(), Some(Playback::Playing));
-        assert_eq!(
-            fixture.tracker.reported(),
-            Some(reported),
-            "dashboards show reports"
-        );
+        assert_eq!(fixture.playback(), Some(Playback::Playing));
+        assert_eq!(fixture.tracker.reported(), Some(reported), "dashboards show it");
         assert_eq!(playback(2, 0), reported, "3 s are left");
         // 100 s at twice the rate.
         let later = (3..103).map(|after| playback(after, 2_000)).collect::<Vec<_>>();
@@ -374,14 +345,9 @@ proptest! {
             seconds += after;
             ahead = (ahead - after as f64).max(0.0);
             let now = |fixture: &Fixture| fixture.began + Duration::from_secs(seconds);
-            let request = MediaRequest {
-                title: name(&format!("{title}.mpd")),
-                set,
-                // The library knows nothing of the last title.
-                rate: (title < 3).then(|| Bitrate::from_kbps(1_000 * (title + 1) + set as u64)),
-                highest_rate: None,
-                cmcd: report.as_deref().map(cmcd),
-            };
+            // The library knows nothing of the last title.
+            let kbps = (title < 3).then(|| 1_000 * (title + 1) + set as u64);
+            let request = request(&format!("{title}.mpd"), set, kbps, report.as_deref());
             let unreported = MediaRequest { cmcd: None, ..request.clone() };
             let responses = (
                 reporting.tracker.begin_at(&request, now(&reporting)),

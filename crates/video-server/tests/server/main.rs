@@ -3,3 +3,4 @@
 
 mod cli;
 mod http3;
+mod viewer;

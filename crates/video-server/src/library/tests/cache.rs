@@ -33,11 +33,11 @@ fn settle(path: &Path, modified: SystemTime) {
 }
 
 /// A directory with `clip.bin` of three and a half chunks, and its library.
-fn clip() -> (TempDir, Library, Vec<u8>) {
+fn clip() -> (Media, Library, Vec<u8>) {
     let directory = directory();
     let bytes = pattern(CHUNK_LENGTH * 7 / 2, 0);
-    write_settled(&directory.path().join("clip.bin"), &bytes);
-    let library = Library::scan(directory.path()).unwrap();
+    write_settled(&directory.path("clip.bin"), &bytes);
+    let library = scan(&directory);
     (directory, library, bytes)
 }
 
@@ -107,7 +107,7 @@ fn a_chunk_that_many_viewers_request_at_the_same_time_is_read_for_the_first_two(
 #[test]
 fn a_file_in_place_of_another_of_the_same_length_and_time_is_not_taken_for_it() {
     let (directory, library, bytes) = clip();
-    let path = directory.path().join("clip.bin");
+    let path = directory.path("clip.bin");
     let modified = fs::metadata(&path).unwrap().modified().unwrap();
     for salt in 1..20 {
         // The new file can reuse the inode of the deleted one.
@@ -125,7 +125,7 @@ fn a_file_in_place_of_another_of_the_same_length_and_time_is_not_taken_for_it() 
 fn a_file_that_was_written_just_now_is_not_kept() {
     let (directory, library, _) = clip();
     let fresh = pattern(CHUNK_LENGTH, 5);
-    fs::write(directory.path().join("fresh.bin"), &fresh).unwrap();
+    directory.put("fresh.bin", &fresh);
     for _again in 0..3 {
         assert_eq!(fetched(open(&library, "fresh.bin")), fresh);
     }

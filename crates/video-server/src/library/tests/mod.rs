@@ -4,32 +4,34 @@ use super::*;
 use std::fs;
 use std::task::Waker;
 
+use playrate_test_support::{Media, assert_contains, fixture};
 use quinn::{Runtime as _, TokioRuntime};
 use rstest::rstest;
-use tempfile::TempDir;
 
 mod cache;
+mod changes;
 mod faults;
 mod packaged;
 mod settling;
 
-const ASSETS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets");
-
-fn fixture(name: &str) -> PathBuf {
-    Path::new(ASSETS).join("fixtures").join(name)
+/// A directory with one title and one page.
+fn directory() -> Media {
+    let directory = Media::film();
+    directory.put("pages/index.html", "<p>Films</p>");
+    directory
 }
 
-/// A directory with one title and one page.
-fn directory() -> TempDir {
-    let directory = tempfile::tempdir().unwrap();
-    fs::copy(
-        fixture("progressive-moov-first.mp4"),
-        directory.path().join("film.mp4"),
-    )
-    .unwrap();
-    fs::create_dir(directory.path().join("pages")).unwrap();
-    fs::write(directory.path().join("pages/index.html"), "<p>Films</p>").unwrap();
-    directory
+fn scan(directory: &Media) -> Library {
+    Library::scan(directory.root()).unwrap()
+}
+
+/// The error of a directory that is refused.
+fn refused(directory: &Media) -> LibraryError {
+    Library::scan(directory.root()).unwrap_err()
+}
+
+fn titles(library: &Library) -> Vec<&str> {
+    library.titles().map(|(name, _)| name.as_str()).collect()
 }
 
 fn now() -> Instant {
@@ -83,12 +85,10 @@ fn whole(resource: &mut Resource) -> Vec<u8> {
 #[test]
 fn a_title_is_indexed_and_served_byte_for_byte() {
     let directory = directory();
-    let library = Library::scan(directory.path()).unwrap();
-    let file = fs::read(directory.path().join("film.mp4")).unwrap();
-    let titles: Vec<_> = library.titles().collect();
-    assert_eq!(titles.len(), 1);
-    let (title, summary) = titles[0];
-    assert_eq!(title.as_str(), "film.mp4");
+    let library = scan(&directory);
+    let file = fs::read(directory.path("film.mp4")).unwrap();
+    assert_eq!(titles(&library), ["film.mp4"]);
+    let (title, summary) = library.titles().next().unwrap();
     let read = Title::open(fixture("progressive-moov-first.mp4")).unwrap();
     assert_eq!(summary.average_rate, read.average_rate());
     assert!(summary.average_rate > Bitrate::ZERO && summary.peak_rate >= summary.average_rate);
@@ -103,7 +103,7 @@ fn a_title_is_indexed_and_served_byte_for_byte() {
 #[test]
 fn other_files_are_served_with_their_type_and_no_rate() {
     let directory = directory();
-    let library = Library::scan(directory.path()).unwrap();
+    let library = scan(&directory);
     assert_eq!(library.other_files(), 1);
     let mut page = open(&library, "pages/index.html");
     assert_eq!(page.average_rate, None);
@@ -118,7 +118,7 @@ fn other_files_are_served_with_their_type_and_no_rate() {
 #[case::name_too_long(&"n".repeat(300))]
 fn what_is_no_file_is_not_there(#[case] asked: &str) {
     let directory = directory();
-    let library = Library::scan(directory.path()).unwrap();
+    let library = scan(&directory);
     assert!(library.open(&name(asked)).unwrap().is_none());
 }
 
@@ -127,51 +127,50 @@ fn what_is_no_file_is_not_there(#[case] asked: &str) {
 fn a_link_is_followed_within_the_directory_and_not_out_of_it() {
     use std::os::unix::fs::symlink;
     let directory = directory();
-    let outside = tempfile::tempdir().unwrap();
-    fs::write(outside.path().join("secret.txt"), "secret").unwrap();
-    let link = |target: &Path, at: &str| symlink(target, directory.path().join(at)).unwrap();
-    link(&outside.path().join("secret.txt"), "out.txt");
-    link(outside.path(), "elsewhere");
+    let outside = Media::new();
+    outside.put("secret.txt", "secret");
+    let link = |target: &Path, at: &str| symlink(target, directory.path(at)).unwrap();
+    link(&outside.path("secret.txt"), "out.txt");
+    link(outside.root(), "elsewhere");
     link(Path::new("../"), "pages/up");
     link(Path::new("loop"), "loop");
     link(Path::new("film.mp4"), "same.mp4");
-    let library = Library::scan(directory.path()).unwrap();
+    let library = scan(&directory);
     for asked in ["out.txt", "elsewhere/secret.txt", "loop"] {
         assert!(library.open(&name(asked)).unwrap().is_none(), "{asked}");
     }
     for asked in ["same.mp4", "pages/up/film.mp4"] {
         assert!(library.open(&name(asked)).unwrap().is_some(), "{asked}");
     }
-    let titles: Vec<_> = library.titles().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(titles, ["film.mp4", "same.mp4"]);
+    assert_eq!(titles(&library), ["film.mp4", "same.mp4"]);
 }
 
 #[cfg(unix)]
 #[test]
 fn a_socket_in_the_directory_is_not_opened() {
     let directory = directory();
-    let _socket = std::os::unix::net::UnixListener::bind(directory.path().join("pipe.mp4")).unwrap();
-    let library = Library::scan(directory.path()).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(directory.path("pipe.mp4")).unwrap();
+    let library = scan(&directory);
     assert!(library.open(&name("pipe.mp4")).unwrap().is_none());
 }
 
 #[test]
 fn hidden_files_are_neither_indexed_nor_served() {
     let directory = directory();
-    fs::write(directory.path().join(".half.mp4"), "not done").unwrap();
-    let library = Library::scan(directory.path()).unwrap();
+    directory.put(".half.mp4", "not done");
+    let library = scan(&directory);
     assert_eq!(library.titles().count(), 1);
 }
 
 #[test]
 fn a_directory_that_is_none_is_refused_by_name() {
     let directory = directory();
-    let file = directory.path().join("film.mp4");
+    let file = directory.path("film.mp4");
     assert!(matches!(
         Library::scan(&file),
         Err(LibraryError::NotADirectory(path)) if path == file
     ));
-    let missing = directory.path().join("none");
+    let missing = directory.path("none");
     let error = Library::scan(&missing).unwrap_err();
     assert!(error.to_string().contains("none"), "{error}");
     assert!(matches!(error, LibraryError::Unreadable { .. }));
@@ -180,34 +179,28 @@ fn a_directory_that_is_none_is_refused_by_name() {
 #[test]
 fn directories_nested_beyond_reason_are_refused() {
     let directory = directory();
-    let deep = (0..20).fold(directory.path().to_owned(), |path, _| path.join("d"));
+    let deep = (0..20).fold(directory.root().to_owned(), |path, _| path.join("d"));
     fs::create_dir_all(deep).unwrap();
-    assert!(matches!(
-        Library::scan(directory.path()),
-        Err(LibraryError::TooLarge { .. })
-    ));
+    assert!(matches!(refused(&directory), LibraryError::TooLarge { .. }));
 }
 
 #[test]
 fn a_file_that_comes_later_is_served_and_a_title_that_changed_has_no_rate() {
     let directory = directory();
-    let library = Library::scan(directory.path()).unwrap();
-    fs::copy(fixture("fragmented.mp4"), directory.path().join("later.mp4")).unwrap();
+    let library = scan(&directory);
+    directory.copy("fragmented.mp4", "later.mp4");
     let later = open(&library, "later.mp4");
     assert_eq!(later.average_rate, None);
 
     let mut before = open(&library, "film.mp4");
-    let replacement = directory.path().join("new");
-    fs::copy(fixture("fragmented.mp4"), &replacement).unwrap();
-    fs::rename(&replacement, directory.path().join("film.mp4")).unwrap();
+    directory.copy("fragmented.mp4", "new");
+    fs::rename(directory.path("new"), directory.path("film.mp4")).unwrap();
     let after = open(&library, "film.mp4");
     assert_eq!(after.average_rate, None);
     assert_ne!(after.info.validators.etag, before.info.validators.etag);
     // What was opened before stays unchanged.
-    assert_eq!(
-        whole(&mut before),
-        fs::read(fixture("progressive-moov-first.mp4")).unwrap()
-    );
+    let old = fs::read(fixture("progressive-moov-first.mp4")).unwrap();
+    assert_eq!(whole(&mut before), old);
 }
 
 #[cfg(target_os = "linux")]
@@ -215,7 +208,7 @@ fn a_file_that_comes_later_is_served_and_a_title_that_changed_has_no_rate() {
 fn resources_of_one_version_of_a_file_share_a_descriptor_until_the_last_is_gone() {
     let directory = directory();
     // Links in /proc point to the file's real location, with all links resolved.
-    let film = directory.path().canonicalize().unwrap().join("film.mp4");
+    let film = directory.path("film.mp4").canonicalize().unwrap();
     let descriptors = || {
         let all = fs::read_dir("/proc/self/fd").unwrap();
         let targets = all.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
@@ -223,13 +216,12 @@ fn resources_of_one_version_of_a_file_share_a_descriptor_until_the_last_is_gone(
             .filter(|target| target.to_string_lossy().starts_with(&*film.to_string_lossy()))
             .count()
     };
-    let library = Library::scan(directory.path()).unwrap();
+    let library = scan(&directory);
     assert_eq!(descriptors(), 0);
     let mut many: Vec<_> = (0..100).map(|_| open(&library, "film.mp4")).collect();
     assert_eq!(descriptors(), 1);
-    let replacement = directory.path().join("new");
-    fs::copy(fixture("fragmented.mp4"), &replacement).unwrap();
-    fs::rename(&replacement, directory.path().join("film.mp4")).unwrap();
+    directory.copy("fragmented.mp4", "new");
+    fs::rename(directory.path("new"), directory.path("film.mp4")).unwrap();
     let mut newer: Vec<_> = (0..100).map(|_| open(&library, "film.mp4")).collect();
     assert_eq!(descriptors(), 2);
     for (resource, file) in [
@@ -246,13 +238,13 @@ fn resources_of_one_version_of_a_file_share_a_descriptor_until_the_last_is_gone(
 
 #[test]
 fn files_that_were_closed_are_forgotten() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = Media::new();
     let files = OpenFiles::default();
-    let kept = directory.path().join("kept");
+    let kept = directory.path("kept");
     fs::write(&kept, "x").unwrap();
     let kept_open = files.open(&kept).unwrap().unwrap();
     for number in 0..1_000 {
-        let path = directory.path().join(number.to_string());
+        let path = directory.root().join(number.to_string());
         fs::write(&path, "x").unwrap();
         files.open(&path).unwrap().unwrap();
     }
@@ -264,12 +256,12 @@ fn files_that_were_closed_are_forgotten() {
 #[test]
 fn a_file_that_is_cut_while_it_is_read_gives_an_error() {
     let directory = directory();
-    let library = Library::scan(directory.path()).unwrap();
+    let library = scan(&directory);
     let mut resource = open(&library, "film.mp4");
     assert!(resource.read_at(0, 1_000).is_ok());
     let file = fs::OpenOptions::new()
         .write(true)
-        .open(directory.path().join("film.mp4"))
+        .open(directory.path("film.mp4"))
         .unwrap();
     file.set_len(500).unwrap();
     assert!(resource.read_at(0, 1_000).is_err());
@@ -280,10 +272,8 @@ fn a_title_from_memory_stands_beside_the_directory() {
     let directory = directory();
     let bytes = fs::read(fixture("fragmented.mp4")).unwrap();
     let source = Arc::new(playrate_media::MemorySource::new(bytes.clone()).unwrap());
-    let library = Library::scan(directory.path())
-        .unwrap()
-        .with_source("built/in.mp4", source.clone())
-        .unwrap();
+    let library = scan(&directory).with_source("built/in.mp4", source.clone());
+    let library = library.unwrap();
     let mut resource = open(&library, "built/in.mp4");
     assert_eq!(whole(&mut resource), bytes);
     assert_eq!(resource.average_rate, Some(source.title().average_rate()));

@@ -3,15 +3,13 @@
 use super::*;
 
 /// DASH and HLS of the same segments: two renditions of 3 segments each, 3 s, 3 s and 1.5 s long.
-pub(super) fn packaged() -> TempDir {
-    let directory = tempfile::tempdir().unwrap();
-    let film = directory.path().join("film");
-    fs::create_dir(&film).unwrap();
+pub(super) fn packaged() -> Media {
+    let directory = Media::new();
     let mut representations = String::new();
     let mut main = String::from("#EXTM3U\n");
     for (id, size) in [("low", 30_000), ("high", 300_000)] {
         for (number, share) in [(1, 2), (2, 2), (3, 1)] {
-            fs::write(film.join(format!("{id}-{number}.m4s")), vec![0; size * share / 2]).unwrap();
+            directory.put(&format!("film/{id}-{number}.m4s"), vec![0; size * share / 2]);
         }
         representations.extend([format!(
             "<Representation id=\"{id}\" bandwidth=\"7\"><SegmentTemplate \
@@ -23,14 +21,32 @@ pub(super) fn packaged() -> TempDir {
             "#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXTINF:3,\n{id}-1.m4s\n#EXTINF:3,\n{id}-2.m4s\n\
             #EXTINF:1.5,\n{id}-3.m4s\n#EXT-X-ENDLIST\n"
         );
-        fs::write(film.join(format!("{id}.m3u8")), playlist).unwrap();
+        directory.put(&format!("film/{id}.m3u8"), playlist);
     }
     let mpd = format!(
         "<MPD><Period><AdaptationSet mimeType=\"video/mp4\">{representations}</AdaptationSet></Period></MPD>"
     );
-    fs::write(film.join("manifest.mpd"), mpd).unwrap();
-    fs::write(film.join("master.m3u8"), main).unwrap();
+    directory.put("film/manifest.mpd", mpd);
+    directory.put("film/master.m3u8", main);
     directory
+}
+
+/// Removes the manifests with this extension.
+pub(super) fn remove(directory: &Media, extension: &str) {
+    for file in fs::read_dir(directory.path("film")).unwrap() {
+        let path = file.unwrap().path();
+        if path.extension().unwrap() == extension {
+            fs::remove_file(path).unwrap();
+        }
+    }
+}
+
+/// Manifests of the packaged titles, and their numbers of representations.
+fn manifests(library: &Library) -> Vec<(&str, usize)> {
+    let titles = library.packaged().iter();
+    titles
+        .map(|title| (title.manifest.as_str(), title.representations.len()))
+        .collect()
 }
 
 #[rstest]
@@ -39,25 +55,11 @@ pub(super) fn packaged() -> TempDir {
 #[case::hls_alone("mpd")]
 fn every_segment_has_the_measured_rate_of_its_representation_and_its_duration(#[case] without: &str) {
     let directory = packaged();
-    for file in fs::read_dir(directory.path().join("film")).unwrap() {
-        let path = file.unwrap().path();
-        if path.extension().unwrap() == without {
-            fs::remove_file(path).unwrap();
-        }
-    }
-    let library = Library::scan(directory.path()).unwrap();
-    let titles: Vec<_> = library
-        .packaged()
-        .iter()
-        .map(|title| title.manifest.as_str())
-        .collect();
-    let all = ["film/manifest.mpd", "film/master.m3u8"];
-    assert_eq!(
-        titles,
-        all.into_iter()
-            .filter(|name| without.is_empty() || !name.ends_with(without))
-            .collect::<Vec<_>>()
-    );
+    remove(&directory, without);
+    let library = scan(&directory);
+    let mut all = vec![("film/manifest.mpd", 2), ("film/master.m3u8", 2)];
+    all.retain(|(name, _)| without.is_empty() || !name.ends_with(without));
+    assert_eq!(manifests(&library), all);
     // 75 kB and 750 kB in 7.5 s.
     for (id, kbps) in [("low", 80), ("high", 800)] {
         for (number, seconds) in [(1, 3.0), (2, 3.0), (3, 1.5)] {
@@ -78,10 +80,10 @@ fn every_segment_has_the_measured_rate_of_its_representation_and_its_duration(#[
 
 #[test]
 fn the_segments_of_a_single_file_are_its_fragments() {
-    let directory = tempfile::tempdir().unwrap();
-    fs::copy(fixture("fragmented.mp4"), directory.path().join("film.mp4")).unwrap();
-    fs::write(directory.path().join("film.mpd"), mpd("film.mp4", "PT10S")).unwrap();
-    let library = Library::scan(directory.path()).unwrap();
+    let directory = Media::new();
+    directory.copy("fragmented.mp4", "film.mp4");
+    directory.put("film.mpd", mpd("film.mp4", "PT10S"));
+    let library = scan(&directory);
     let segments = Title::open(fixture("fragmented.mp4")).unwrap().segments();
     let film = open(&library, "film.mp4");
     assert_eq!(film.representation().unwrap().segments, segments.len());
@@ -93,65 +95,57 @@ fn the_segments_of_a_single_file_are_its_fragments() {
 
 #[test]
 fn a_manifest_cannot_multiply_the_segments_of_a_file() {
-    let directory = tempfile::tempdir().unwrap();
-    fs::copy(fixture("fragmented.mp4"), directory.path().join("film.mp4")).unwrap();
+    let directory = Media::new();
+    directory.copy("fragmented.mp4", "film.mp4");
     let whole_files = "<SegmentURL/>".repeat(300_000);
     let text = format!(
         "<MPD><Period><AdaptationSet><Representation id=\"v\" bandwidth=\"1000\"><BaseURL>film.mp4</BaseURL>\
          <SegmentList duration=\"1\">{whole_files}</SegmentList></Representation></AdaptationSet></Period></MPD>"
     );
-    fs::write(directory.path().join("film.mpd"), text).unwrap();
-    let library = Library::scan(directory.path()).unwrap();
+    directory.put("film.mpd", text);
+    let library = scan(&directory);
     assert!(library.packaged().is_empty());
     let [why] = library.faults(FaultKind::Manifest)[..] else {
         panic!("{:?}", library.faults(FaultKind::Manifest))
     };
-    assert!(
-        why.message.contains("film.mpd") && why.message.contains("at most 500000"),
-        "{why}"
-    );
+    assert_contains(&why.message, &["film.mpd", "at most 500000"]);
 }
 
 #[test]
 fn a_bad_manifest_is_named_and_its_files_are_served_beside_the_others() {
     let directory = packaged();
-    let bad = directory.path().join("film/bad.mpd");
-    fs::write(&bad, "<MPD>\n<Period></MPD>").unwrap();
-    fs::write(directory.path().join("gone.mpd"), mpd("gone.mp4", "PT1S")).unwrap();
-    let library = Library::scan(directory.path()).unwrap();
+    directory.put("film/bad.mpd", "<MPD>\n<Period></MPD>");
+    directory.put("gone.mpd", mpd("gone.mp4", "PT1S"));
+    let library = scan(&directory);
     let complaints = library.faults(FaultKind::Manifest);
     assert_eq!(complaints.len(), 2, "{complaints:?}");
     let all: Vec<_> = complaints.iter().map(ToString::to_string).collect();
     let all = all.join("\n");
-    for part in [
+    let parts = [
         "film/bad.mpd: line 2",
         "not well-formed",
         "gone.mpd: none of the 1 segments",
-    ] {
-        assert!(all.contains(part), "{part} is missing in: {all}");
-    }
+    ];
+    assert_contains(&all, &parts);
     assert!(library.open(&name("film/bad.mpd")).unwrap().is_some());
     assert!(open(&library, "film/low-1.m4s").average_rate.is_some());
-    let refused = Library::scan(directory.path())
-        .and_then(Library::strictly)
-        .unwrap_err()
-        .to_string();
+    let refused = scan(&directory).strictly().unwrap_err().to_string();
     assert_eq!(refused, all);
 }
 
 #[test]
 fn main_playlists_are_bounded_as_other_manifests() {
-    let directory = tempfile::tempdir().unwrap();
-    fs::copy(fixture("fragmented.mp4"), directory.path().join("film.mp4")).unwrap();
+    let directory = Media::new();
+    directory.copy("fragmented.mp4", "film.mp4");
     let whole_files = "#EXTINF:1,\nfilm.mp4\n".repeat(300_000);
     let text = format!("#EXTM3U\n#EXT-X-TARGETDURATION:1\n{whole_files}#EXT-X-ENDLIST\n");
-    fs::write(directory.path().join("list.m3u8"), text).unwrap();
+    directory.put("list.m3u8", text);
     let mains = 3;
     for number in 0..mains {
         let main = "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=9\nlist.m3u8\n";
-        fs::write(directory.path().join(format!("main-{number}.m3u8")), main).unwrap();
+        directory.put(&format!("main-{number}.m3u8"), main);
     }
-    let library = Library::scan(directory.path()).unwrap();
+    let library = scan(&directory);
     assert!(library.packaged().is_empty());
     let bad = library.faults(FaultKind::Manifest);
     assert_eq!(bad.len(), mains);
@@ -163,30 +157,22 @@ fn main_playlists_are_bounded_as_other_manifests() {
 
 #[test]
 fn a_directory_of_bad_manifests_alone_is_refused() {
-    let directory = tempfile::tempdir().unwrap();
-    fs::write(directory.path().join("film.m3u8"), "film").unwrap();
-    let error = Library::scan(directory.path()).unwrap_err().to_string();
-    for part in ["film.m3u8", "line 1", "#EXTM3U"] {
-        assert!(error.contains(part), "{part} is missing in: {error}");
-    }
+    let directory = Media::new();
+    directory.put("film.m3u8", "film");
+    assert_contains(
+        &refused(&directory).to_string(),
+        &["film.m3u8", "line 1", "#EXTM3U"],
+    );
 }
 
 #[test]
 fn a_manifest_cannot_reach_out_of_the_directory_or_at_hidden_files() {
-    let directory = tempfile::tempdir().unwrap();
-    fs::write(directory.path().join(".hidden.mp4"), "x").unwrap();
-    fs::write(
-        directory.path().join("a.mpd"),
-        mpd("../../../../etc/passwd", "PT1S"),
-    )
-    .unwrap();
-    fs::write(directory.path().join("b.mpd"), mpd(".hidden.mp4", "PT1S")).unwrap();
-    fs::write(
-        directory.path().join("c.mpd"),
-        mpd("https://cdn.example/film.mp4", "PT1S"),
-    )
-    .unwrap();
-    let bad = Library::scan(directory.path()).unwrap_err();
+    let directory = Media::new();
+    directory.put(".hidden.mp4", "x");
+    directory.put("a.mpd", mpd("../../../../etc/passwd", "PT1S"));
+    directory.put("b.mpd", mpd(".hidden.mp4", "PT1S"));
+    directory.put("c.mpd", mpd("https://cdn.example/film.mp4", "PT1S"));
+    let bad = refused(&directory);
     assert!(
         matches!(&bad, LibraryError::BadTitles(manifests) if manifests.len() == 3),
         "{bad}"
@@ -196,42 +182,32 @@ fn a_manifest_cannot_reach_out_of_the_directory_or_at_hidden_files() {
 #[test]
 fn streams_that_differ_in_their_sound_alone_are_one_representation() {
     let directory = packaged();
-    let film = directory.path().join("film");
-    fs::remove_file(film.join("manifest.mpd")).unwrap();
+    remove(&directory, "mpd");
     let main = "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=9,AUDIO=\"a\"\nlow.m3u8\n\
         #EXT-X-STREAM-INF:BANDWIDTH=10,AUDIO=\"b\"\nlow.m3u8\n";
-    fs::write(film.join("master.m3u8"), main).unwrap();
-    fs::write(
-        film.join("lost.m3u8"),
+    directory.put("film/master.m3u8", main);
+    directory.put(
+        "film/lost.m3u8",
         "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=9\nnone.m3u8\n",
-    )
-    .unwrap();
-    let library = Library::scan(directory.path()).unwrap();
-    let titles: Vec<_> = library
-        .packaged()
-        .iter()
-        .map(|title| (title.manifest.as_str(), title.representations.len()))
-        .collect();
-    assert_eq!(titles, [("film/master.m3u8", 1), ("film/high.m3u8", 1)]);
+    );
+    let library = scan(&directory);
+    assert_eq!(
+        manifests(&library),
+        [("film/master.m3u8", 1), ("film/high.m3u8", 1)]
+    );
     let [lost] = library.faults(FaultKind::Manifest)[..] else {
         panic!("{:?}", library.faults(FaultKind::Manifest))
     };
-    assert!(
-        lost.message.contains("lost.m3u8: none of the playlists"),
-        "{lost}"
-    );
+    assert_contains(&lost.message, &["lost.m3u8: none of the playlists"]);
 }
 
 #[test]
 fn a_film_without_h264_is_bad_alone_and_a_part_beside_a_manifest() {
-    let directory = tempfile::tempdir().unwrap();
-    fs::copy(fixture("not-h264.mov"), directory.path().join("sound.mp4")).unwrap();
-    assert!(matches!(
-        Library::scan(directory.path()),
-        Err(LibraryError::BadTitles { .. })
-    ));
-    fs::write(directory.path().join("manifest.mpd"), mpd("sound.mp4", "PT10S")).unwrap();
-    let library = Library::scan(directory.path()).unwrap();
+    let directory = Media::new();
+    directory.copy("not-h264.mov", "sound.mp4");
+    assert!(matches!(refused(&directory), LibraryError::BadTitles { .. }));
+    directory.put("manifest.mpd", mpd("sound.mp4", "PT10S"));
+    let library = scan(&directory);
     assert_eq!((library.titles().count(), library.other_files()), (0, 2));
     let part = open(&library, "sound.mp4");
     let size = part.info.length;

@@ -1,6 +1,6 @@
 //! Files that are being copied while the directory is read again.
 
-use super::packaged::packaged;
+use super::packaged::{packaged, remove};
 use super::*;
 
 /// Rescans every 2 s, `count` times, calling `change` with the number of the look before each.
@@ -13,20 +13,25 @@ fn look(library: Library, count: u64, change: impl Fn(u64)) -> Library {
     })
 }
 
-/// Writes the first `length` bytes of the fixture to `path`.
-fn write(path: &Path, length: usize) {
-    fs::write(path, &fs::read(fixture("fragmented.mp4")).unwrap()[..length]).unwrap();
+/// Writes the first `length` bytes of the fixture to `name`.
+fn write(directory: &Media, name: &str, length: u64) {
+    let all = fs::read(fixture("fragmented.mp4")).unwrap();
+    directory.put(name, &all[..usize::try_from(length).unwrap()]);
+}
+
+/// Writes the first `eighths` eighths of `text` to `path`.
+fn write_part(path: &Path, text: &str, eighths: u64) {
+    fs::write(path, &text[..text.len() * usize::try_from(eighths).unwrap() / 8]).unwrap();
 }
 
 #[test]
 fn a_copy_is_not_read_until_nothing_of_it_has_changed_for_some_seconds() {
     let directory = directory();
-    let length = usize::try_from(fs::metadata(fixture("fragmented.mp4")).unwrap().len()).unwrap();
-    let copy = directory.path().join("copy.mp4");
-    let first = Library::scan(directory.path()).unwrap();
+    let length = fs::metadata(fixture("fragmented.mp4")).unwrap().len();
+    let first = scan(&directory);
     // More than half a minute of copying.
     let copying = look(first, 20, |number| {
-        write(&copy, length * usize::try_from(number + 1).unwrap() / 20);
+        write(&directory, "copy.mp4", length * (number + 1) / 20);
     });
     assert_eq!(
         (copying.titles().count(), copying.faults(FaultKind::Title).len()),
@@ -45,14 +50,12 @@ fn a_copy_is_not_read_until_nothing_of_it_has_changed_for_some_seconds() {
 #[test]
 fn a_title_keeps_what_is_known_of_it_while_another_version_is_written_over_it() {
     let directory = directory();
-    let film = directory.path().join("film.mp4");
-    let broken = directory.path().join("broken.mp4");
-    fs::write(&broken, "x").unwrap();
-    let first = Library::scan(directory.path()).unwrap();
+    directory.put("broken.mp4", "x");
+    let first = scan(&directory);
     let rate = first.titles().next().unwrap().1.average_rate;
     let writing = look(first, 5, |number| {
-        for file in [&film, &broken] {
-            write(file, 1_000 * usize::try_from(number + 1).unwrap());
+        for file in ["film.mp4", "broken.mp4"] {
+            write(&directory, file, 1_000 * (number + 1));
         }
     });
     assert_eq!(writing.titles().next().unwrap().1.average_rate, rate);
@@ -60,7 +63,7 @@ fn a_title_keeps_what_is_known_of_it_while_another_version_is_written_over_it() 
     // The file itself is served unchanged, without a rate.
     let served = open(&writing, "film.mp4");
     assert_eq!((served.info.length, served.average_rate), (5_000, None));
-    fs::copy(fixture("fragmented.mp4"), &film).unwrap();
+    directory.copy("fragmented.mp4", "film.mp4");
     let complete = look(writing, 3, |_| ());
     assert_ne!(complete.titles().next().unwrap().1.average_rate, rate);
     assert!(open(&complete, "film.mp4").average_rate.is_some());
@@ -72,18 +75,12 @@ fn a_title_keeps_what_is_known_of_it_while_another_version_is_written_over_it() 
 #[case::hls_media("low.m3u8")]
 fn a_packaged_title_keeps_what_is_known_of_it_while_a_manifest_is_written(#[case] manifest: &str) {
     let directory = packaged();
-    let path = directory.path().join("film").join(manifest);
+    let path = directory.path("film").join(manifest);
     let text = fs::read_to_string(&path).unwrap();
-    let first = Library::scan(directory.path()).unwrap();
+    let first = scan(&directory);
     let titles = first.packaged().to_vec();
     let rate = open(&first, "film/low-1.m4s").average_rate;
-    let writing = look(first, 5, |number| {
-        fs::write(
-            &path,
-            &text[..text.len() * usize::try_from(number + 1).unwrap() / 8],
-        )
-        .unwrap();
-    });
+    let writing = look(first, 5, |number| write_part(&path, &text, number + 1));
     let mut kept = writing.packaged().to_vec();
     kept.sort_by(|a, b| a.manifest.as_str().cmp(b.manifest.as_str()));
     assert_eq!(kept, titles);
@@ -104,28 +101,19 @@ fn a_packaged_title_keeps_what_is_known_of_it_while_a_manifest_is_written(#[case
 #[case::hls_media("low.m3u8")]
 fn a_new_packaged_title_appears_whole_and_once(#[case] last: &str) {
     let directory = packaged();
-    let film = directory.path().join("film");
+    let film = directory.path("film");
     let unused = if last.ends_with("mpd") { "m3u8" } else { "mpd" };
-    for file in fs::read_dir(&film).unwrap() {
-        let path = file.unwrap().path();
-        if path.extension().unwrap() == unused {
-            fs::remove_file(path).unwrap();
-        }
-    }
-    fs::copy(fixture("fragmented.mp4"), directory.path().join("other.mp4")).unwrap();
-    let hidden = directory.path().join(".film");
+    remove(&directory, unused);
+    directory.copy("fragmented.mp4", "other.mp4");
+    let hidden = directory.path(".film");
     fs::rename(&film, &hidden).unwrap();
-    let library = Library::scan(directory.path()).unwrap();
+    let library = scan(&directory);
     assert_eq!(library.packaged().len(), 0);
     fs::rename(&hidden, &film).unwrap();
     let text = fs::read_to_string(film.join(last)).unwrap();
     // All but the last manifest have existed for long.
     let writing = look(library, 5, |number| {
-        fs::write(
-            film.join(last),
-            &text[..text.len() * usize::try_from(number + 1).unwrap() / 8],
-        )
-        .unwrap();
+        write_part(&film.join(last), &text, number + 1);
     });
     assert_eq!(writing.packaged(), []);
     fs::write(film.join(last), text).unwrap();
@@ -135,19 +123,16 @@ fn a_new_packaged_title_appears_whole_and_once(#[case] last: &str) {
 
 #[test]
 fn a_manifest_waits_for_the_title_that_it_names() {
-    let directory = tempfile::tempdir().unwrap();
-    fs::copy(fixture("fragmented.mp4"), directory.path().join("film.mp4")).unwrap();
-    fs::write(directory.path().join("film.mpd"), mpd("film.mp4", "PT10S")).unwrap();
-    let first = Library::scan(directory.path()).unwrap();
+    let directory = Media::new();
+    directory.copy("fragmented.mp4", "film.mp4");
+    directory.put("film.mpd", mpd("film.mp4", "PT10S"));
+    let first = scan(&directory);
     let titles = first.packaged().to_vec();
     let writing = look(first, 5, |number| {
-        write(
-            &directory.path().join("film.mp4"),
-            1_000 * usize::try_from(number + 1).unwrap(),
-        );
+        write(&directory, "film.mp4", 1_000 * (number + 1));
     });
     assert_eq!(writing.packaged(), titles);
-    fs::copy(fixture("fragmented-dash.mp4"), directory.path().join("film.mp4")).unwrap();
+    directory.copy("fragmented-dash.mp4", "film.mp4");
     let complete = look(writing, 3, |_| ());
     assert_ne!(complete.packaged(), titles);
 }
@@ -156,17 +141,14 @@ fn a_manifest_waits_for_the_title_that_it_names() {
 #[test]
 fn a_manifest_that_changes_all_the_time_is_read_every_half_minute() {
     let directory = packaged();
-    let first = Library::scan(directory.path()).unwrap();
+    let first = scan(&directory);
     let titles = first.packaged().len();
-    let live = directory.path().join("live.m3u8");
-    let from = directory.path().join("film").join("low.m3u8");
-    let text = fs::read_to_string(from).unwrap().replace("low-", "film/low-");
+    let text = fs::read_to_string(directory.path("film/low.m3u8"))
+        .unwrap()
+        .replace("low-", "film/low-");
     let write = |number: u64| {
-        fs::write(
-            &live,
-            format!("{text}# {}\n", "x".repeat(usize::try_from(number).unwrap())),
-        )
-        .unwrap();
+        let comment = "x".repeat(usize::try_from(number).unwrap());
+        directory.put("live.m3u8", format!("{text}# {comment}\n"));
     };
     let soon = look(first, 14, write);
     assert_eq!(soon.packaged().len(), titles);

@@ -3,14 +3,13 @@
 use std::fs;
 
 use crate::cli::process::{refused, run};
-use playrate_test_support::{assert_contains, certify, fixture, text};
+use playrate_test_support::{Media, assert_contains, certify, fixture, text};
 use rstest::rstest;
 
 /// Runs `serve` on a good directory with further `arguments` and returns its complaint.
 fn complaint(arguments: &[&str]) -> String {
-    let media = tempfile::tempdir().unwrap();
-    let path = media.path().to_str().unwrap();
-    refused(&[&["serve", "--media", path], arguments].concat())
+    let media = Media::new();
+    refused(&[&["serve", "--media", &media.text("")], arguments].concat())
 }
 
 #[rstest]
@@ -42,6 +41,11 @@ fn complaint(arguments: &[&str]) -> String {
 #[case::listen_without_port(&["--listen", "10.0.0.1"], &["`10.0.0.1`", "10.0.0.1:4433"])]
 #[case::listen_without_address(&["--listen", "8443"], &["`8443`", "127.0.0.1:8443"])]
 #[case::listen_by_name(&["--listen", "localhost:8443"], &["`localhost:8443`", "such as 127.0.0.1:4433"])]
+#[case::no_worker(&["--workers", "0"], &["--workers", "expected a number from 1 to 128"])]
+#[case::too_many_workers(&["--workers", "129"], &["--workers", "expected a number from 1 to 128"])]
+#[case::workers_in_words(&["--workers", "all"], &["--workers", "expected a number from 1 to 128"])]
+#[case::no_origin(&["--cors", "player.example"], &["player.example", "not an origin"])]
+#[case::no_players(&["--player-scripts", "src"], &["--player-scripts", "src", "dash.all.min.js", "hls.min.js"])]
 #[case::missing_state(&["--state", "/no/such/state"], &["--state", "/no/such/state"])]
 #[case::unknown_flag(&["--metricks", "127.0.0.1:9000"], &["--metricks", "--metrics"])]
 #[case::foreign_metrics(&["--metrics", "192.0.2.1:9433", "--listen", "127.0.0.1:0"], &["--metrics", "192.0.2.1:9433"])]
@@ -54,11 +58,10 @@ fn a_bad_argument_is_named_with_what_would_do(#[case] arguments: &[&str], #[case
 
 #[test]
 fn an_arm_that_is_a_directory_too_is_refused() {
-    let media = tempfile::tempdir().unwrap();
-    fs::create_dir(media.path().join("b")).unwrap();
-    let path = media.path().to_str().unwrap();
+    let media = Media::new();
+    media.put("b/page.html", "");
     let arm = ["--choose-by", "path", "--arm", "b=cubic"];
-    let complaint = refused(&[&["serve", "--media", path], &arm[..]].concat());
+    let complaint = refused(&[&["serve", "--media", &media.text("")], &arm[..]].concat());
     assert_contains(&complaint, &["--arm b", "another name"]);
 }
 
@@ -76,52 +79,38 @@ fn a_file_in_place_of_a_directory_is_refused() {
     assert!(complaint.contains("not a directory"), "{complaint}");
 }
 
+/// The complaints of a strict server and of a check about `media`.
+fn strict_complaints(media: &Media) -> [String; 2] {
+    let (path, config) = (media.text(""), media.text(".server.toml"));
+    media.put(".server.toml", format!("media = \"{path}\"\n"));
+    [&["serve", "--strict", "--media", &path][..], &["check", &config]].map(refused)
+}
+
 #[test]
 fn bad_titles_are_refused_with_file_box_and_offset_if_requested() {
-    let media = tempfile::tempdir().unwrap();
+    let media = Media::new();
     let good = fs::read(fixture("progressive-moov-first.mp4")).unwrap();
-    fs::write(media.path().join("good.mp4"), &good).unwrap();
-    fs::write(media.path().join("cut.mp4"), &good[..good.len() - 1_000]).unwrap();
-    fs::write(media.path().join("text.mp4"), "just a text\n").unwrap();
-    let noise: Vec<u8> = (0..50_000_u32)
-        .flat_map(|word| word.wrapping_mul(0x9e37_79b9).to_le_bytes())
-        .collect();
-    fs::write(media.path().join("noise.mp4"), noise).unwrap();
-    let path = media.path().to_str().unwrap();
-    let config = media.path().join(".server.toml");
-    fs::write(&config, format!("media = \"{path}\"\n")).unwrap();
+    media.put("good.mp4", &good);
+    media.put("cut.mp4", &good[..good.len() - 1_000]);
+    media.put("text.mp4", "just a text\n");
+    let noise = (0..50_000_u32).flat_map(|word| word.wrapping_mul(0x9e37_79b9).to_le_bytes());
+    media.put("noise.mp4", noise.collect::<Vec<u8>>());
     let parts = ["cut.mp4: mdat box at offset", "text.mp4: ", "noise.mp4: "];
-    for arguments in [
-        &["serve", "--strict", "--media", path][..],
-        &["check", config.to_str().unwrap()],
-    ] {
-        let complaint = refused(arguments);
+    for complaint in strict_complaints(&media) {
         assert_contains(&complaint, &parts);
         assert!(!complaint.contains("good.mp4"), "{complaint}");
     }
-    fs::remove_file(media.path().join("good.mp4")).unwrap();
-    assert_contains(&refused(&["serve", "--media", path]), &parts);
+    fs::remove_file(media.path("good.mp4")).unwrap();
+    assert_contains(&refused(&["serve", "--media", &media.text("")]), &parts);
 }
 
 #[test]
 fn bad_manifests_beside_a_good_title_are_refused_if_requested() {
-    let media = tempfile::tempdir().unwrap();
-    fs::copy(
-        fixture("progressive-moov-first.mp4"),
-        media.path().join("good.mp4"),
-    )
-    .unwrap();
-    fs::write(media.path().join("bad.mpd"), "<MPD/>").unwrap();
-    let path = media.path().to_str().unwrap();
-    let config = media.path().join(".server.toml");
-    fs::write(&config, format!("media = \"{path}\"\n")).unwrap();
-    for arguments in [
-        &["serve", "--strict", "--media", path][..],
-        &["check", config.to_str().unwrap()],
-    ] {
-        let complaint = refused(arguments);
+    let media = Media::film();
+    media.put("bad.mpd", "<MPD/>");
+    for complaint in strict_complaints(&media) {
         assert_contains(&complaint, &["bad.mpd: line 1: ", "no Representation"]);
-        assert!(!complaint.contains("good.mp4"), "{complaint}");
+        assert!(!complaint.contains("film.mp4"), "{complaint}");
     }
 }
 
@@ -135,15 +124,14 @@ fn a_port_in_use_is_named() {
 
 #[test]
 fn a_key_of_another_certificate_and_a_file_that_is_none_are_refused() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let directory = Media::new();
     for name in ["one", "other"] {
-        fs::create_dir(path(name)).unwrap();
-        certify(path(name).as_ref());
+        fs::create_dir(directory.path(name)).unwrap();
+        certify(&directory.path(name));
     }
-    let [one, key_of_one, other] = ["one/cert.pem", "one/key.pem", "other/cert.pem"].map(path);
-    let words = path("words.pem");
-    fs::write(&words, "no certificate at all\n").unwrap();
+    directory.put("words.pem", "no certificate at all\n");
+    let names = ["one/cert.pem", "one/key.pem", "other/cert.pem", "words.pem"];
+    let [one, key_of_one, other, words] = names.map(|name| directory.text(name));
     // The error is about the address, which shows that the two do belong together.
     let complaint_of = |certificate: &str, key: &str| {
         complaint(&["--cert", certificate, "--key", key, "--listen", "192.0.2.1:1"])

@@ -1,21 +1,17 @@
 //! Options from a file.
 
 use std::fs;
-use std::path::PathBuf;
 
-use crate::cli::process::{refused, run, start};
-use playrate_test_support::{assert_contains, certify, fixture, text};
+use crate::cli::process::{checked, refused, start};
+use playrate_test_support::{Media, assert_contains, certify};
 use rstest::rstest;
-use tempfile::TempDir;
 
 /// A directory with a title, and a config file where `$MEDIA` is that directory.
-fn config(toml: &str) -> (TempDir, PathBuf) {
-    let directory = tempfile::tempdir().unwrap();
-    let media = directory.path().join("media");
-    fs::create_dir(&media).unwrap();
-    fs::copy(fixture("fragmented.mp4"), media.join("film.mp4")).unwrap();
-    let file = directory.path().join("server.toml");
-    fs::write(&file, toml.replace("$MEDIA", media.to_str().unwrap())).unwrap();
+fn config(toml: &str) -> (Media, String) {
+    let directory = Media::new();
+    directory.copy("fragmented.mp4", "media/film.mp4");
+    directory.put("server.toml", toml.replace("$MEDIA", &directory.text("media")));
+    let file = directory.text("server.toml");
     (directory, file)
 }
 
@@ -33,25 +29,23 @@ log-format = "json"
 #[test]
 fn a_good_file_is_said_to_be_good_and_what_it_names_is_looked_at() {
     let (_directory, file) = config(GOOD);
-    let output = run(&["check", file.to_str().unwrap()]);
-    let said = text(&output.stdout);
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
     let parts = [
         "server.toml is good",
         "1 title",
         "cubic+start=hystartpp",
         "2 arms chosen by query",
     ];
-    assert_contains(&said, &parts);
+    assert_contains(&checked(&file), &parts);
 }
 
 #[test]
 fn a_server_does_what_the_file_says_and_flags_go_before() {
     let (directory, file) = config(GOOD);
-    let file = file.to_str().unwrap();
-    let media = directory.path().join("media");
     let flags = ["--controller=ccp", "--arm=c=compound", "--metrics=127.0.0.1:0"];
-    let serving = start(&media, &[&["--config", file], &flags[..]].concat());
+    let serving = start(
+        &directory.path("media"),
+        &[&["--config", &file], &flags[..]].concat(),
+    );
     assert_eq!(serving.announced("Controller"), "ccp");
     assert_eq!(serving.announced("Arm"), "c compound");
     assert!(
@@ -70,11 +64,7 @@ fn arms_may_be_a_table() {
     let (_directory, file) = config(
         "media = \"$MEDIA\"\nchoose-by = \"path\"\n[arm]\na = \"reno\"\nb = \"cubic+start=hystartpp\"\n",
     );
-    let output = run(&["check", file.to_str().unwrap()]);
-    assert!(
-        text(&output.stdout).contains("2 arms chosen by path"),
-        "{output:?}"
-    );
+    assert_contains(&checked(&file), &["2 arms chosen by path"]);
 }
 
 #[rstest]
@@ -95,8 +85,7 @@ fn arms_may_be_a_table() {
 #[case::itself("config = \"other.toml\"", 2, &["unknown key `config`"])]
 fn errors_have_file_line_and_correction(#[case] toml: &str, #[case] line: usize, #[case] parts: &[&str]) {
     let (_directory, file) = config(&format!("media = \"$MEDIA\"\n{toml}\n"));
-    let file = file.to_str().unwrap();
-    for arguments in [&["check", file][..], &["serve", "--config", file]] {
+    for arguments in [&["check", &file][..], &["serve", "--config", &file]] {
         let complaint = refused(arguments);
         let place = format!("error: {file}:{line}: ");
         assert!(
@@ -110,8 +99,7 @@ fn errors_have_file_line_and_correction(#[case] toml: &str, #[case] line: usize,
 #[test]
 fn what_is_missing_is_named_and_so_is_a_missing_file() {
     let (_directory, file) = config("controller = \"cubic\"\n");
-    let complaint = text(&run(&["check", file.to_str().unwrap()]).stderr);
-    assert_contains(&complaint, &["server.toml", "--media"]);
+    assert_contains(&refused(&["check", &file]), &["server.toml", "--media"]);
     assert_contains(
         &refused(&["serve", "--config", "/no/such.toml"]),
         &["/no/such.toml"],
@@ -121,15 +109,17 @@ fn what_is_missing_is_named_and_so_is_a_missing_file() {
 #[test]
 fn a_media_directory_that_is_not_there_is_named_with_its_line() {
     let (_directory, file) = config("\n\nmedia = \"/no/such/media\"\n");
-    let complaint = text(&run(&["check", file.to_str().unwrap()]).stderr);
-    assert_contains(&complaint, &["server.toml:3: ", "/no/such/media"]);
+    assert_contains(
+        &refused(&["check", &file]),
+        &["server.toml:3: ", "/no/such/media"],
+    );
 }
 
 #[test]
 fn the_packaged_example_is_good() {
     let (directory, _) = config("");
-    certify(directory.path());
-    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    certify(directory.root());
+    let path = |name: &str| directory.text(name);
     fs::rename(path("cert.pem"), path("fullchain.pem")).unwrap();
     fs::rename(path("key.pem"), path("privkey.pem")).unwrap();
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/server.toml");
@@ -146,9 +136,7 @@ fn the_packaged_example_is_good() {
             .replace("# [arm]", &format!("{comments}[arm]"))
             .replace("# a =", &format!("{comments}a ="));
         let whole = whole.replace("# b =", &format!("{comments}b ="));
-        fs::write(path("example.toml"), whole).unwrap();
-        let output = run(&["check", &path("example.toml")]);
-        assert_eq!(output.status.code(), Some(0), "{output:?}");
-        assert!(text(&output.stdout).contains(found), "{output:?}");
+        directory.put("example.toml", whole);
+        assert_contains(&checked(&path("example.toml")), &[found]);
     }
 }

@@ -1,6 +1,5 @@
 //! File descriptors: how many stalled responses take, and what happens when none are left.
 
-use std::fs::File;
 use std::path::Path;
 
 use http::{Method, StatusCode, Version};
@@ -43,8 +42,7 @@ async fn without_a_descriptor_the_answer_is_to_come_again() {
     let site = Site::new();
     for number in 0..REQUESTS {
         // Longer than what client and sockets buffer without being asked.
-        let file = File::create(site.path("media").join(format!("{number}.bin"))).unwrap();
-        file.set_len(64 << 20).unwrap();
+        site.directory.large(&format!("media/{number}.bin"), 64 << 20);
     }
     let serving = site.serve_by(start, &[]);
     let before = serving.descriptors();

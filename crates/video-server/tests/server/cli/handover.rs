@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Duration;
@@ -27,14 +28,13 @@ impl StatefulSite {
         fs::create_dir(site.path("state")).unwrap();
         // Bytes that differ from place to place.
         let long: Vec<u8> = (0..4_000_000_u32).flat_map(u32::to_le_bytes).collect();
-        fs::write(site.path("media/long.bin"), &long).unwrap();
+        site.directory.put("media/long.bin", &long);
         Self { site, long }
     }
 
     /// A server on `address` with `arguments`.
     fn start(&self, address: &str, arguments: &[&str]) -> ServerProcess {
-        let state = self.site.path("state");
-        let own = ["--state", state.to_str().unwrap(), "--no-watch"];
+        let own = ["--state", &self.site.text("state"), "--no-watch"];
         let start = |media: &Path, all: &[&str]| start_on(address, media, all);
         self.site.serve_by(start, &[&own, arguments].concat())
     }
@@ -126,7 +126,7 @@ async fn the_port_of_a_server_that_is_shutting_down_can_be_taken_over() {
     old.signal("TERM");
     old.is_refusing().await;
     // Another task accepts them and learns of the shutdown on its own.
-    let is_refused = async || std::net::TcpStream::connect(address).is_err();
+    let is_refused = async || TcpStream::connect(address).is_err();
     until("connections over TCP are refused", is_refused).await;
 
     let new = site.start(&address.to_string(), &[]);
@@ -162,11 +162,8 @@ async fn sessions_of_three_processes_go_on_side_by_side() {
     connections[2].close();
     third.signal("TERM");
     ended(third);
-    assert_eq!(
-        fs::read_dir(site.site.path("state")).unwrap().count(),
-        1,
-        "the key"
-    );
+    let left = fs::read_dir(site.site.path("state")).unwrap();
+    assert_eq!(left.count(), 1, "the key");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -241,12 +238,11 @@ async fn after_crashes_of_newer_processes_one_accepts_over_tcp_again_and_stays_w
         let crashing = site.start(&address, arguments);
         old.logs("has taken over the port", round).await;
         assert_eq!(status(&crashing.connect().await).await, StatusCode::OK);
-        let is_tcp_open = std::net::TcpStream::connect(&address).is_ok();
-        assert_eq!(
-            is_tcp_open,
+        let (is_tcp_open, has_tcp) = (
+            TcpStream::connect(&address).is_ok(),
             !arguments.contains(&"--no-tcp"),
-            "not read by any process"
         );
+        assert_eq!(is_tcp_open, has_tcp, "not read by any process");
         drop(crashing);
         old.logs("has the port again", round).await;
         assert_serves(&old, &site).await;
@@ -265,12 +261,18 @@ async fn an_idle_process_goes_on_if_the_newer_one_fails_before_it_serves() {
     let address = old.address().to_string();
     // The process cannot write that it serves.
     let full = fs::File::create("/dev/full").unwrap();
-    let (media, state) = (site.site.path("media"), site.site.path("state"));
+    let (media, state) = (site.site.text("media"), site.site.text("state"));
     let failing = program()
-        .args(["serve", "--no-watch", "--listen", &address, "--media"])
-        .arg(&media)
-        .arg("--state")
-        .arg(&state)
+        .args([
+            "serve",
+            "--no-watch",
+            "--listen",
+            &address,
+            "--media",
+            &media,
+            "--state",
+            &state,
+        ])
         .stdout(full)
         .output()
         .unwrap();
@@ -281,7 +283,7 @@ async fn an_idle_process_goes_on_if_the_newer_one_fails_before_it_serves() {
     assert_serves(&old, &site).await;
 
     // A process that takes over and stays silent.
-    let mut silent = UnixStream::connect(state.join("handover")).unwrap();
+    let mut silent = UnixStream::connect(site.site.path("state/handover")).unwrap();
     let mut answer = [0; 1_000];
     assert!(silent.read(&mut answer).unwrap() > 0);
     silent.write_all(b"take tcp\n").unwrap();
@@ -316,9 +318,8 @@ async fn a_process_waits_for_the_port_of_one_that_is_ending() {
 
 /// Exit code and log of a process that is started while others run, and does not serve.
 fn fails(site: &StatefulSite, address: &str) -> (Option<i32>, String) {
-    let (media, state) = (site.site.path("media"), site.site.path("state"));
-    let [media, state] = [&media, &state].map(|path| path.to_str().unwrap());
-    let output = run(&["serve", "--media", media, "--state", state, "--listen", address]);
+    let (media, state) = (site.site.text("media"), site.site.text("state"));
+    let output = run(&["serve", "--media", &media, "--state", &state, "--listen", address]);
     (output.status.code(), text(&output.stderr))
 }
 
@@ -350,10 +351,10 @@ fn a_server_with_another_key_is_not_taken_over() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_directory_with_a_long_path_does_without_taking_over() {
     let site = StatefulSite::new();
-    let long = site.site.path(&"d".repeat(120));
+    let long = site.site.text(&"d".repeat(120));
     fs::create_dir(&long).unwrap();
     let start = |media: &Path, all: &[&str]| start_on("127.0.0.1:0", media, all);
-    let serving = site.site.serve_by(start, &["--state", long.to_str().unwrap()]);
+    let serving = site.site.serve_by(start, &["--state", &long]);
     assert_eq!(status(&serving.connect().await).await, StatusCode::OK);
     assert_contains(&serving.stop(), &["no other process can take over the port"]);
 }
@@ -364,10 +365,7 @@ fn the_directory_of_a_server_on_another_address_is_refused() {
     let serving = site.start("127.0.0.1:0", &[]);
     let (code, errors) = fails(&site, "127.0.0.1:1");
     assert_eq!(code, Some(2), "{errors}");
-    let (state, address) = (site.site.path("state"), serving.address().to_string());
-    assert_contains(
-        &errors,
-        &[state.to_str().unwrap(), &address, "a directory of its own"],
-    );
+    let (state, address) = (site.site.text("state"), serving.address().to_string());
+    assert_contains(&errors, &[&state, &address, "a directory of its own"]);
     serving.stop();
 }

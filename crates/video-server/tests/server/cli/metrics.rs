@@ -4,40 +4,26 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 
 use http::HeaderMap;
 use playrate_transport::{Connection, ConnectionLost};
-use serde_json::Value;
-use tempfile::TempDir;
+use serde_json::{Value, json};
 
-use crate::cli::process::start;
-use playrate_test_support::{PATIENCE, ServerProcess, eventually, fetch, fixture, until};
+use crate::cli::process::{assert_fields, start_with_metrics};
+use playrate_test_support::{Media, PATIENCE, ServerProcess, assert_contains, eventually, fetch, until};
 
 /// A server of `film.mp4` and what `put` adds to the directory.
-fn serving_with(put: impl FnOnce(&Path), more: &[&str]) -> (TempDir, ServerProcess) {
-    let media = tempfile::tempdir().unwrap();
-    fs::copy(
-        fixture("progressive-moov-first.mp4"),
-        media.path().join("film.mp4"),
-    )
-    .unwrap();
-    put(media.path());
-    let serving = start(media.path(), &[&["--metrics", "127.0.0.1:0"], more].concat());
+fn serving_with(put: impl FnOnce(&Media), more: &[&str]) -> (Media, ServerProcess) {
+    let media = Media::film();
+    put(&media);
+    let serving = start_with_metrics(&media, more);
     (media, serving)
 }
 
-fn serving(more: &[&str]) -> (TempDir, ServerProcess) {
+fn serving(more: &[&str]) -> (Media, ServerProcess) {
     serving_with(|_| (), more)
-}
-
-/// A further file of this size.
-fn large(mebibytes: u64) -> impl FnOnce(&Path) {
-    move |media| {
-        let file = fs::File::create(media.join("large.bin")).unwrap();
-        file.set_len(mebibytes << 20).unwrap();
-    }
 }
 
 /// One request over HTTP/1.1: the head of the response and its body.
@@ -64,24 +50,20 @@ async fn get(connection: &Connection, path: &str, cmcd: &str) -> u64 {
 
 #[tokio::test]
 async fn connections_and_what_their_players_say_show_while_they_last_and_are_counted_after() {
-    let bad = |media: &Path| {
-        fs::write(media.join("empty.mp4"), "").unwrap();
-        fs::write(media.join("bad.mpd"), "<MPD/>").unwrap();
+    let bad = |media: &Media| {
+        media.put("empty.mp4", "");
+        media.put("bad.mpd", "<MPD/>");
     };
     let (_media, serving) = serving_with(bad, &["--choose-by", "query", "--arm", "b=reno"]);
     assert_eq!(connections(&serving)["connections"].as_array().unwrap().len(), 0);
     let connection = serving.connect().await;
-    let length = get(
-        &connection,
-        "/film.mp4?arm=b",
-        "sid=\"one\",ot=av,br=30,bl=4200,bs",
-    )
-    .await;
+    let report = "sid=\"one\",ot=av,br=30,bl=4200";
+    let length = get(&connection, "/film.mp4?arm=b", &format!("{report},bs")).await;
     // Samples are 20 ms apart, so the end of a short transfer appears only in a later sample or at the end of the
     // connection.
     let responses = Cell::new(1);
     let seen = eventually("the round-trip time is known", async || {
-        get(&connection, "/film.mp4", "sid=\"one\",ot=av,br=30,bl=4200").await;
+        get(&connection, "/film.mp4", report).await;
         responses.set(responses.get() + 1);
         let seen = connections(&serving);
         (!seen["connections"][0]["rtt_ms"].is_null()).then_some(seen)
@@ -89,21 +71,16 @@ async fn connections_and_what_their_players_say_show_while_they_last_and_are_cou
     .await;
     let responses = responses.get();
     assert_eq!(seen["controller"], "video");
-    let arm = &seen["arms"][0];
-    assert_eq!(
-        (&arm["arm"], &arm["sessions"], &arm["rtt_ms"]),
-        (&"b".into(), &0.into(), &Value::Null)
+    assert_fields(
+        &seen["arms"][0],
+        &json!({ "arm": "b", "sessions": 0, "rtt_ms": null }),
     );
     let one = &seen["connections"][0];
-    assert_eq!((&one["arm"], &one["controller"]), (&"b".into(), &"reno".into()));
-    assert_eq!(
-        (&one["buffer_s"], &one["playback"]),
-        (&4.2.into(), &"playing".into())
-    );
-    assert_eq!(
-        (&one["video_rate"], &one["starvations"]),
-        (&30_000.into(), &1.into())
-    );
+    let expected = json!({
+        "arm": "b", "controller": "reno", "buffer_s": 4.2, "playback": "playing", "video_rate": 30_000,
+        "starvations": 1,
+    });
+    assert_fields(one, &expected);
     for known in ["window", "rtt_ms", "min_rtt_ms", "in_flight", "phase", "reason"] {
         assert!(!one[known].is_null(), "{known}: {one}");
     }
@@ -113,19 +90,15 @@ async fn connections_and_what_their_players_say_show_while_they_last_and_are_cou
     let (head, metrics) = serving.ask("GET /metrics", accept);
     assert_eq!(metric(&metrics, "playrate_unplayable_titles "), 1);
     assert_eq!(metric(&metrics, "playrate_unusable_manifests "), 1);
-    assert!(
-        head.starts_with("HTTP/1.1 200") && head.contains("application/openmetrics-text"),
-        "{head}"
-    );
+    assert_contains(&head, &["HTTP/1.1 200", "application/openmetrics-text"]);
     assert!(metrics.ends_with("# EOF\n"), "{metrics}");
     assert!(metric(&metrics, "playrate_connections ") >= 1);
     assert!(metric(&metrics, "playrate_players{state=\"playing\"}") >= 1);
     assert!(!metrics.contains("playrate_sessions_total{"), "{metrics}");
 
     connection.close();
-    let none = Value::Array(Vec::new());
     until("the connection has ended", async || {
-        connections(&serving)["connections"] == none
+        connections(&serving)["connections"] == json!([])
     })
     .await;
     let (_, metrics) = request(&serving, "GET /metrics");
@@ -134,26 +107,19 @@ async fn connections_and_what_their_players_say_show_while_they_last_and_are_cou
     assert_eq!((of("sessions_total"), of("player_starvations_total")), (1, 1));
     assert_eq!(of("session_duration_seconds_count"), 1);
     assert_eq!(metric(&metrics, "playrate_responses_total"), responses);
-    assert_eq!(
-        metric(&metrics, "playrate_content_bytes_total"),
-        responses * length
-    );
-    // The last part shows when quinn releases the connection, a moment after it has ended.
     let acknowledged = responses * length;
+    assert_eq!(metric(&metrics, "playrate_content_bytes_total"), acknowledged);
+    // The last part shows when quinn releases the connection, a moment after it has ended.
     until("all bytes are delivered", async || {
-        let metrics = request(&serving, "GET /metrics").1;
-        metric(&metrics, "playrate_delivered_bytes_total") > acknowledged
+        serving.metric("playrate_delivered_bytes_total") > acknowledged
     })
     .await;
     assert_eq!(metric(&metrics, "playrate_connections "), 0);
     let seen = connections(&serving);
     assert_eq!(seen["sessions"], 1);
     let arm = &seen["arms"][0];
-    assert_eq!(
-        (&arm["controller"], &arm["sessions"], &arm["starvations"]),
-        (&"reno".into(), &1.into(), &1.into())
-    );
-    assert_eq!(arm["buffer_s"], 4.2);
+    let expected = json!({ "controller": "reno", "sessions": 1, "starvations": 1, "buffer_s": 4.2 });
+    assert_fields(arm, &expected);
     assert!(arm["rtt_ms"].as_f64() > Some(0.0), "{arm}");
     assert_eq!(seen["arms"][1]["arm"], "default");
 }
@@ -162,7 +128,7 @@ async fn connections_and_what_their_players_say_show_while_they_last_and_are_cou
 async fn the_dashboard_knows_what_was_before_it_was_opened_and_forgets_connections_that_ended() {
     let (_media, serving) = serving(&[]);
     let history = || -> Value { serde_json::from_str(&request(&serving, "GET /history.json").1).unwrap() };
-    assert_eq!(history()["connections"], Value::Array(Vec::new()));
+    assert_eq!(history()["connections"], json!([]));
     let connection = serving.connect().await;
     let length = get(&connection, "/film.mp4", "sid=\"one\",ot=av,br=30,bl=4200").await;
     let past = eventually("there are three samples", async || {
@@ -186,35 +152,34 @@ async fn the_dashboard_knows_what_was_before_it_was_opened_and_forgets_connectio
     );
     assert_eq!(last["buffer_s"], 4.2);
     connection.close();
-    let none = Value::Array(Vec::new());
     until("the connection is forgotten", async || {
-        history()["connections"] == none
+        history()["connections"] == json!([])
     })
     .await;
+}
+
+/// Fails if a further connection to `address` stays open or gets an answer.
+fn assert_refused(address: SocketAddr) {
+    let mut refused = TcpStream::connect(address).unwrap();
+    refused.set_read_timeout(Some(PATIENCE)).unwrap();
+    assert!(!matches!(refused.read(&mut [0]), Ok(1)));
 }
 
 #[test]
 fn the_log_says_that_it_was_a_connection_for_metrics_that_was_refused() {
     let (_media, serving) = serving(&[]);
     let url = serving.announced("Metrics").trim_start_matches("http://");
-    let metrics = url.trim_end_matches('/');
-    let open = || TcpStream::connect(metrics).unwrap();
-    let _held: Vec<_> = (0..64).map(|_| open()).collect();
-    let mut refused = open();
-    refused.set_read_timeout(Some(PATIENCE)).unwrap();
-    assert!(!matches!(refused.read(&mut [0]), Ok(1)));
-    let log = serving.stop();
-    assert!(log.contains("refused a TCP connection for metrics"), "{log}");
+    let address = url.trim_end_matches('/').parse().unwrap();
+    let _held: Vec<_> = (0..64).map(|_| TcpStream::connect(address).unwrap()).collect();
+    assert_refused(address);
+    assert_contains(&serving.stop(), &["refused a TCP connection for metrics"]);
 }
 
 #[test]
 fn the_page_needs_nothing_but_itself() {
     let (_media, serving) = serving(&[]);
     let (head, page) = request(&serving, "GET /");
-    assert!(
-        head.contains("text/html") && head.contains("content-security-policy"),
-        "{head}"
-    );
+    assert_contains(&head, &["text/html", "content-security-policy"]);
     assert!(page.starts_with("<!doctype html>"));
     for elsewhere in ["http://", "https://", "src=", "@import", "url("] {
         assert!(!page.contains(elsewhere), "{elsewhere}");
@@ -226,15 +191,10 @@ fn the_page_needs_nothing_but_itself() {
 fn what_is_not_there_and_what_cannot_be_done_is_said() {
     let (_media, serving) = serving(&[]);
     let (head, body) = request(&serving, "GET /film.mp4");
-    assert!(
-        head.starts_with("HTTP/1.1 404") && body.contains("/metrics"),
-        "{head}"
-    );
+    assert_contains(&head, &["HTTP/1.1 404"]);
+    assert_contains(&body, &["/metrics"]);
     let (head, _) = request(&serving, "DELETE /connections.json");
-    assert!(
-        head.starts_with("HTTP/1.1 405") && head.contains("allow: GET, HEAD"),
-        "{head}"
-    );
+    assert_contains(&head, &["HTTP/1.1 405", "allow: GET, HEAD"]);
     let (head, body) = request(&serving, "HEAD /metrics");
     assert!(head.starts_with("HTTP/1.1 200") && body.is_empty(), "{head}");
 }
@@ -247,16 +207,15 @@ async fn refused_clients_are_counted() {
     // A client is connected before the server regards it as connected.
     fetch(&held, "/film.mp4", HeaderMap::new()).await;
     assert!(serving.try_connect().await.is_err());
-    let metrics = request(&serving, "GET /metrics").1;
-    for (name, value) in [("refused_connections", 1), ("evicted_connections", 0)] {
-        assert_eq!(
-            metric(&metrics, &format!("playrate_{name}_total ")),
-            value,
-            "{metrics}"
-        );
-    }
     // The refused client had to validate its address first because the limit was reached.
-    assert_eq!(metric(&metrics, "playrate_retried_handshakes_total "), 1);
+    let counts = [
+        ("refused_connections", 1),
+        ("evicted_connections", 0),
+        ("retried_handshakes", 1),
+    ];
+    for (name, value) in counts {
+        assert_eq!(serving.metric(&format!("playrate_{name}_total")), value, "{name}");
+    }
     assert!(held.quinn().close_reason().is_none());
 }
 
@@ -270,16 +229,11 @@ async fn a_connection_without_requests_is_closed_after_the_idle_limit() {
 #[test]
 fn refused_connections_over_tcp_are_counted() {
     let (_media, serving) = serving(&["--max-connections", "1"]);
-    let open = || TcpStream::connect(serving.address()).unwrap();
     // Both come from one address, so neither makes room for the other.
-    let _held = open();
-    let mut refused = open();
-    refused.set_read_timeout(Some(PATIENCE)).unwrap();
-    assert!(!matches!(refused.read(&mut [0]), Ok(1)));
-    let metrics = request(&serving, "GET /metrics").1;
+    let _held = TcpStream::connect(serving.address()).unwrap();
+    assert_refused(serving.address());
     for (name, value) in [("refused_tcp_connections", 1), ("evicted_tcp_connections", 0)] {
-        let name = format!("playrate_{name}_total ");
-        assert_eq!(metric(&metrics, &name), value, "{metrics}");
+        assert_eq!(serving.metric(&format!("playrate_{name}_total")), value, "{name}");
     }
 }
 
@@ -295,7 +249,10 @@ fn mentioned(text: &str) -> BTreeSet<&str> {
 
 #[tokio::test]
 async fn every_metric_of_the_board_the_alerts_and_the_docs_is_exported() {
-    let (_media, serving) = serving_with(large(256), &["--choose-by", "query", "--arm", "b=reno"]);
+    let (_media, serving) = serving_with(
+        |media| media.large("large.bin", 256 << 20),
+        &["--choose-by", "query", "--arm", "b=reno"],
+    );
     let connection = serving.connect().await;
     get(&connection, "/film.mp4?arm=b", "sid=\"one\",ot=av,br=30,bl=4200").await;
     // Long enough for an estimate of the delivery rate.
@@ -327,12 +284,9 @@ fn clients_that_do_not_know_openmetrics_get_the_text_format() {
     let (_media, serving) = serving(&[]);
     let (head, metrics) = request(&serving, "GET /metrics");
     assert!(head.contains("text/plain; version=0.0.4"), "{head}");
-    for counter in ["process_cpu_seconds_total", "playrate_lost_bytes_total"] {
-        assert!(
-            metrics.contains(&format!("\n# TYPE {counter} counter\n{counter} ")),
-            "{metrics}"
-        );
-    }
+    let sample = |counter: &str| format!("\n# TYPE {counter} counter\n{counter} ");
+    let samples = ["process_cpu_seconds_total", "playrate_lost_bytes_total"].map(sample);
+    assert_contains(&metrics, &samples.each_ref().map(String::as_str));
     assert!(
         !metrics.contains("# UNIT") && !metrics.contains("# EOF"),
         "{metrics}"
@@ -360,9 +314,8 @@ async fn responses_handshakes_and_connections_over_tcp_are_counted() {
     ];
     let metrics = eventually("all of it is counted", async || {
         let metrics = request(&serving, "GET /metrics").1;
-        let is_counted = counts
-            .iter()
-            .all(|&(name, count)| metric(&metrics, name) == count);
+        let mut counts = counts.into_iter();
+        let is_counted = counts.all(|(name, count)| metric(&metrics, name) == count);
         is_counted.then_some(metrics)
     })
     .await;
@@ -374,17 +327,21 @@ async fn responses_handshakes_and_connections_over_tcp_are_counted() {
 
 #[tokio::test]
 async fn a_server_that_drains_is_alive_and_not_ready() {
-    let (_media, serving) = serving_with(large(64), &["--drain-timeout", "20s"]);
-    assert!(request(&serving, "GET /healthz").0.starts_with("HTTP/1.1 200"));
-    assert!(request(&serving, "GET /readyz").0.starts_with("HTTP/1.1 200"));
+    let (_media, serving) = serving_with(
+        |media| media.large("large.bin", 64 << 20),
+        &["--drain-timeout", "20s"],
+    );
+    let is = |status: &str, line: &str| {
+        request(&serving, line)
+            .0
+            .starts_with(&format!("HTTP/1.1 {status}"))
+    };
+    assert!(is("200", "GET /healthz") && is("200", "GET /readyz"));
     // A response that is never read keeps the server from ending.
     let connection = serving.connect().await;
     let response = connection.get("/large.bin", HeaderMap::new()).await.unwrap();
     serving.signal("TERM");
-    until("it is not ready", async || {
-        request(&serving, "GET /readyz").0.starts_with("HTTP/1.1 503")
-    })
-    .await;
-    assert!(request(&serving, "GET /healthz").0.starts_with("HTTP/1.1 200"));
+    until("it is not ready", async || is("503", "GET /readyz")).await;
+    assert!(is("200", "GET /healthz"));
     drop(response);
 }

@@ -1,12 +1,9 @@
 //! The web page over TCP, and its options.
 
-use std::fs;
-
 use http::{StatusCode, Version};
 use rstest::rstest;
 
-use crate::cli::process::refused;
-use crate::cli::tcp::Site;
+use crate::cli::tcp::{Site, field};
 use playrate_test_support::{assert_contains, text};
 
 #[rstest]
@@ -24,17 +21,12 @@ async fn the_page_is_there_over_tcp_and_its_connection_is_named_as_such(
     assert_eq!(serving.announced("Page"), format!("https://127.0.0.1:{port}/"));
     let (status, fields, page) = client.get("/", &[]).await;
     assert_eq!(status, StatusCode::OK);
-    assert!(
-        fields["content-security-policy"]
-            .to_str()
-            .unwrap()
-            .contains("script-src 'self'")
-    );
-    assert!(fields["alt-svc"].to_str().unwrap().starts_with("h3="));
+    assert_contains(field(&fields, "content-security-policy"), &["script-src 'self'"]);
+    assert!(field(&fields, "alt-svc").starts_with("h3="));
     assert_contains(&text(&page), &["href=\"/film.mp4\"", serving.announced("Pin")]);
     let (status, fields, state) = client.get("/.playrate/connection.json", &[]).await;
     assert_eq!(
-        (status, fields["cache-control"].to_str().unwrap()),
+        (status, field(&fields, "cache-control")),
         (StatusCode::OK, "no-store")
     );
     assert_eq!(text(&state), format!("{{\"protocol\":\"{name}\"}}"));
@@ -48,44 +40,31 @@ async fn no_pages_leaves_nothing_at_the_root(#[case] version: Version) {
     let site = Site::new();
     let serving = site.serve(&["--no-pages"]);
     let mut client = site.connect(serving.address(), version).await;
-    for path in ["/", "/.playrate/page.css", "/.playrate/connection.json"] {
+    for path in [
+        "/",
+        "/.playrate/page.css",
+        "/.playrate/page.js",
+        "/.playrate/connection.json",
+    ] {
         assert_eq!(client.get(path, &[]).await.0, StatusCode::NOT_FOUND, "{path}");
     }
     assert_eq!(client.get("/film.mp4", &[]).await.0, StatusCode::OK);
-    assert!(
-        !serving.announcement().contains("\nPage"),
-        "{}",
-        serving.announcement()
-    );
+    let announcement = serving.announcement();
+    assert!(!announcement.contains("\nPage"), "{announcement}");
 }
 
 #[tokio::test]
 async fn a_directory_of_players_is_served_as_npm_or_by_hand_put_them_there() {
     let site = Site::new();
-    let scripts = site.path("scripts");
-    fs::create_dir_all(scripts.join("hls.js/dist")).unwrap();
-    fs::write(scripts.join("dash.all.min.js"), "dash()").unwrap();
-    fs::write(scripts.join("hls.js/dist/hls.min.js"), "hls()").unwrap();
-    let serving = site.serve(&["--player-scripts", scripts.to_str().unwrap()]);
+    site.directory.put("scripts/dash.all.min.js", "dash()");
+    site.directory.put("scripts/hls.js/dist/hls.min.js", "hls()");
+    let serving = site.serve(&["--player-scripts", &site.text("scripts")]);
     let mut client = site.connect(serving.address(), Version::HTTP_2).await;
-    assert_contains(
-        &text(&client.get("/", &[]).await.2),
-        &["data-scripts=\"dash.js hls.js\""],
-    );
+    let page = text(&client.get("/", &[]).await.2);
+    assert_contains(&page, &["data-scripts=\"dash.js hls.js\""]);
     for (path, script) in [("/.playrate/dash.js", "dash()"), ("/.playrate/hls.js", "hls()")] {
         let (status, fields, content) = client.get(path, &[]).await;
         assert_eq!((status, text(&content).as_str()), (StatusCode::OK, script));
         assert_eq!(fields["content-type"], "text/javascript; charset=utf-8");
     }
-}
-
-#[test]
-fn a_directory_without_players_is_an_error_that_says_what_is_looked_for() {
-    let empty = tempfile::tempdir().unwrap();
-    let directory = empty.path().to_str().unwrap();
-    let complaint = refused(&["serve", "--media", directory, "--player-scripts", directory]);
-    assert_contains(
-        &complaint,
-        &["--player-scripts", directory, "dash.all.min.js", "hls.min.js"],
-    );
 }

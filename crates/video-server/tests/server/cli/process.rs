@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use playrate_test_support::{ServerProcess, text};
+use playrate_test_support::{Media, ServerProcess, text};
+use serde_json::Value;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_video-server");
 
@@ -26,9 +27,29 @@ pub(crate) fn refused(arguments: &[&str]) -> String {
     text(&output.stderr)
 }
 
+/// Output of `check` about a good config file.
+pub(crate) fn checked(file: &str) -> String {
+    let output = run(&["check", file]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    text(&output.stdout)
+}
+
+/// Fails if a field of `value` differs from that of `expected`, which may have fewer.
+#[track_caller]
+pub(crate) fn assert_fields(value: &Value, expected: &Value) {
+    for (name, expected) in expected.as_object().unwrap() {
+        assert_eq!(&value[name], expected, "{name}");
+    }
+}
+
 /// Starts `serve` on a free port of 127.0.0.1 with further `arguments`, and waits until it is ready.
 pub(crate) fn start(media: &Path, arguments: &[&str]) -> ServerProcess {
     start_on("127.0.0.1:0", media, arguments)
+}
+
+/// The same with an address for metrics.
+pub(crate) fn start_with_metrics(media: &Media, arguments: &[&str]) -> ServerProcess {
+    start(media.root(), &[&["--metrics", "127.0.0.1:0"], arguments].concat())
 }
 
 /// The same on the address and port `listen`.

@@ -1,49 +1,46 @@
 //! Files that `--qlog` writes.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use http::HeaderMap;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::cli::process::start;
-use playrate_test_support::{assert_contains, fetch};
+use crate::cli::process::{assert_fields, start};
+use playrate_test_support::{Media, assert_contains, fetch};
 
 /// Runs `clients` clients one after another that fetch 8 MiB each; returns the server's log and its qlog files.
 async fn recorded(clients: usize, arguments: &[&str]) -> (String, Vec<Vec<Value>>) {
-    let directory = tempfile::tempdir().unwrap();
-    let (media, logs) = (directory.path().join("media"), directory.path().join("a/qlogs"));
-    fs::create_dir(&media).unwrap();
-    fs::write(media.join("file.bin"), vec![7; 8 << 20]).unwrap();
-    let qlog = ["--qlog", logs.to_str().unwrap()];
-    let serving = start(&media, &[&qlog, arguments].concat());
+    let directory = Media::new();
+    directory.put("media/file.bin", vec![7; 8 << 20]);
+    let logs = directory.text("a/qlogs");
+    let serving = start(
+        &directory.path("media"),
+        &[&["--qlog", &logs], arguments].concat(),
+    );
     for number in 1..=clients {
         let connection = serving.connect().await;
         fetch(&connection, "/file.bin", HeaderMap::new()).await;
         connection.close();
         serving.logs("session finished", number).await;
     }
-    (serving.stop(), files(&logs))
+    (serving.stop(), files(logs.as_ref()))
 }
 
 /// The records of each file, the files in the order of their names.
 fn files(directory: &Path) -> Vec<Vec<Value>> {
-    let mut paths: Vec<_> = fs::read_dir(directory)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let entries = fs::read_dir(directory).unwrap();
+    let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
     paths.sort();
-    paths
-        .iter()
-        .map(|path| {
-            assert_eq!(path.extension().unwrap(), "sqlog");
-            let text = fs::read_to_string(path).unwrap();
-            text.split('\u{1e}')
-                .skip(1)
-                .map(|record| serde_json::from_str(record).unwrap())
-                .collect()
-        })
-        .collect()
+    let read = |path: PathBuf| {
+        assert_eq!(path.extension().unwrap(), "sqlog");
+        let text = fs::read_to_string(path).unwrap();
+        let records = text.split('\u{1e}').skip(1);
+        records
+            .map(|record| serde_json::from_str(record).unwrap())
+            .collect()
+    };
+    paths.into_iter().map(read).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -51,23 +48,16 @@ async fn a_connection_s_congestion_control_is_there_from_beginning_to_end() {
     let (log, files) = recorded(1, &["--controller", "reno"]).await;
     assert_eq!(files.len(), 1, "{log}");
     let (header, events) = files[0].split_first().unwrap();
-    assert_eq!(
-        (&header["qlog_version"], &header["qlog_format"]),
-        (&"0.3".into(), &"JSON-SEQ".into())
+    assert_fields(
+        header,
+        &json!({ "qlog_version": "0.3", "qlog_format": "JSON-SEQ" }),
     );
     assert_eq!(header["trace"]["vantage_point"]["type"], "server");
     assert!(header["description"].as_str().unwrap().contains("reno"));
-    assert!(
-        header["trace"]["common_fields"]["reference_time"]
-            .as_f64()
-            .unwrap()
-            > 1.6e12,
-        "ms since 1970"
-    );
-    let times: Vec<_> = events
-        .iter()
-        .map(|event| event["time"].as_f64().unwrap())
-        .collect();
+    let reference_time = &header["trace"]["common_fields"]["reference_time"];
+    assert!(reference_time.as_f64().unwrap() > 1.6e12, "ms since 1970");
+    let times = events.iter().map(|event| event["time"].as_f64().unwrap());
+    let times: Vec<_> = times.collect();
     assert!(times.is_sorted(), "{times:?}");
     let of = |name: &str| -> Vec<&Value> {
         let named = events.iter().filter(|event| event["name"] == name);
@@ -78,10 +68,9 @@ async fn a_connection_s_congestion_control_is_there_from_beginning_to_end() {
     assert!(metrics[0]["congestion_window"].as_u64().unwrap() > 10_000);
     // Loopback takes microseconds; in seconds it would be less than 0.001, in µs more than 1000.
     let rtts = metrics.iter().filter_map(|data| data["smoothed_rtt"].as_f64());
-    assert!(
-        rtts.clone().count() > 0 && rtts.clone().all(|rtt| (0.001..1_000.0).contains(&rtt)),
-        "ms"
-    );
+    let rtts: Vec<_> = rtts.collect();
+    let is_in_ms = |rtt| (0.001..1_000.0).contains(rtt);
+    assert!(!rtts.is_empty() && rtts.iter().all(is_in_ms), "{rtts:?}");
     let mut delivered = metrics
         .iter()
         .filter_map(|data| data["playrate_delivered"].as_u64());
@@ -96,9 +85,7 @@ async fn a_connection_s_congestion_control_is_there_from_beginning_to_end() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_a_sample_the_others_leave_no_file() {
     let (log, files) = recorded(5, &["--qlog-sample", "2"]).await;
-    let numbers: Vec<_> = files
-        .iter()
-        .map(|file| file[0]["trace"]["common_fields"]["group_id"].clone())
-        .collect();
+    let number = |file: &Vec<Value>| file[0]["trace"]["common_fields"]["group_id"].clone();
+    let numbers: Vec<_> = files.iter().map(number).collect();
     assert_eq!(numbers, ["0", "2", "4"], "{log}");
 }

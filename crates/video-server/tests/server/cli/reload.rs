@@ -1,31 +1,24 @@
 //! A certificate is replaced while the server runs.
 
-use std::fs;
-use std::path::Path;
-
 use http::HeaderMap;
 use playrate_transport::{Connection, Pin, Target};
-use tempfile::TempDir;
 
 use crate::cli::process::start;
-use playrate_test_support::{ServerProcess, assert_contains, certify, client, eventually, fetch};
+use playrate_test_support::{Media, ServerProcess, assert_contains, certify, client, eventually, fetch};
 
 /// Puts a new certificate and its key into `directory`, and returns its pin.
-fn renew(directory: &Path) -> Pin {
-    Pin::of(&certify(directory)).unwrap()
+fn renew(directory: &Media) -> Pin {
+    Pin::of(&certify(directory.root())).unwrap()
 }
 
 /// A server of `file.bin` with these further arguments, its pin, and the directory of its certificate.
-fn serve(more: &[&str]) -> (TempDir, Pin, ServerProcess) {
-    let directory = tempfile::tempdir().unwrap();
-    let media = directory.path().join("media");
-    fs::create_dir(&media).unwrap();
-    fs::write(media.join("file.bin"), [7; 10_000]).unwrap();
-    let pin = renew(directory.path());
-    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
-    let (cert, key) = (path("cert.pem"), path("key.pem"));
+fn serve(more: &[&str]) -> (Media, Pin, ServerProcess) {
+    let directory = Media::new();
+    directory.put("media/file.bin", [7; 10_000]);
+    let pin = renew(&directory);
+    let (cert, key) = (directory.text("cert.pem"), directory.text("key.pem"));
     let arguments = [&["--cert", &cert, "--key", &key], more].concat();
-    let serving = start(&media, &arguments);
+    let serving = start(&directory.path("media"), &arguments);
     (directory, pin, serving)
 }
 
@@ -52,7 +45,7 @@ async fn after_a_hang_up_new_connections_get_the_new_certificate_and_a_bad_one_c
     let (directory, first, serving) = serve(&[]);
     let old = connect(&serving, first).await.unwrap();
 
-    let second = renew(directory.path());
+    let second = renew(&directory);
     assert!(
         connect(&serving, second).await.is_none(),
         "it has not received SIGHUP yet"
@@ -62,13 +55,13 @@ async fn after_a_hang_up_new_connections_get_the_new_certificate_and_a_bad_one_c
     assert!(connect(&serving, first).await.is_none(), "the old one is gone");
     assert_eq!(length(&old).await, 10_000, "who is connected stays so");
 
-    fs::write(directory.path().join("cert.pem"), "no certificate").unwrap();
+    directory.put("cert.pem", "no certificate");
     serving.signal("HUP");
     serving.logs("the previous certificate stays in use", 1).await;
     let still = connect(&serving, second).await.unwrap();
     assert_eq!(length(&still).await, 10_000);
 
-    let third = renew(directory.path());
+    let third = renew(&directory);
     serving.signal("HUP");
     becomes(&serving, third).await;
     old.close();
@@ -82,7 +75,7 @@ async fn a_server_that_waits_to_drain_takes_a_new_certificate_as_before() {
     let (directory, _, serving) = serve(&["--drain-delay", "10min"]);
     serving.signal("TERM");
     serving.logs("a second signal ends it at once", 1).await;
-    let second = renew(directory.path());
+    let second = renew(&directory);
     serving.signal("HUP");
     becomes(&serving, second).await;
     serving.signal("TERM");
@@ -93,9 +86,9 @@ async fn a_server_that_waits_to_drain_takes_a_new_certificate_as_before() {
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hang_up_does_not_end_a_server_without_a_certificate_of_its_own() {
-    let media = tempfile::tempdir().unwrap();
-    fs::write(media.path().join("file.bin"), [7; 10_000]).unwrap();
-    let serving = start(media.path(), &[]);
+    let media = Media::new();
+    media.put("file.bin", [7; 10_000]);
+    let serving = start(media.root(), &[]);
     serving.signal("HUP");
     serving.logs("no --cert to read again", 1).await;
     let connection = serving.connect().await;

@@ -2,35 +2,27 @@
 
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::path::Path;
 
 use http::HeaderMap;
 use playrate_transport::Connection;
-use tempfile::TempDir;
 
-use crate::cli::metrics::{metric, request};
-use crate::cli::process::start;
-use playrate_test_support::{ServerProcess, assert_contains, fixture, until};
+use crate::cli::process::start_with_metrics;
+use playrate_test_support::{Media, ServerProcess, assert_contains, fixture, until};
 
 const FILM: &str = "progressive-moov-first.mp4";
 const OTHER_FILM: &str = "fragmented-dash.mp4";
 
 /// A media directory with a title.
-fn directory() -> TempDir {
-    let media = tempfile::tempdir().unwrap();
-    put(FILM, &media.path().join("film.mp4"));
+fn directory() -> Media {
+    let media = Media::new();
+    put(&media, FILM, "film.mp4");
     media
 }
 
-/// Renames a copy of the fixture `name` to `path`, so that it appears complete.
-fn put(name: &str, path: &Path) {
-    let copy = path.with_file_name(".copy");
-    fs::copy(fixture(name), &copy).unwrap();
-    fs::rename(copy, path).unwrap();
-}
-
-fn serve(media: &TempDir, more: &[&str]) -> ServerProcess {
-    start(media.path(), &[&["--metrics", "127.0.0.1:0"], more].concat())
+/// Renames a copy of the fixture `from` to `name`, so that it appears complete.
+fn put(media: &Media, from: &str, name: &str) {
+    media.copy(from, ".copy");
+    fs::rename(media.path(".copy"), media.path(name)).unwrap();
 }
 
 /// The rate of `path` in kbit/s according to CMSD, if the server knows one.
@@ -45,11 +37,8 @@ async fn rate(connection: &Connection, path: &str) -> Option<u64> {
 
 /// Numbers of unplayable titles and unusable manifests.
 fn bad(serving: &ServerProcess) -> (u64, u64) {
-    let metrics = request(serving, "GET /metrics").1;
-    (
-        metric(&metrics, "playrate_unplayable_titles"),
-        metric(&metrics, "playrate_unusable_manifests"),
-    )
+    let names = ["playrate_unplayable_titles", "playrate_unusable_manifests"];
+    names.map(|name| serving.metric(name)).into()
 }
 
 /// Sum of the field `name` over all log lines about rescans.
@@ -81,18 +70,17 @@ async fn close(connection: Connection, serving: ServerProcess) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn new_changed_and_removed_titles_are_noticed_while_responses_go_on() {
     let media = directory();
-    let removed = media.path().join("long.bin");
-    fs::write(&removed, vec![7; 8 << 20]).unwrap();
-    let serving = serve(&media, &[]);
+    media.put("long.bin", vec![7; 8 << 20]);
+    let serving = start_with_metrics(&media, &[]);
     let connection = serving.connect().await;
     let first = rate(&connection, "/film.mp4").await.unwrap();
     let (_, mut body) = connection.get("/long.bin", HeaderMap::new()).await.unwrap();
     body.chunk().await.unwrap().unwrap();
 
-    fs::remove_file(removed).unwrap();
-    fs::create_dir_all(media.path().join("new/films")).unwrap();
-    put(OTHER_FILM, &media.path().join("new/films/later.mp4"));
-    put(OTHER_FILM, &media.path().join("film.mp4"));
+    fs::remove_file(media.path("long.bin")).unwrap();
+    fs::create_dir_all(media.path("new/films")).unwrap();
+    put(&media, OTHER_FILM, "new/films/later.mp4");
+    put(&media, OTHER_FILM, "film.mp4");
     until("the titles' rates are known", async || {
         rate(&connection, "/new/films/later.mp4").await.is_some()
             && rate(&connection, "/film.mp4")
@@ -101,12 +89,12 @@ async fn new_changed_and_removed_titles_are_noticed_while_responses_go_on() {
     })
     .await;
     // The directory has been watched since it was found.
-    put(FILM, &media.path().join("new/films/last.mp4"));
+    put(&media, FILM, "new/films/last.mp4");
     until("the rate of a title in a new directory is known", async || {
         rate(&connection, "/new/films/last.mp4").await == Some(first)
     })
     .await;
-    fs::remove_file(media.path().join("film.mp4")).unwrap();
+    fs::remove_file(media.path("film.mp4")).unwrap();
     serving.logs("removed=1", 1).await;
     while body.chunk().await.unwrap().is_some() {}
     assert_eq!(body.received(), 8 << 20, "of a file that is gone");
@@ -119,11 +107,11 @@ async fn new_changed_and_removed_titles_are_noticed_while_responses_go_on() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_title_that_is_being_copied_is_no_title_until_it_is_complete() {
     let media = directory();
-    let serving = serve(&media, &[]);
+    let serving = start_with_metrics(&media, &[]);
     let connection = serving.connect().await;
     let whole = fs::read(fixture(FILM)).unwrap();
     let (begin, end) = whole.split_at(whole.len() / 2);
-    let mut file = File::create(media.path().join("copy.mp4")).unwrap();
+    let mut file = File::create(media.path("copy.mp4")).unwrap();
     file.write_all(begin).unwrap();
     // The copy pauses for longer than the server waits.
     until("half of a title is unplayable", async || bad(&serving) == (1, 0)).await;
@@ -134,9 +122,9 @@ async fn a_title_that_is_being_copied_is_no_title_until_it_is_complete() {
     let same = rate(&connection, "/film.mp4").await.unwrap();
     assert_eq!(rate(&connection, "/copy.mp4").await, Some(same));
 
-    fs::write(media.path().join("film.mpd"), "<MPD>").unwrap();
+    media.put("film.mpd", "<MPD>");
     until("half of a manifest is unusable", async || bad(&serving) == (0, 1)).await;
-    fs::remove_file(media.path().join("film.mpd")).unwrap();
+    fs::remove_file(media.path("film.mpd")).unwrap();
     until("it is gone", async || bad(&serving) == (0, 0)).await;
     let log = close(connection, serving).await;
     assert_eq!(log.matches("cannot be played").count(), 1);
@@ -146,19 +134,19 @@ async fn a_title_that_is_being_copied_is_no_title_until_it_is_complete() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_directory_is_watched_unless_that_is_switched_off() {
     let media = directory();
-    let serving = serve(&media, &[]);
+    let serving = start_with_metrics(&media, &[]);
     until("the server watches", async || watches(&serving)).await;
     // The thread would have started before the server announces its address.
-    assert!(!watches(&serve(&media, &["--no-watch"])));
+    assert!(!watches(&start_with_metrics(&media, &["--no-watch"])));
 }
 
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_directory_that_is_not_watched_is_read_again_on_a_hang_up() {
     let media = directory();
-    let serving = serve(&media, &["--no-watch"]);
+    let serving = start_with_metrics(&media, &["--no-watch"]);
     let connection = serving.connect().await;
-    put(OTHER_FILM, &media.path().join("later.mp4"));
+    put(&media, OTHER_FILM, "later.mp4");
     assert_eq!(rate(&connection, "/later.mp4").await, None);
     serving.signal("HUP");
     until("the new title is known", async || {
@@ -171,16 +159,16 @@ async fn a_directory_that_is_not_watched_is_read_again_on_a_hang_up() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_strict_server_keeps_its_titles_while_one_cannot_be_played() {
     let media = directory();
-    let serving = serve(&media, &["--no-watch", "--strict"]);
+    let serving = start_with_metrics(&media, &["--no-watch", "--strict"]);
     let connection = serving.connect().await;
-    put(OTHER_FILM, &media.path().join("good.mp4"));
-    fs::write(media.path().join("broken.mp4"), "x").unwrap();
+    put(&media, OTHER_FILM, "good.mp4");
+    media.put("broken.mp4", "x");
     serving.signal("HUP");
     serving.logs("the previous titles stay in use", 1).await;
     assert_eq!(rate(&connection, "/good.mp4").await, None);
     assert!(rate(&connection, "/film.mp4").await.is_some());
     assert_eq!(bad(&serving), (0, 0));
-    fs::remove_file(media.path().join("broken.mp4")).unwrap();
+    fs::remove_file(media.path("broken.mp4")).unwrap();
     serving.signal("HUP");
     until("the new title is known", async || {
         rate(&connection, "/good.mp4").await.is_some()

@@ -3,16 +3,16 @@
 use std::fs;
 use std::time::Duration;
 
-use crate::cli::process::{run, start};
+use crate::cli::process::{assert_fields, run, start};
+use crate::http3::common::headers;
 use http::HeaderMap;
-use playrate_test_support::{assert_contains, fetch, fixture, sleep, text};
-use tempfile::TempDir;
+use playrate_test_support::{Media, assert_contains, fetch, fixture, sleep, text};
+use serde_json::json;
 
-fn media() -> TempDir {
-    let media = tempfile::tempdir().unwrap();
-    let film = media.path().join("my film.mp4");
-    fs::copy(fixture("progressive-moov-first.mp4"), film).unwrap();
-    fs::write(media.path().join("long.bin"), vec![7; 64 << 20]).unwrap();
+fn media() -> Media {
+    let media = Media::new();
+    media.copy("progressive-moov-first.mp4", "my film.mp4");
+    media.put("long.bin", vec![7; 64 << 20]);
     media
 }
 
@@ -20,7 +20,7 @@ fn media() -> TempDir {
 fn it_says_what_it_serves_and_how_to_watch_it_and_stops_in_good_order() {
     let media = media();
     for signal in ["INT", "TERM"] {
-        let serving = start(media.path(), &["--controller", "cubic( on )+start=hystartpp"]);
+        let serving = start(media.root(), &["--controller", "cubic( on )+start=hystartpp"]);
         let port = serving.address().port();
         let url = format!("https://127.0.0.1:{port}/my%20film.mp4");
         let parts = ["1 title and 1 other file", &url, "avc1.", "Mbit/s on average"];
@@ -40,8 +40,8 @@ fn it_says_what_it_serves_and_how_to_watch_it_and_stops_in_good_order() {
 fn a_title_that_cannot_be_played_is_left_out_and_named_once_in_the_log() {
     let media = media();
     let good = fs::read(fixture("progressive-moov-first.mp4")).unwrap();
-    fs::write(media.path().join("cut.mp4"), &good[..good.len() - 1_000]).unwrap();
-    let serving = start(media.path(), &[]);
+    media.put("cut.mp4", &good[..good.len() - 1_000]);
+    let serving = start(media.root(), &[]);
     let announced = serving.announcement().to_owned();
     assert_contains(&announced, &["1 title and 1 other file", "my%20film.mp4"]);
     assert_contains(
@@ -59,7 +59,7 @@ async fn clients_are_asked_for_as_many_acknowledgements_as_the_controller_or_the
     let media = media();
     let cubic = ["--controller", "cubic", "--ack-packets", "10"];
     for (arguments, requests) in [(&[][..], true), (&cubic[..2], false), (&cubic, true)] {
-        let serving = start(media.path(), arguments);
+        let serving = start(media.root(), arguments);
         let connection = serving.connect().await;
         fetch(&connection, "/long.bin", HeaderMap::new()).await;
         let received = connection.quinn().stats().frame_rx.ack_frequency;
@@ -71,7 +71,7 @@ async fn clients_are_asked_for_as_many_acknowledgements_as_the_controller_or_the
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_leaves_one_line_of_json_with_what_it_was() {
     let media = media();
-    let serving = start(media.path(), &["--log-format", "json", "--controller", "reno"]);
+    let serving = start(media.root(), &["--log-format", "json", "--controller", "reno"]);
     let connection = serving.connect().await;
     let (response, mut body) = connection.get("/my%20film.mp4", HeaderMap::new()).await.unwrap();
     assert!(response.headers().contains_key("date"));
@@ -85,50 +85,38 @@ async fn a_session_leaves_one_line_of_json_with_what_it_was() {
             ("cmcd-object", "br=800,ot=v,d=3000"),
             ("cmcd-request", at),
         ];
-        let fields =
-            fields.map(|(name, value)| (http::HeaderName::from_static(name), value.parse().unwrap()));
-        let fields: HeaderMap = fields.into_iter().collect();
-        let (_, mut body) = connection
-            .get_range("/my%20film.mp4", level, Some(level), fields)
-            .await
-            .unwrap();
+        let fields = headers(&fields);
+        let range = connection.get_range("/my%20film.mp4", level, Some(level), fields);
+        let (_, mut body) = range.await.unwrap();
         while body.chunk().await.unwrap().is_some() {}
     }
     connection.close();
     serving.logs("session finished", 1).await;
     let log = serving.stop();
-    let lines: Vec<serde_json::Value> = log
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    let sessions: Vec<_> = lines
-        .iter()
-        .filter(|line| line["message"] == "session finished")
-        .collect();
-    assert_eq!(sessions.len(), 1, "{log}");
-    let session = sessions[0];
-    assert_eq!(session["controller"], "reno");
-    assert_eq!(session["bytes"], length + 3);
-    assert_eq!(
-        (&session["requests"], &session["responses"], &session["aborted"]),
-        (&4.into(), &4.into(), &0.into())
-    );
-    assert!(session["sent_bytes"].as_u64().unwrap() > length as u64);
-    assert!(session["seconds"].as_f64().unwrap() > 0.0);
-    assert!(session["smoothed_rtt_ms"].as_f64().unwrap() > 0.0);
-    assert_eq!(session["player_sessions"], "a\"b");
-    assert_eq!(
-        (&session["player_starvations"], &session["player_mean_buffer_ms"]),
-        (&1.into(), &3_000.0.into())
-    );
-    assert_eq!(session["player_mean_bitrate"], 800_000);
-    assert_eq!(session["end"], "in good order");
+    let lines = log.lines().map(|line| serde_json::from_str(line).unwrap());
+    let mut sessions = lines.filter(|line: &serde_json::Value| line["message"] == "session finished");
+    let (session, None) = (sessions.next().unwrap(), sessions.next()) else {
+        panic!("{log}")
+    };
+    let expected = json!({
+        "controller": "reno", "bytes": length + 3, "requests": 4, "responses": 4, "aborted": 0,
+        "player_sessions": "a\"b", "player_starvations": 1, "player_mean_buffer_ms": 3_000.0,
+        "player_mean_bitrate": 800_000, "end": "in good order",
+    });
+    assert_fields(&session, &expected);
+    for (name, least) in [
+        ("sent_bytes", length as f64),
+        ("seconds", 0.0),
+        ("smoothed_rtt_ms", 0.0),
+    ] {
+        assert!(session[name].as_f64().unwrap() > least, "{name}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_signal_ends_it_at_once_with_what_was_cut() {
     let media = media();
-    let serving = start(media.path(), &["--drain-timeout", "10min"]);
+    let serving = start(media.root(), &["--drain-timeout", "10min"]);
     let connection = serving.connect().await;
     let (_, mut body) = connection.get("/long.bin", HeaderMap::new()).await.unwrap();
     body.chunk().await.unwrap();
@@ -193,7 +181,7 @@ fn the_controllers_are_listed_as_tables_and_as_json() {
 #[tokio::test]
 async fn many_requests_leave_nothing_behind() {
     let media = media();
-    let serving = start(media.path(), &[]);
+    let serving = start(media.root(), &[]);
     let round = async |requests: u64| {
         let connection = serving.connect().await;
         for number in 0..requests {
@@ -223,7 +211,7 @@ async fn many_requests_leave_nothing_behind() {
 async fn clients_that_leave_mid_stream_give_their_memory_back() {
     const CLIENTS: usize = 8;
     let media = media();
-    let serving = start(media.path(), &[]);
+    let serving = start(media.root(), &[]);
     let (fresh, descriptors) = (serving.resident(), serving.descriptors());
     // The clients do not read, so each open response costs a send window (4 MiB) and little else. If it were kept, five
     // more rounds would add 160 MiB.

@@ -1,22 +1,19 @@
 //! Several workers of one server, as its clients and its operator see them.
 
-use std::fs;
-
 use http::{HeaderMap, StatusCode};
 use playrate_transport::{Client, Connection, Target};
 use playrate_units::Bytes;
 
-use crate::cli::metrics::{metric, request};
-use crate::cli::process::{refused, start};
-use playrate_test_support::{ServerProcess, assert_contains, fetch, until};
+use crate::cli::process::{refused, start, start_with_metrics};
+use playrate_test_support::{Media, ServerProcess, assert_contains, fetch, until};
 
 /// Length of a body whose transfer takes some time.
 const LENGTH: usize = 4_000_000;
 
-fn media() -> tempfile::TempDir {
-    let media = tempfile::tempdir().unwrap();
+fn media() -> Media {
+    let media = Media::new();
     let bytes: Vec<u8> = (0..).flat_map(u32::to_le_bytes).take(LENGTH).collect();
-    fs::write(media.path().join("file.bin"), bytes).unwrap();
+    media.put("file.bin", bytes);
     media
 }
 
@@ -35,45 +32,31 @@ async fn client(serving: &ServerProcess) -> (Client, Connection) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_page_of_metrics_has_the_sums_of_all_workers() {
     let media = media();
-    let serving = start(
-        media.path(),
-        &["--no-tcp", "--workers", "4", "--metrics", "127.0.0.1:0"],
-    );
+    let serving = start_with_metrics(&media, &["--no-tcp", "--workers", "4"]);
     let mut connections = Vec::new();
     for _ in 0..16 {
         let connection = serving.connect().await;
-        assert_eq!(
-            fetch(&connection, "/file.bin", HeaderMap::new()).await,
-            LENGTH as u64
-        );
+        let length = fetch(&connection, "/file.bin", HeaderMap::new()).await;
+        assert_eq!(length, LENGTH as u64);
         connections.push(connection);
     }
-    let page = || request(&serving, "GET /metrics").1;
     let count = connections.len() as u64;
     until("all responses are acknowledged", async || {
-        metric(&page(), "playrate_responses_total ") == count
+        serving.metric("playrate_responses_total") == count
     })
     .await;
-    let page = page();
-    let by_worker = (0..4).map(|worker| {
-        metric(
-            &page,
-            &format!("playrate_worker_connections{{worker=\"{worker}\"}} "),
-        )
-    });
-    let by_worker: Vec<_> = by_worker.collect();
+    let by_worker = [0, 1, 2, 3]
+        .map(|worker| serving.metric(&format!("playrate_worker_connections{{worker=\"{worker}\"}}")));
     assert_eq!(by_worker.iter().sum::<u64>(), count);
-    assert!(
-        by_worker.iter().filter(|&&count| count > 0).count() > 1,
-        "{by_worker:?}"
-    );
-    assert_eq!(metric(&page, "playrate_connections "), count);
-    assert_eq!(
-        metric(&page, "playrate_content_bytes_total "),
-        count * LENGTH as u64
-    );
-    let answered = "playrate_http_responses_total{protocol=\"HTTP/3\",code=\"200\"} ";
-    assert_eq!(metric(&page, answered), count);
+    let used = by_worker.iter().filter(|&&count| count > 0);
+    assert!(used.count() > 1, "{by_worker:?}");
+    for (name, expected) in [
+        ("connections", count),
+        ("content_bytes_total", count * LENGTH as u64),
+        ("http_responses_total{protocol=\"HTTP/3\",code=\"200\"}", count),
+    ] {
+        assert_eq!(serving.metric(&format!("playrate_{name}")), expected, "{name}");
+    }
     for connection in connections {
         connection.close();
     }
@@ -84,32 +67,26 @@ async fn one_page_of_metrics_has_the_sums_of_all_workers() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_viewer_whose_port_changes_reaches_its_worker_and_the_page_counts_it() {
     let media = media();
-    let serving = start(
-        media.path(),
-        &["--no-tcp", "--workers", "2", "--metrics", "127.0.0.1:0"],
-    );
+    let serving = start_with_metrics(&media, &["--no-tcp", "--workers", "2"]);
     let (client, connection) = client(&serving).await;
     // Each port reaches the other worker with probability one half.
     for _ in 0..20 {
         client.rebind().unwrap();
-        assert_eq!(
-            fetch(&connection, "/file.bin", HeaderMap::new()).await,
-            LENGTH as u64
-        );
+        let length = fetch(&connection, "/file.bin", HeaderMap::new()).await;
+        assert_eq!(length, LENGTH as u64);
     }
-    let page = request(&serving, "GET /metrics").1;
-    assert!(metric(&page, "playrate_forwarded_datagrams_total ") > 0, "{page}");
-    assert_eq!(metric(&page, "playrate_lost_forwarded_datagrams_total "), 0);
-    assert_eq!(metric(&page, "playrate_connections "), 1);
+    assert!(serving.metric("playrate_forwarded_datagrams_total") > 0);
+    assert_eq!(serving.metric("playrate_lost_forwarded_datagrams_total"), 0);
+    assert_eq!(serving.metric("playrate_connections"), 1);
 }
 
 #[test]
 fn a_second_server_on_the_port_is_told_that_it_is_in_use() {
     let media = media();
-    let serving = start(media.path(), &["--no-tcp", "--workers", "3"]);
+    let serving = start(media.root(), &["--no-tcp", "--workers", "3"]);
     let address = serving.address().to_string();
     for workers in ["1", "3"] {
-        let films = media.path().to_str().unwrap();
+        let films = media.root().to_str().unwrap();
         let mut arguments = vec!["serve", "--media", films, "--no-tcp"];
         arguments.extend(["--listen", &address, "--workers", workers]);
         assert_contains(&refused(&arguments), &[&address, "is in use by another program"]);
@@ -117,19 +94,11 @@ fn a_second_server_on_the_port_is_told_that_it_is_in_use() {
     serving.stop();
 }
 
-#[test]
-fn a_number_of_workers_that_is_none_is_refused() {
-    for wrong in ["0", "129", "all"] {
-        let complaint = refused(&["serve", "--media", ".", "--workers", wrong]);
-        assert_contains(&complaint, &["--workers", "expected a number from 1 to 128"]);
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shutdown_lets_the_responses_of_all_workers_end() {
     let media = media();
     let serving = start(
-        media.path(),
+        media.root(),
         &["--no-tcp", "--workers", "4", "--drain-timeout", "1min"],
     );
     let mut bodies = Vec::new();

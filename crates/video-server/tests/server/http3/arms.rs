@@ -1,37 +1,13 @@
 //! A connection's requests choose its controller.
 
-use std::fs;
-use std::path::Path;
-
 use video_server::serve::SessionSummary;
 use video_server::serve::arms::{Arms, ChooseBy};
 
-use crate::http3::common::{Running, get};
+use crate::http3::common::{Running, get, packaged};
 
 fn arms(by: ChooseBy, arms: &[&str]) -> Arms {
     let arms = arms.iter().map(|arm| arm.parse().unwrap()).collect();
     Arms::new(by, arms).unwrap()
-}
-
-/// A title with video in `low` and `high`, and with `sound`.
-fn packaged(root: &Path) {
-    let set = |component: &str, ids: &[&str]| {
-        let representations = ids
-            .iter()
-            .map(|id| format!("<Representation id=\"{id}\" bandwidth=\"90000\"/>"))
-            .collect::<Vec<_>>()
-            .concat();
-        format!(
-            "<AdaptationSet contentType=\"{component}\"><SegmentTemplate media=\"$RepresentationID$-$Number$.m4s\" \
-             duration=\"3\"/>{representations}</AdaptationSet>"
-        )
-    };
-    for id in ["low", "high", "sound"] {
-        fs::write(root.join(format!("{id}-1.m4s")), vec![0; 30_000]).unwrap();
-    }
-    let sets = set("audio", &["sound"]) + &set("video", &["low", "high"]);
-    let mpd = format!("<MPD mediaPresentationDuration=\"PT3S\"><Period>{sets}</Period></MPD>");
-    fs::write(root.join("manifest.mpd"), mpd).unwrap();
 }
 
 /// Requests `paths` on one connection and returns the summary.
@@ -50,9 +26,10 @@ async fn session(arms: Option<&Arms>, paths: &[&str]) -> SessionSummary {
 }
 
 fn chosen(session: &SessionSummary) -> (Option<&str>, &str, u64) {
+    let state = &session.state;
     (
-        session.state.arm.as_deref(),
-        &session.state.controller,
+        state.arm.as_deref(),
+        &state.controller,
         session.other_arm_requests,
     )
 }
@@ -60,21 +37,12 @@ fn chosen(session: &SessionSummary) -> (Option<&str>, &str, u64) {
 #[tokio::test]
 async fn by_path_a_prefix_names_the_arm_and_no_file() {
     let arms = Some(&arms(ChooseBy::Path, &["a=reno", "b=vegas"]));
-    let paths = [
-        "/pages/index.html",
-        "/b/manifest.mpd",
-        "/b/low-1.m4s",
-        "/b/film.mp4",
-    ];
-    let b = session(arms, &paths).await;
+    let media = ["/b/manifest.mpd", "/b/low-1.m4s", "/b/film.mp4"];
+    let b = session(arms, &[&["/pages/index.html"][..], &media].concat()).await;
     assert_eq!(chosen(&b), (Some("b"), "vegas", 0));
     assert_eq!(b.connection.controller, "cubic", "what it began with");
     let none = session(arms, &["/film.mp4", "/a/film.mp4", "/b/film.mp4"]).await;
-    assert_eq!(
-        chosen(&none),
-        (Some("default"), "cubic", 2),
-        "the first one decides"
-    );
+    assert_eq!(chosen(&none), (Some("default"), "cubic", 2), "the first decides");
     let page = session(arms, &["/pages/index.html"]).await;
     assert_eq!(chosen(&page), (None, "cubic", 0), "a page is no media");
 }

@@ -1,41 +1,12 @@
 //! Requests' CMCD, its effect on the controller's knowledge, and the responses' CMSD.
 
-use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
 use playrate_cc::Playback;
 use playrate_units::Bitrate;
 
-use crate::http3::common::{Running, field, get};
+use crate::http3::common::{Running, field, get, packaged};
 use crate::http3::titles::watch;
-
-/// A title in two representations of 3 s segments: 80 kbit/s and 800 kbit/s, declared as 90 and 900, and sound of 8
-/// kbit/s.
-fn packaged(root: &Path) {
-    let mut sets = String::new();
-    for (component, representations) in [
-        (
-            "video",
-            &[("low", 30_000, 90_000), ("high", 300_000, 900_000)][..],
-        ),
-        ("audio", &[("sound", 3_000, 8_000)]),
-    ] {
-        sets.extend([format!(
-            "<AdaptationSet contentType=\"{component}\">\
-             <SegmentTemplate media=\"$RepresentationID$-$Number$.m4s\" duration=\"3\"/>"
-        )]);
-        for (id, size, declared) in representations {
-            sets.extend([format!("<Representation id=\"{id}\" bandwidth=\"{declared}\"/>")]);
-            for number in 1..=4 {
-                fs::write(root.join(format!("{id}-{number}.m4s")), vec![0; *size]).unwrap();
-            }
-        }
-        sets += "</AdaptationSet>";
-    }
-    let mpd = format!("<MPD mediaPresentationDuration=\"PT12S\"><Period>{sets}</Period></MPD>");
-    fs::write(root.join("manifest.mpd"), mpd).unwrap();
-}
 
 #[tokio::test]
 async fn without_a_word_the_rate_is_that_of_the_representations_being_sent() {
@@ -122,10 +93,8 @@ async fn a_player_that_says_something_is_told_something() {
     });
     let connection = running.connect().await;
     let (silent, _) = get(&connection, "/high-1.m4s", &[]).await;
-    assert_eq!(
-        (field(&silent, "cmsd-static"), field(&silent, "cmsd-dynamic")),
-        ("", "")
-    );
+    let said = ["cmsd-static", "cmsd-dynamic"].map(|name| field(&silent, name));
+    assert_eq!(said, ["", ""]);
     let cmcd = [("cmcd-request", "br=900,bl=9000")];
     for _ in 0..20 {
         // The throughput is measured while there is enough to send.
@@ -159,12 +128,8 @@ async fn the_first_answer_says_how_long_the_round_trip_is() {
 async fn hostile_words_change_nothing() {
     let (_running, connection, known) = watch(|setup| setup.media = packaged).await;
     let long = format!("sid=\"{}\",br=99999999999999,bl=-NaN,d=1e308", "x".repeat(3_000));
-    let (response, body) = get(
-        &connection,
-        "/low-1.m4s",
-        &[("cmcd-object", &long), ("cmcd-status", "\"\\")],
-    )
-    .await;
+    let hostile = [("cmcd-object", &*long), ("cmcd-status", "\"\\")];
+    let (response, body) = get(&connection, "/low-1.m4s", &hostile).await;
     assert_eq!((response.status().as_u16(), body.len()), (200, 30_000));
     assert_eq!(
         (known.average_rate(), known.buffered()),

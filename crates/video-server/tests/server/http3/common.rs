@@ -1,18 +1,16 @@
 //! A running server, and clients for it.
 
 use std::fs;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Response};
-use playrate_test_support::{client, fixture, until};
+use http::{HeaderMap, HeaderName, Response};
+use playrate_test_support::{Media, client, until};
 use playrate_transport::telemetry::{Sink, TimeSeries};
 use playrate_transport::{
     Body, ClientOptions, Connection, ExchangeError, Identity, Pin, Server, ServerOptions, Target,
 };
 use quinn::{Runtime, TokioRuntime};
-use tempfile::TempDir;
 use video_server::library::Library;
 use video_server::serve::{ConnectionInfo, Observer, SessionSummary, Settings, VideoServer};
 
@@ -50,7 +48,7 @@ impl Summaries {
 /// A server over a directory of its own.
 pub(crate) struct Running {
     pub(crate) server: VideoServer,
-    pub(crate) directory: TempDir,
+    pub(crate) directory: Media,
     pub(crate) summaries: Arc<Summaries>,
     pub(crate) identity: Identity,
 }
@@ -60,7 +58,7 @@ pub(crate) struct Setup {
     pub(crate) settings: Settings,
     pub(crate) options: ServerOptions,
     /// Puts more into the directory.
-    pub(crate) media: fn(&Path),
+    pub(crate) media: fn(&Media),
     /// Runs the server's tasks, but not its transport.
     pub(crate) runtime: Arc<dyn Runtime>,
 }
@@ -83,16 +81,13 @@ impl Running {
         };
         setup.settings.observers.push(summaries.clone());
         change(&mut setup);
-        let directory = tempfile::tempdir().unwrap();
-        let root = directory.path();
-        fs::copy(fixture("progressive-moov-first.mp4"), root.join("film.mp4")).unwrap();
-        fs::copy(fixture("fragmented.mp4"), root.join("other.mp4")).unwrap();
-        fs::create_dir(root.join("pages")).unwrap();
-        fs::write(root.join("pages/index.html"), "<p>Films</p>").unwrap();
-        fs::write(root.join("long.bin"), long()).unwrap();
-        (setup.media)(root);
+        let directory = Media::film();
+        directory.copy("fragmented.mp4", "other.mp4");
+        directory.put("pages/index.html", "<p>Films</p>");
+        directory.put("long.bin", long());
+        (setup.media)(&directory);
         let transport = Server::bind("127.0.0.1:0".parse().unwrap(), runtime(), setup.options).unwrap();
-        let library = Library::scan(root).unwrap();
+        let library = Library::scan(directory.root()).unwrap();
         Self {
             server: VideoServer::start(transport, setup.runtime, library, setup.settings),
             directory,
@@ -119,7 +114,7 @@ impl Running {
     }
 
     pub(crate) fn file(&self, name: &str) -> Vec<u8> {
-        fs::read(self.directory.path().join(name)).unwrap()
+        fs::read(self.directory.path(name)).unwrap()
     }
 }
 
@@ -131,15 +126,8 @@ pub(crate) fn long() -> Vec<u8> {
 }
 
 pub(crate) fn headers(fields: &[(&'static str, &str)]) -> HeaderMap {
-    fields
-        .iter()
-        .map(|&(name, value)| {
-            (
-                HeaderName::from_static(name),
-                HeaderValue::from_str(value).unwrap(),
-            )
-        })
-        .collect()
+    let field = |&(name, value): &(_, &str)| (HeaderName::from_static(name), value.parse().unwrap());
+    fields.iter().map(field).collect()
 }
 
 pub(crate) fn field<'a, T>(response: &'a Response<T>, name: &str) -> &'a str {
@@ -176,4 +164,31 @@ pub(crate) async fn get(
     let (response, mut body) = connection.get(path, headers(fields)).await.unwrap();
     let bytes = read(&mut body).await.unwrap();
     (response, bytes)
+}
+
+/// A title in two representations of 3 s segments: 80 kbit/s and 800 kbit/s, declared as 90 and 900, and sound of 8
+/// kbit/s.
+pub(crate) fn packaged(media: &Media) {
+    let mut sets = String::new();
+    for (component, representations) in [
+        (
+            "video",
+            &[("low", 30_000, 90_000), ("high", 300_000, 900_000)][..],
+        ),
+        ("audio", &[("sound", 3_000, 8_000)]),
+    ] {
+        sets.extend([format!(
+            "<AdaptationSet contentType=\"{component}\">\
+             <SegmentTemplate media=\"$RepresentationID$-$Number$.m4s\" duration=\"3\"/>"
+        )]);
+        for (id, size, declared) in representations {
+            sets.extend([format!("<Representation id=\"{id}\" bandwidth=\"{declared}\"/>")]);
+            for number in 1..=4 {
+                media.put(&format!("{id}-{number}.m4s"), vec![0; *size]);
+            }
+        }
+        sets += "</AdaptationSet>";
+    }
+    let mpd = format!("<MPD mediaPresentationDuration=\"PT12S\"><Period>{sets}</Period></MPD>");
+    media.put("manifest.mpd", mpd);
 }

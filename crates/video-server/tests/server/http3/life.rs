@@ -10,7 +10,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use http::HeaderMap;
-use playrate_transport::ClientOptions;
+use playrate_transport::{Body, ClientOptions, Connection};
 use playrate_units::Bytes;
 use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, TokioRuntime};
 use video_server::serve::{CHUNK, SessionEnd, ShutdownReport};
@@ -22,6 +22,14 @@ use playrate_test_support::{PATIENCE, client, sleep, until};
 fn narrow(options: &mut ClientOptions) {
     options.transport.stream_receive_window = Bytes::new(64 << 10);
     options.transport.receive_window = Bytes::new(256 << 10);
+}
+
+/// A narrow client that has received `count` bytes of a long response, and its body.
+async fn begin(running: &Running, count: usize) -> (Connection, Body) {
+    let connection = running.connect_with(narrow).await;
+    let (_, mut body) = connection.get("/long.bin", HeaderMap::new()).await.unwrap();
+    read_some(&mut body, count).await;
+    (connection, body)
 }
 
 /// Runtime whose tasks stop on demand, as on a machine that has no time for them.
@@ -61,9 +69,7 @@ fn ended(report: &ShutdownReport) -> (u64, u64, u64) {
 #[tokio::test]
 async fn a_response_that_the_client_gives_up_leaves_the_connection_usable() {
     let running = Running::start();
-    let connection = running.connect_with(narrow).await;
-    let (_, mut body) = connection.get("/long.bin", HeaderMap::new()).await.unwrap();
-    read_some(&mut body, 100_000).await;
+    let (connection, body) = begin(&running, 100_000).await;
     drop(body);
     let (response, bytes) = get(&connection, "/film.mp4", &[]).await;
     assert_eq!(response.status(), 200);
@@ -105,19 +111,17 @@ fn a_client_that_is_killed_mid_stream_is_timed_out_and_others_are_served() {
         })
         .await;
         let (one, two) = (running.summaries.nth(0).await, running.summaries.nth(1).await);
-        let killed = [one, two]
-            .into_iter()
-            .find(|session| session.aborted == 1)
-            .unwrap();
+        let killed = [one, two].into_iter().find(|session| session.aborted == 1);
+        let killed = killed.unwrap();
+        let why = killed.end.to_string();
         assert!(
-            matches!(&killed.end, SessionEnd::Lost(why) if why.contains("nothing was received")),
-            "{}",
-            killed.end
+            why.contains("nothing was received") && killed.end != SessionEnd::Orderly,
+            "{why}"
         );
         assert_eq!(killed.state.responses, 0);
         let bytes = killed.bytes;
         assert!(
-            bytes >= Bytes::new(100_000) && bytes < Bytes::from_mib(16),
+            (Bytes::new(100_000)..Bytes::from_mib(16)).contains(&bytes),
             "{bytes}"
         );
     });
@@ -158,10 +162,8 @@ async fn a_shutdown_lets_a_running_response_end_and_turns_new_clients_away() {
     let server = running.server.clone();
     let (report, rest) = tokio::join!(server.shutdown(PATIENCE), async {
         sleep(Duration::from_millis(200)).await;
-        let refused = client(running.pin(), |_| {})
-            .connect(&running.target())
-            .await
-            .unwrap_err();
+        let refused = client(running.pin(), |_| {});
+        let refused = refused.connect(&running.target()).await.unwrap_err();
         assert!(refused.to_string().contains("refused"), "{refused}");
         read(&mut body).await.unwrap()
     });
@@ -175,9 +177,7 @@ async fn a_shutdown_lets_a_running_response_end_and_turns_new_clients_away() {
 #[tokio::test]
 async fn a_shutdown_breaks_off_at_its_deadline_what_will_not_end() {
     let running = Running::start();
-    let connection = running.connect_with(narrow).await;
-    let (_, mut body) = connection.get("/long.bin", HeaderMap::new()).await.unwrap();
-    read_some(&mut body, 1_000).await;
+    let (_connection, mut body) = begin(&running, 1_000).await;
     let report = running.server.shutdown(Duration::from_millis(300)).await;
     assert!(!report.drained, "{report:?}");
     assert_eq!(ended(&report), (1, 1, 0));
@@ -189,9 +189,7 @@ async fn a_shutdown_breaks_off_at_its_deadline_what_will_not_end() {
 #[tokio::test]
 async fn a_second_shutdown_overtakes_the_first() {
     let running = Running::start();
-    let connection = running.connect_with(narrow).await;
-    let (_, mut body) = connection.get("/long.bin", HeaderMap::new()).await.unwrap();
-    read_some(&mut body, 1_000).await;
+    let (_connection, _body) = begin(&running, 1_000).await;
     let report = tokio::select! {
         biased;
         _ = running.server.shutdown(Duration::from_secs(600)) => panic!("the client does not read, so it cannot drain"),
@@ -238,9 +236,7 @@ async fn an_observer_sees_each_connection_from_its_first_sample_to_its_summary()
 async fn a_response_whose_task_does_not_end_in_time_counts_as_aborted() {
     let tasks = StoppableRuntime::default();
     let running = Running::with(|setup| setup.runtime = Arc::new(tasks.clone()));
-    let connection = running.connect_with(narrow).await;
-    let (_, mut body) = connection.get("/long.bin", HeaderMap::new()).await.unwrap();
-    read_some(&mut body, 100_000).await;
+    let (_connection, _body) = begin(&running, 100_000).await;
     tasks.0.store(true, Relaxed);
     let report = running.server.shutdown(Duration::from_millis(100)).await;
     assert_eq!((report.drained, ended(&report)), (false, (1, 0, 0)));

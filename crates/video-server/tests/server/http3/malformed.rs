@@ -2,44 +2,31 @@
 
 use bytes::Bytes;
 use http::{Method, Request};
-use playrate_test_support::{certificate, h3_config};
+use playrate_test_support::certificate;
 use quinn::{ConnectionError, VarInt};
 
 use crate::http3::common::{Running, field, get, read};
+use crate::viewer::{Session, Viewer};
 
 /// Connection error of a frame in the wrong place (RFC 9114 §8.1).
 const H3_FRAME_UNEXPECTED: VarInt = VarInt::from_u32(0x105);
 
-type Sender = h3::client::SendRequest<h3_quinn::OpenStreams, Bytes>;
-
 /// Connects with the server's development certificate as the only authority.
-async fn connect(running: &Running) -> (quinn::Endpoint, Sender) {
-    let config = h3_config(&certificate(&running.identity.certificate_pem()));
-    let endpoint = quinn::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
-    let address = running.server.local_addr().unwrap();
-    let connecting = endpoint.connect_with(config, address, "localhost").unwrap();
-    let quinn = h3_quinn::Connection::new(connecting.await.unwrap());
-    let (mut driver, sender) = h3::client::new(quinn).await.unwrap();
-    quinn::Runtime::spawn(
-        &quinn::TokioRuntime,
-        Box::pin(async move {
-            driver.wait_idle().await;
-        }),
-    );
-    (endpoint, sender)
+async fn connect(running: &Running) -> (Viewer, Session) {
+    let viewer = Viewer::trusting(&certificate(&running.identity.certificate_pem()));
+    let session = viewer.connect(running.server.local_addr().unwrap()).await;
+    (viewer, session.unwrap())
 }
 
 async fn status(
-    sender: &mut Sender,
+    session: &mut Session,
     method: Method,
     body: Option<Bytes>,
 ) -> Result<(u16, String), h3::error::StreamError> {
     let request = Request::builder()
         .method(method)
-        .uri("https://localhost/film.mp4")
-        .body(())
-        .unwrap();
-    let mut stream = sender.send_request(request).await?;
+        .uri("https://localhost/film.mp4");
+    let mut stream = session.sender.send_request(request.body(()).unwrap()).await?;
     if let Some(body) = body {
         stream.send_data(body).await?;
     }
@@ -53,26 +40,26 @@ async fn status(
 #[tokio::test]
 async fn other_methods_are_answered_with_405_and_what_is_allowed() {
     let running = Running::start();
-    let (_endpoint, mut sender) = connect(&running).await;
+    let (_viewer, mut session) = connect(&running).await;
     for method in [Method::POST, Method::PUT, Method::DELETE, Method::PATCH] {
         let body = Bytes::from_static(b"some content");
-        let (status, allow) = status(&mut sender, method.clone(), Some(body)).await.unwrap();
+        let (status, allow) = status(&mut session, method.clone(), Some(body)).await.unwrap();
         assert_eq!((status, &*allow), (405, "GET, HEAD, OPTIONS"), "{method}");
     }
-    let (options, allow) = status(&mut sender, Method::OPTIONS, None).await.unwrap();
+    let (options, allow) = status(&mut session, Method::OPTIONS, None).await.unwrap();
     assert_eq!((options, &*allow), (204, "GET, HEAD, OPTIONS"));
-    let (whole, _) = status(&mut sender, Method::GET, None).await.unwrap();
+    let (whole, _) = status(&mut session, Method::GET, None).await.unwrap();
     assert_eq!(whole, 200);
 }
 
 #[tokio::test]
 async fn a_request_larger_than_is_taken_ends_that_request_only() {
     let running = Running::start();
-    let (_endpoint, mut sender) = connect(&running).await;
+    let (_viewer, mut session) = connect(&running).await;
     let body = Bytes::from(vec![0; 1 << 20]);
-    let refused = status(&mut sender, Method::POST, Some(body)).await;
+    let refused = status(&mut session, Method::POST, Some(body)).await;
     assert!(refused.is_err(), "{refused:?}");
-    assert_eq!(status(&mut sender, Method::GET, None).await.unwrap().0, 200);
+    assert_eq!(status(&mut session, Method::GET, None).await.unwrap().0, 200);
 }
 
 #[tokio::test]

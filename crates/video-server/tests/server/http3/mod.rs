@@ -3,7 +3,7 @@
 mod admission;
 mod arms;
 mod cmcd;
-mod common;
+pub(crate) mod common;
 mod life;
 mod malformed;
 mod pages;

@@ -1,15 +1,12 @@
 //! The web page of a library, and the state of a connection for its own client.
 
-use std::fs;
-use std::path::Path;
-
 use http::HeaderMap;
 use playrate_transport::Identity;
 use serde_json::Value;
 use video_server::pages::Pages;
 
 use crate::http3::common::{Running, Setup, field, get};
-use playrate_test_support::fixture;
+use playrate_test_support::assert_contains;
 
 const CONNECTION: &str = "/.playrate/connection.json";
 
@@ -29,14 +26,11 @@ async fn the_page_lists_titles_and_loads_nothing_from_elsewhere() {
     let page = text(&page);
     assert_eq!(response.status(), 200);
     assert_eq!(field(&response, "content-type"), "text/html; charset=utf-8");
-    for part in [
-        "href=\"/film.mp4\"",
-        "href=\"/other.mp4\"",
-        "2 titles",
-        &running.pin().to_string(),
-    ] {
-        assert!(page.contains(part), "{part} is missing in {page}");
-    }
+    let pin = running.pin().to_string();
+    assert_contains(
+        page,
+        &["href=\"/film.mp4\"", "href=\"/other.mp4\"", "2 titles", &pin],
+    );
     assert!(!page.contains("long.bin") && !page.contains("%%"), "{page}");
     for elsewhere in ["http://", "https://", "//cdn", "<style", "onclick"] {
         assert!(!page.contains(elsewhere), "{elsewhere}");
@@ -47,10 +41,8 @@ async fn the_page_lists_titles_and_loads_nothing_from_elsewhere() {
     ] {
         assert!(page.contains(&format!("\"{path}\"")), "{path}");
         let (response, content) = get(&connection, path, &[]).await;
-        assert_eq!(
-            (response.status().as_u16(), field(&response, "content-type")),
-            (200, kind)
-        );
+        assert_eq!(response.status(), 200);
+        assert_eq!(field(&response, "content-type"), kind);
         assert!(!content.is_empty());
     }
 }
@@ -65,12 +57,8 @@ async fn no_part_of_the_page_runs_a_foreign_script_or_is_read_by_another_origin(
     for path in ["/", "/.playrate/page.js", CONNECTION] {
         let (response, _) = get(&connection, path, &[("origin", "https://other.example")]).await;
         let policy = field(&response, "content-security-policy");
-        assert!(
-            policy.starts_with("default-src 'none'; script-src 'self';"),
-            "{policy}"
-        );
-        assert!(!policy.contains("unsafe"), "{policy}");
-        assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
+        assert!(policy.starts_with("default-src 'none'; script-src 'self';") && !policy.contains("unsafe"));
+        assert_contains(policy, &["frame-ancestors 'none'"]);
         assert_eq!(field(&response, "access-control-allow-origin"), "", "{path}");
         assert_eq!(field(&response, "cross-origin-resource-policy"), "same-origin");
         assert_eq!(field(&response, "x-content-type-options"), "nosniff");
@@ -83,25 +71,22 @@ async fn no_part_of_the_page_runs_a_foreign_script_or_is_read_by_another_origin(
 async fn a_title_with_markup_in_its_name_is_shown_as_text() {
     let running = Running::with(|setup| {
         with_pages(setup);
-        setup.media = |media: &Path| {
-            let film = fixture("progressive-moov-first.mp4");
-            fs::copy(&film, media.join("<img src=x onerror=alert(1)>\"'&.mp4")).unwrap();
-            fs::copy(&film, media.join("%%pin%%.mp4")).unwrap();
+        setup.media = |media| {
+            for name in ["<img src=x onerror=alert(1)>\"'&.mp4", "%%pin%%.mp4"] {
+                media.copy("progressive-moov-first.mp4", name);
+            }
         };
     });
     let connection = running.connect().await;
     let (_, page) = get(&connection, "/", &[]).await;
     let page = text(&page);
     assert!(!page.contains("<img"), "{page}");
-    assert!(
-        page.contains(">&#60;img src=x onerror=alert(1)&#62;&#34;&#39;&#38;.mp4<"),
-        "{page}"
-    );
-    assert!(
-        page.contains("href=\"/%3Cimg%20src%3Dx%20onerror%3Dalert%281%29%3E%22%27%26.mp4\""),
-        "{page}"
-    );
-    assert!(page.contains(">%%pin%%.mp4<"), "{page}");
+    let parts = [
+        ">&#60;img src=x onerror=alert(1)&#62;&#34;&#39;&#38;.mp4<",
+        "href=\"/%3Cimg%20src%3Dx%20onerror%3Dalert%281%29%3E%22%27%26.mp4\"",
+        ">%%pin%%.mp4<",
+    ];
+    assert_contains(page, &parts);
 }
 
 #[tokio::test]
@@ -162,30 +147,17 @@ async fn a_renewed_certificate_has_its_pin_on_the_page() {
 async fn an_index_html_of_the_library_takes_the_place_of_the_page() {
     let running = Running::with(|setup| {
         with_pages(setup);
-        setup.media = |media: &Path| fs::write(media.join("index.html"), "<p>Mine</p>").unwrap();
+        setup.media = |media| media.put("index.html", "<p>Mine</p>");
     });
     let connection = running.connect().await;
     for path in ["/", "/index.html"] {
         let (response, page) = get(&connection, path, &[]).await;
-        assert_eq!(
-            (response.status().as_u16(), text(&page)),
-            (200, "<p>Mine</p>"),
-            "{path}"
-        );
+        let answer = (response.status().as_u16(), text(&page));
+        assert_eq!(answer, (200, "<p>Mine</p>"), "{path}");
         assert_eq!(field(&response, "content-security-policy"), "");
     }
     let (response, _) = get(&connection, CONNECTION, &[]).await;
     assert_eq!(response.status(), 200);
-}
-
-#[tokio::test]
-async fn without_pages_nothing_is_there() {
-    let running = Running::start();
-    let connection = running.connect().await;
-    for path in ["/", "/.playrate/page.js", CONNECTION] {
-        let (response, _) = get(&connection, path, &[]).await;
-        assert_eq!(response.status(), 404, "{path}");
-    }
 }
 
 #[tokio::test]
@@ -199,12 +171,8 @@ async fn a_page_has_the_methods_of_every_resource() {
         head.headers()["content-length"],
         response.headers()["content-length"]
     );
-    for path in [
-        "/.playrate/",
-        "/.playrate/dash.js",
-        "/.playrate/../film.mp4",
-        "/.playrate",
-    ] {
+    let below = ["", "/", "/dash.js", "/../film.mp4"].map(|name| format!("/.playrate{name}"));
+    for path in &below {
         let (response, _) = get(&connection, path, &[]).await;
         assert_eq!(response.status(), 404, "{path}");
     }

@@ -14,10 +14,7 @@ async fn a_title_arrives_byte_for_byte_with_its_metadata() {
         ("/%66ilm.mp4?session=1", "video/mp4"),
     ] {
         let (response, bytes) = get(&connection, path, &[]).await;
-        let name = path
-            .trim_start_matches('/')
-            .replace("%66ilm.mp4?session=1", "film.mp4");
-        let file = running.file(&name);
+        let file = running.file(&path[1..].replace("%66ilm.mp4?session=1", "film.mp4"));
         assert_eq!(response.status(), 200);
         assert_eq!(field(&response, "content-type"), media_type);
         assert_eq!(field(&response, "content-length"), file.len().to_string());
@@ -48,17 +45,11 @@ async fn ranges_put_together_are_the_file() {
     let mut whole = Vec::new();
     for first in (0..length).step_by(length / 7 + 1) {
         let last = (first + length / 7).min(length - 1);
-        let (response, bytes) = get(
-            &connection,
-            "/film.mp4",
-            &[("range", &format!("bytes={first}-{last}"))],
-        )
-        .await;
+        let range = format!("bytes={first}-{last}");
+        let (response, bytes) = get(&connection, "/film.mp4", &[("range", &range)]).await;
         assert_eq!(response.status(), 206);
-        assert_eq!(
-            field(&response, "content-range"),
-            format!("bytes {first}-{last}/{length}")
-        );
+        let unit = format!("bytes {first}-{last}/{length}");
+        assert_eq!(field(&response, "content-range"), unit);
         whole.extend_from_slice(&bytes);
     }
     assert!(whole == file);
@@ -84,10 +75,8 @@ async fn what_cannot_be_answered_gets_its_status_and_the_connection_lives_on() {
     ] {
         let (response, bytes) = get(&connection, path, fields).await;
         assert_eq!(response.status(), status, "{path}");
-        assert!(
-            bytes.ends_with(b"\n") && bytes.len() < 200,
-            "{path}: a short reason"
-        );
+        let is_short = bytes.ends_with(b"\n") && bytes.len() < 200;
+        assert!(is_short, "{path}: a short reason");
     }
     let (response, _) = get(&connection, "/film.mp4", &[]).await;
     assert_eq!(response.status(), 200);
@@ -115,7 +104,7 @@ async fn a_file_that_comes_while_the_server_runs_is_served() {
     let running = Running::start();
     let connection = running.connect().await;
     assert_eq!(get(&connection, "/late.txt", &[]).await.0.status(), 404);
-    std::fs::write(running.directory.path().join("late.txt"), "late").unwrap();
+    running.directory.put("late.txt", "late");
     let (response, bytes) = get(&connection, "/late.txt", &[]).await;
     assert_eq!((response.status().as_u16(), &bytes[..]), (200, &b"late"[..]));
 }

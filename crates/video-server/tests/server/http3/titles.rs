@@ -26,10 +26,8 @@ fn watched() -> (ControllerChoice, Seen) {
             cubic.build(path, known)
         }))
         .unwrap();
-    (
-        ControllerChoice::from_registry(&registry, "watched").unwrap(),
-        seen,
-    )
+    let watched = ControllerChoice::from_registry(&registry, "watched");
+    (watched.unwrap(), seen)
 }
 
 /// A server with `change` applied to the defaults, a connection to it, and that connection's controller knowledge.
@@ -87,11 +85,8 @@ async fn many_requests_side_by_side_all_arrive_whole() {
     let mut bodies = Vec::new();
     for turn in 0..20 {
         let name = ["film.mp4", "other.mp4"][turn % 2];
-        let (_, body) = connection
-            .get(&format!("/{name}"), HeaderMap::new())
-            .await
-            .unwrap();
-        bodies.push((name, body));
+        let response = connection.get(&format!("/{name}"), HeaderMap::new()).await;
+        bodies.push((name, response.unwrap().1));
     }
     for (name, mut body) in bodies {
         assert!(read(&mut body).await.unwrap() == running.file(name), "{name}");

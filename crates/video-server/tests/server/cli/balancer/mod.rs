@@ -1,7 +1,6 @@
 //! Servers behind a load balancer that reads their numbers from connection IDs.
 
 mod relay;
-mod viewer;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,14 +11,13 @@ use std::time::Duration;
 use playrate_transport::{QuicLbConfig, time};
 use quinn::TokioRuntime;
 use rstest::rstest;
-use tempfile::TempDir;
 
 use crate::cli::metrics::request;
-use crate::cli::process::{refused, run, start_on};
-use playrate_test_support::{PATIENCE, ServerProcess, assert_contains, certify, sleep, text, until};
+use crate::cli::process::{checked, refused, start_on};
+use crate::viewer::{Session, Viewer};
+use playrate_test_support::{Media, PATIENCE, ServerProcess, assert_contains, certify, sleep, until};
 use relay::Balancer;
 use rustls::pki_types::CertificateDer;
-use viewer::Viewer;
 
 const KEY: &str = "8f95f09245765f80256934e50c66207f";
 /// Long enough that no client chooses one of them by chance.
@@ -27,7 +25,7 @@ const LENGTH: u64 = 3;
 
 /// Films, a certificate and keys, the same for all servers.
 struct Site {
-    directory: TempDir,
+    directory: Media,
     certificate: CertificateDer<'static>,
     viewer: Viewer,
     key: Option<&'static str>,
@@ -36,19 +34,17 @@ struct Site {
 impl Site {
     /// Creates a site with server IDs encrypted by `key`.
     fn new(key: Option<&'static str>) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let root = directory.path();
-        let certificate = certify(root);
-        fs::create_dir(root.join("media")).unwrap();
-        fs::write(root.join("media/film.bin"), film()).unwrap();
-        fs::write(root.join("media/small.bin"), b"small").unwrap();
-        fs::write(root.join("endpoint-key"), [7; 32]).unwrap();
-        fs::write(root.join("other-key"), [8; 32]).unwrap();
+        let directory = Media::new();
+        let certificate = certify(directory.root());
+        directory.put("media/film.bin", film());
+        directory.put("media/small.bin", b"small");
+        directory.put("endpoint-key", [7; 32]);
+        directory.put("other-key", [8; 32]);
         let mut text = format!("config-id = 1\nserver-id-length = {LENGTH}\n");
         if let Some(key) = key {
             writeln!(text, "cid-key = \"{key}\"").unwrap();
         }
-        fs::write(root.join("quic-lb.toml"), text).unwrap();
+        directory.put("quic-lb.toml", text);
         Self {
             directory,
             viewer: Viewer::trusting(&certificate),
@@ -66,7 +62,7 @@ impl Site {
     }
 
     fn path(&self, name: &str) -> String {
-        self.directory.path().join(name).to_str().unwrap().to_owned()
+        self.directory.text(name)
     }
 
     /// Server `number` at `listen`.
@@ -88,6 +84,13 @@ impl Site {
     /// A further viewer, without tokens.
     fn another_viewer(&self) -> Viewer {
         Viewer::trusting(&self.certificate)
+    }
+
+    /// A balancer in front of server 1 alone, and a session through it.
+    async fn front(&self, serving: &ServerProcess) -> (Balancer, Session) {
+        let balancer = self.balance(&[(1, serving.address())]).await;
+        let session = self.viewer.connect(balancer.address).await.unwrap();
+        (balancer, session)
     }
 
     async fn balance(&self, servers: &[(u64, SocketAddr)]) -> Balancer {
@@ -254,8 +257,7 @@ async fn a_draining_server_is_not_ready_at_once_and_goes_on_until_the_balancer_h
         1,
         &["--drain-delay", "10min", "--drain-timeout", "1min"],
     );
-    let balancer = site.balance(&[(1, serving.address())]).await;
-    let mut session = site.viewer.connect(balancer.address).await.unwrap();
+    let (balancer, mut session) = site.front(&serving).await;
     let mut response = session.request("/film.bin").await;
     assert!(is_ready(&serving));
     serving.signal("TERM");
@@ -284,8 +286,7 @@ async fn after_the_delay_new_clients_are_refused_and_responses_end() {
         1,
         &["--drain-delay", "100ms", "--drain-timeout", "1min"],
     );
-    let balancer = site.balance(&[(1, serving.address())]).await;
-    let mut session = site.viewer.connect(balancer.address).await.unwrap();
+    let (balancer, mut session) = site.front(&serving).await;
     let mut response = session.request("/film.bin").await;
     serving.signal("TERM");
     until("it is not ready", async || !is_ready(&serving)).await;
@@ -336,16 +337,11 @@ async fn checking_a_file_reads_the_configuration_of_the_balancer() {
     let (media, lb) = (site.path("media"), site.path("quic-lb.toml"));
     let text_of = |id: u64| format!("media = \"{media}\"\nquic-lb = \"{lb}\"\nserver-id = {id}\n");
     fs::write(&file, text_of(7)).unwrap();
-    let output = run(&["check", &file]);
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let said = text(&output.stdout);
-    assert_contains(
-        &said,
-        &[
-            "server 7 of QUIC-LB",
-            "3 bytes of server ID and 13 of nonce, encrypted",
-        ],
-    );
+    let parts = [
+        "server 7 of QUIC-LB",
+        "3 bytes of server ID and 13 of nonce, encrypted",
+    ];
+    assert_contains(&checked(&file), &parts);
     fs::write(&file, text_of(1 << 24)).unwrap();
     assert_contains(
         &refused(&["check", &file]),
@@ -364,8 +360,7 @@ async fn a_process_takes_over_from_one_with_the_same_number_alone(#[case] key: O
     let state = site.path("state");
     let old = site.start("127.0.0.1:0", 1, &["--state", &state]);
     let address = old.address();
-    let balancer = site.balance(&[(1, address)]).await;
-    let mut session = site.viewer.connect(balancer.address).await.unwrap();
+    let (balancer, mut session) = site.front(&old).await;
     let mut response = session.request("/film.bin").await;
     response.read_to(1_000_000).await;
     let (lb, shared) = (site.path("quic-lb.toml"), site.path("endpoint-key"));
@@ -374,10 +369,8 @@ async fn a_process_takes_over_from_one_with_the_same_number_alone(#[case] key: O
         "serve", "--media", &media, "--listen", &listen, "--no-tcp", "--state", &state,
     ];
     other.extend(["--quic-lb", &lb, "--endpoint-key", &shared, "--server-id", "2"]);
-    assert_contains(
-        &refused(&other),
-        &["another QUIC-LB configuration", "stop it first"],
-    );
+    let parts = ["another QUIC-LB configuration", "stop it first"];
+    assert_contains(&refused(&other), &parts);
 
     let new = site.start(&listen, 1, &["--state", &state]);
     let mut late = site.another_viewer().connect(balancer.address).await.unwrap();
@@ -427,7 +420,5 @@ async fn the_packaged_manifest_has_a_good_configuration_and_leaves_time_to_drain
         file = file.replace(there, &format!("\"{}\"", site.path(here)));
     }
     fs::write(site.path("server.toml"), file).unwrap();
-    let output = run(&["check", &site.path("server.toml")]);
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    assert_contains(&text(&output.stdout), &["server 2 of QUIC-LB"]);
+    assert_contains(&checked(&site.path("server.toml")), &["server 2 of QUIC-LB"]);
 }

@@ -1,4 +1,4 @@
-//! A client that keeps its tokens between connections, and can change its port during one.
+//! A client by `h3` that keeps its tokens between connections, and can change its port during one.
 
 use std::net::{SocketAddr, UdpSocket};
 
@@ -9,7 +9,7 @@ use rustls::pki_types::CertificateDer;
 
 use playrate_test_support::h3_config;
 
-type Sender = h3::client::SendRequest<h3_quinn::OpenStreams, Bytes>;
+pub(crate) type Sender = h3::client::SendRequest<h3_quinn::OpenStreams, Bytes>;
 type Stream = h3::client::RequestStream<h3_quinn::BidiStream<Bytes>, Bytes>;
 
 pub(crate) struct Viewer {
@@ -19,7 +19,7 @@ pub(crate) struct Viewer {
 
 pub(crate) struct Session {
     pub(crate) quinn: quinn::Connection,
-    sender: Sender,
+    pub(crate) sender: Sender,
 }
 
 impl Viewer {
