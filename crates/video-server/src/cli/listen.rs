@@ -1,7 +1,7 @@
 //! The sockets of a server: newly opened, or taken over from its older process.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener as StdListener, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +10,6 @@ use anyhow::{Context as _, anyhow};
 use playrate_transport::further_sockets;
 use playrate_transport::{BindError, DatagramRouter, EndpointError, Server, ServerOptions, time, udp_socket};
 use quinn::Runtime;
-use tokio::net::TcpListener;
 
 use super::Failure;
 use super::handover::{self, Older};
@@ -36,7 +35,7 @@ pub(super) struct Predecessor {
     pub(super) process_id: u32,
     pub(super) udp: Vec<UdpSocket>,
     /// Its sockets for TCP.
-    pub(super) tcp: TcpServices<StdListener>,
+    pub(super) tcp: TcpServices<TcpListener>,
     /// The connection to it, over which this process takes over.
     pub(super) link: handover::Link,
 }
@@ -52,7 +51,7 @@ pub(super) struct Offered {
     /// Address of the UDP sockets.
     pub(super) address: SocketAddr,
     pub(super) udp: Vec<UdpSocket>,
-    pub(super) tcp: TcpServices<StdListener>,
+    pub(super) tcp: TcpServices<TcpListener>,
     pub(super) router: Arc<DatagramRouter>,
 }
 
@@ -96,21 +95,19 @@ fn attempt(
     options: &ServerOptions,
 ) -> Result<Listening, Failure> {
     let mut predecessor = predecessor(arguments, options)?;
-    let mut metrics = match arguments.records.metrics {
+    let metrics = match arguments.records.metrics {
         None => None,
         Some(address) => {
-            let is_same = |socket: &mut StdListener| socket.local_addr().is_ok_and(|local| local == address);
-            let inherited = predecessor
-                .as_mut()
-                .and_then(|older| older.tcp[1].take_if(is_same));
-            Some(match inherited {
-                Some(listener) => inherit(listener)?,
+            let is_same = |socket: &mut TcpListener| socket.local_addr().is_ok_and(|local| local == address);
+            let older = predecessor.as_mut();
+            Some(match older.and_then(|older| older.tcp[1].take_if(is_same)) {
+                Some(listener) => listener,
                 None => metrics::listen(address, arguments.machines.state.is_some())?,
             })
         }
     };
     let mut options = options.clone();
-    let (udp, mut tcp, older) = match predecessor {
+    let (udp, tcp, older) = match predecessor {
         None => {
             let (udp, tcp) = open(arguments)?;
             (vec![udp], tcp, None)
@@ -121,7 +118,7 @@ fn attempt(
             } else {
                 let address = predecessor.address;
                 Some(match predecessor.tcp[0].take() {
-                    Some(listener) => inherit(listener)?,
+                    Some(listener) => listener,
                     None => tcp::listen(address).map_err(|error| unusable_tcp(arguments, address, &error))?,
                 })
             };
@@ -142,6 +139,7 @@ fn attempt(
     let udp = for_all(udp, workers).map_err(|error| Failure::Run(error.context("--workers")))?;
     let second = udp.iter().map(UdpSocket::try_clone).collect::<Result<_, _>>();
     let second = second.map_err(Failure::run)?;
+    let tcp = [tcp, metrics];
     let runtimes = workers.runtimes(udp.len()).cloned();
     let sockets = udp.into_iter().zip(runtimes).collect();
     let server = Server::on_sockets(sockets, options).map_err(|error| match error {
@@ -155,20 +153,22 @@ fn attempt(
             key,
             address: server.local_addr().map_err(Failure::run)?,
             udp: second,
-            tcp: [
-                second_descriptor(&mut tcp).map_err(Failure::run)?,
-                second_descriptor(&mut metrics).map_err(Failure::run)?,
-            ],
+            tcp: second_descriptors(&tcp).map_err(Failure::run)?,
             router: Arc::clone(router),
         }),
         _ => None,
     };
     Ok(Listening {
         server,
-        tcp: [tcp, metrics],
+        tcp,
         older,
         offered,
     })
+}
+
+fn second_descriptors([media, metrics]: &TcpServices<TcpListener>) -> io::Result<TcpServices<TcpListener>> {
+    let second = |first: &Option<TcpListener>| first.as_ref().map(TcpListener::try_clone).transpose();
+    Ok([second(media)?, second(metrics)?])
 }
 
 /// Opens further sockets on the port of `sockets`, so that each of the `workers` has at least one. A process that takes
@@ -207,24 +207,6 @@ fn predecessor(arguments: &ServeOptions, options: &ServerOptions) -> Result<Opti
         older.address,
         older.process_id
     )))
-}
-
-fn inherit(listener: StdListener) -> Result<TcpListener, Failure> {
-    let listening = listener
-        .set_nonblocking(true)
-        .and_then(|()| TcpListener::from_std(listener));
-    listening.map_err(Failure::run)
-}
-
-/// Returns a further descriptor of the socket of `listener`, if there is one.
-pub(super) fn second_descriptor(listener: &mut Option<TcpListener>) -> io::Result<Option<StdListener>> {
-    let Some(first) = listener.take() else {
-        return Ok(None);
-    };
-    let first = first.into_std()?;
-    let second = first.try_clone()?;
-    *listener = Some(TcpListener::from_std(first)?);
-    Ok(Some(second))
 }
 
 /// Opens the UDP socket and, unless disabled, TCP on the same port.

@@ -9,12 +9,11 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use parking_lot::Mutex;
 use playrate_transport::Datagram;
 use tokio::sync::{mpsc, watch};
 
-use super::super::listen::{Offered, second_descriptor};
+use super::super::listen::Offered;
 use super::super::tcp::{self, TcpService, TcpServices};
 use super::wire::{self, Greeting, Message, Take};
 use super::{ANSWER_LIMIT, SOCKET, TAKEN, WAITING_DATAGRAMS, check_user};
@@ -49,13 +48,11 @@ impl OfferedService {
     }
 
     /// Returns the socket for accepting again; reopens it if it was closed.
-    fn reopen(&mut self) -> anyhow::Result<tokio::net::TcpListener> {
-        if let Some(socket) = &self.socket {
-            return Ok(tokio::net::TcpListener::from_std(socket.try_clone()?)?);
+    fn reopen(&mut self) -> io::Result<TcpListener> {
+        match &mut self.socket {
+            Some(socket) => socket.try_clone(),
+            none => none.insert(tcp::listen(self.address)?).try_clone(),
         }
-        let mut opened = Some(tcp::listen(self.address)?);
-        self.socket = second_descriptor(&mut opened)?;
-        opened.context("the socket is gone")
     }
 }
 
@@ -134,9 +131,12 @@ impl Offer {
                     .map(|listener| (Arc::clone(&offered.service), listener)),
                 _ => continue,
             };
-            match reopened {
+            let resumed = match reopened {
                 Ok((service, listener)) => service.resume(listener).await,
-                Err(error) => tracing::warn!(%error, "cannot accept TCP connections for {purpose} again"),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = resumed {
+                tracing::warn!(%error, "cannot accept TCP connections for {purpose} again");
             }
         }
     }

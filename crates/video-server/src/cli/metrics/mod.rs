@@ -14,7 +14,7 @@ mod process;
 
 use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{self, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -68,7 +68,7 @@ pub(super) struct Dashboard {
 }
 
 /// Opens the socket for [`Dashboard::start`]. A port in use is invalid input, unless its owner `may_end`.
-pub(super) fn listen(address: SocketAddr, may_end: bool) -> Result<TcpListener, Failure> {
+pub(super) fn listen(address: SocketAddr, may_end: bool) -> Result<net::TcpListener, Failure> {
     tcp::listen(address).map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => {
             let error = anyhow::anyhow!(
@@ -94,7 +94,7 @@ struct DashboardContext {
 impl Dashboard {
     /// Serves `metrics` and the state of `server` on `listener`.
     pub(super) fn start(
-        listener: TcpListener,
+        listener: net::TcpListener,
         metrics: Arc<Metrics>,
         server: VideoServer,
     ) -> io::Result<Self> {
@@ -118,7 +118,7 @@ impl Dashboard {
         Ok(Self {
             address,
             context,
-            service: TcpService::start(listener, accept),
+            service: TcpService::start(listener, accept)?,
             _sampling: sampling,
         })
     }

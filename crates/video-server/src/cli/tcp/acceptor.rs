@@ -1,7 +1,7 @@
 //! TCP sockets to listen on, and [`Acceptor`], which accepts a bounded number of connections.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener as StdListener};
+use std::net::{self, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -19,7 +19,7 @@ const BACKLOG: i32 = 4096;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Listens on `address`. An IPv6 socket also accepts IPv4 where the system supports that.
-pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+pub(crate) fn listen(address: SocketAddr) -> io::Result<net::TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     if address.is_ipv6()
         && let Err(error) = socket.set_only_v6(false)
@@ -30,10 +30,9 @@ pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     // it would let two programs share a port.
     #[cfg(unix)]
     socket.set_reuse_address(true)?;
-    socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
-    TcpListener::from_std(StdListener::from(socket))
+    Ok(socket.into())
 }
 
 /// Totals of the TCP connections of all sockets that share it.

@@ -11,6 +11,7 @@ mod client_stream;
 mod connection;
 mod service;
 
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -19,7 +20,6 @@ use http::HeaderValue;
 use parking_lot::RwLock;
 use playrate_transport::{Identity, PlaceLimits, ServerOptions, TlsError, time};
 use quinn::TokioRuntime;
-use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 use video_server::admission::Admission;
@@ -64,7 +64,7 @@ impl TcpServer {
         server: &VideoServer,
         options: &ServerOptions,
         totals: Arc<TcpTotals>,
-    ) -> Result<Self, TlsError> {
+    ) -> anyhow::Result<Self> {
         let port = listener.local_addr().ok().map(|address| address.port());
         let alt_svc = port.map(|port| format!("h3=\":{port}\"; ma={}", ALT_SVC_AGE.as_secs()));
         let context = Arc::new(TcpContext {
@@ -88,7 +88,7 @@ impl TcpServer {
         let service = TcpService::start(listener, move |listener, stopped| {
             let acceptor = Acceptor::new(listener, "media", places, Arc::clone(&shared.totals));
             accept(acceptor, Arc::clone(&shared), stopped)
-        });
+        })?;
         Ok(Self { service, context })
     }
 

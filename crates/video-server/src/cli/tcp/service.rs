@@ -1,5 +1,7 @@
 //! [`TcpService`]: what a process accepts on a TCP socket while it owns the port.
 
+use std::io;
+use std::net;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -27,21 +29,24 @@ type AcceptFn =
 impl TcpService {
     /// Starts to accept connections on `listener`. `accept` does so until its switch is true, and ends with the last
     /// connection.
+    ///
+    /// # Errors
+    /// The system cannot wait for events of the socket.
     pub(crate) fn start<F>(
-        listener: TcpListener,
+        listener: net::TcpListener,
         accept: impl Fn(TcpListener, watch::Receiver<bool>) -> F + Send + Sync + 'static,
-    ) -> Arc<Self>
+    ) -> io::Result<Arc<Self>>
     where
         F: Future<Output = ()> + Send + 'static,
     {
         let (stop, stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
-        tasks.spawn(accept(listener, stopped));
-        Arc::new(Self {
+        tasks.spawn(accept(nonblocking(listener)?, stopped));
+        Ok(Arc::new(Self {
             tasks: AsyncMutex::new(tasks),
             stop: Mutex::new(stop),
             accept: Box::new(move |listener, stopped| Box::pin(accept(listener, stopped))),
-        })
+        }))
     }
 
     /// Stops accepting connections and further requests.
@@ -56,12 +61,16 @@ impl TcpService {
     }
 
     /// Accepts connections again, on `listener`. Earlier connections end as after [`stop`](Self::stop).
+    ///
+    /// # Errors
+    /// The system cannot wait for events of the socket.
     #[cfg(target_os = "linux")]
-    pub(crate) async fn resume(&self, listener: TcpListener) {
+    pub(crate) async fn resume(&self, listener: net::TcpListener) -> io::Result<()> {
         let mut tasks = self.tasks.lock().await;
         let (stop, stopped) = watch::channel(false);
-        tasks.spawn((self.accept)(listener, stopped));
+        tasks.spawn((self.accept)(nonblocking(listener)?, stopped));
         *self.stop.lock() = stop;
+        Ok(())
     }
 
     /// Waits until no connection is accepted any more and the last one has ended.
@@ -74,4 +83,9 @@ impl TcpService {
     pub(crate) async fn abort(&self) {
         self.tasks.lock().await.abort_all();
     }
+}
+
+fn nonblocking(listener: net::TcpListener) -> io::Result<TcpListener> {
+    listener.set_nonblocking(true)?;
+    TcpListener::from_std(listener)
 }
