@@ -109,6 +109,15 @@ impl Origin {
     /// The location or the environment does not name a store, or the cache's directory cannot be used.
     pub fn open(options: &OriginOptions) -> Result<Self, OriginError> {
         let (store, location) = location::open(&options.location, options.timeout)?;
+        Self::on(store, location, options)
+    }
+
+    /// The origin of the objects in `store`, whose URLs begin with `location`.
+    fn on(
+        store: Arc<dyn ObjectStore>,
+        location: String,
+        options: &OriginOptions,
+    ) -> Result<Self, OriginError> {
         let counters = Arc::new(Counters::default());
         let open = |disk: &DiskOptions| {
             DiskCache::open(&disk.directory, disk.size.as_u64(), Arc::clone(&counters)).map_err(|error| {

@@ -1,6 +1,8 @@
 use std::time::SystemTime;
 
 use object_store::ObjectMeta;
+use object_store::memory::InMemory;
+use object_store::prefix::PrefixStore;
 
 use super::*;
 
@@ -52,4 +54,32 @@ fn a_known_version_is_not_asked_for_again_just_after_a_failure() {
     assert!(origin.is_fresh("film.mp4"));
     origin.0.shared.confirm(&version, false);
     assert!(!origin.is_fresh("film.mp4"));
+}
+
+#[test]
+fn objects_have_names_below_the_location_and_one_that_was_replaced_is_noticed() {
+    let bucket = Arc::new(InMemory::new());
+    let mut options = OriginOptions::new("s3://films/published");
+    options.freshness = Duration::ZERO;
+    let below = Arc::new(PrefixStore::new(Arc::clone(&bucket), "published"));
+    let origin = Origin::on(below, "s3://films/published/".to_owned(), &options).unwrap();
+    let handle = origin.0.shared.handle.clone();
+    let put = |name| handle.block_on(bucket.put(&Path::from(name), "film".into()));
+    for name in ["published/a/film.mp4", "published-too/b.mp4", "c.mp4"] {
+        put(name).unwrap();
+    }
+    let (name, url) = ("a/film.mp4", "s3://films/published/a/film.mp4");
+    let [(listed, object)] = &origin.list().unwrap()[..] else {
+        panic!("more or less than one object")
+    };
+    assert_eq!((&**listed, &*object.version.url), (name, url));
+    assert_eq!(origin.url(name), url);
+    let look_up = |name| handle.block_on(origin.look_up(name)).unwrap();
+    assert_eq!(look_up(name).unwrap().version, object.version);
+    assert!(look_up("c.mp4").is_none());
+    let verify = || handle.block_on(origin.verify(name));
+    verify().unwrap();
+    put("published/a/film.mp4").unwrap();
+    assert!(matches!(verify(), Err(OriginError::Changed { url: changed }) if changed == url));
+    verify().unwrap();
 }
