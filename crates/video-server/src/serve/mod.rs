@@ -207,6 +207,8 @@ impl VideoServer {
             prefixes: settings.arms.as_ref().map(Arms::prefixes).unwrap_or_default(),
             pages: settings.pages.clone().map(RwLock::new),
             replied: Mutex::default(),
+            #[cfg(feature = "object-store")]
+            failures: Mutex::default(),
         };
         let admission = Admission::new(settings.limits);
         let context = Arc::new(ServerContext {

@@ -1,14 +1,11 @@
 //! Answers about objects of a store, which may have to be fetched from it first.
 
 use core::ops::Range;
-use std::sync::LazyLock;
 use std::time::Duration;
 
 use http::{Request, Response, StatusCode};
-use parking_lot::Mutex;
 use playrate_media::cmcd::Cmcd;
 use playrate_origin::{Origin, OriginError, ReadAhead};
-use playrate_transport::LogLimit;
 use quinn::{Runtime as _, TokioRuntime};
 use url::Url;
 
@@ -24,25 +21,6 @@ const _: () = assert!(CHUNK.as_u64() == playrate_origin::CHUNK as u64);
 const ATTEMPTS: usize = 3;
 /// Time after which a client may retry while the store does not answer.
 const AGAIN: Duration = Duration::from_secs(5);
-
-/// Requests of all servers of the process that failed for a temporary reason.
-static FAILURES: LazyLock<Mutex<FailureLog>> = LazyLock::new(Mutex::default);
-
-/// Log of failed requests, at a limited rate.
-#[derive(Debug, Default)]
-struct FailureLog {
-    failed: u64,
-    limit: LogLimit,
-}
-
-impl FailureLog {
-    fn log(&mut self, path: &str, error: &OriginError) {
-        self.failed += 1;
-        if let Some(failed) = self.limit.due(self.failed, TokioRuntime.now()) {
-            tracing::warn!(path, %error, failed, "cannot read requested objects now");
-        }
-    }
-}
 
 impl Site {
     /// Answers from the object `name` of `origin` once its version is known and the first bytes of the content have
@@ -81,7 +59,11 @@ impl Site {
     fn failed<B>(&self, request: &Request<B>, error: &OriginError) -> Response<Content> {
         let path = request.uri().path();
         if error.is_temporary() {
-            FAILURES.lock().log(path, error);
+            let (failed, limit) = &mut *self.failures.lock();
+            *failed += 1;
+            if let Some(failed) = limit.due(*failed, TokioRuntime.now()) {
+                tracing::warn!(path, %error, failed, "cannot read requested objects now");
+            }
             return self.unavailable(request, AGAIN);
         }
         let answer = if let OriginError::Missing { .. } = error {
