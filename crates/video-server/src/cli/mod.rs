@@ -12,7 +12,6 @@ mod handover;
 #[path = "handover/elsewhere.rs"]
 mod handover;
 mod listen;
-mod load;
 mod logging;
 mod media;
 mod metrics;
@@ -23,8 +22,6 @@ mod rescan;
 mod serve;
 mod signals;
 mod state;
-#[cfg(feature = "object-store")]
-mod store;
 mod tcp;
 mod watch;
 mod workers;

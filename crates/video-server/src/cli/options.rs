@@ -7,16 +7,19 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, TypedValueParser as _};
+#[cfg(feature = "object-store")]
+use playrate_origin::{DiskOptions, Origin, OriginOptions};
 use playrate_transport::{ControllerChoice, TransportOptions, address};
-use playrate_units::{Bytes, duration};
+use playrate_units::{Bitrate, Bytes, Probability, duration};
+use video_server::admission::Limits;
 use video_server::http::cors::Cors;
+#[cfg(feature = "object-store")]
+use video_server::library::{Library, LibraryError};
 use video_server::serve::arms::{Arm, ChooseBy};
 
 use super::media::MediaLocation;
-#[cfg(feature = "object-store")]
-use super::store;
 use super::workers::WorkerCount;
-use super::{load, logging, quic_lb};
+use super::{logging, quic_lb};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ServeOptions {
@@ -29,7 +32,7 @@ pub(super) struct ServeOptions {
 
     #[cfg(feature = "object-store")]
     #[command(flatten)]
-    pub(super) store: store::StoreOptions,
+    pub(super) store: StoreOptions,
 
     #[command(flatten)]
     pub(super) address: AddressOptions,
@@ -41,7 +44,7 @@ pub(super) struct ServeOptions {
     pub(super) limits: LimitOptions,
 
     #[command(flatten)]
-    pub(super) load: load::AdmissionOptions,
+    pub(super) load: AdmissionOptions,
 
     #[command(flatten)]
     pub(super) machines: MachineOptions,
@@ -218,6 +221,99 @@ pub(super) struct RecordOptions {
     /// Format of log lines
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = logging::LogFormat::Text)]
     pub(super) log_format: logging::LogFormat,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Limits beyond which new sessions get 503 (none by default)")]
+pub(super) struct AdmissionOptions {
+    /// Maximum number of connections with media
+    #[arg(long, value_name = "N")]
+    max_sessions: Option<usize>,
+
+    /// Maximum sum of the rates of the media being watched, such as 4000Mbit/s
+    #[arg(long, value_name = "RATE")]
+    capacity: Option<Bitrate>,
+
+    /// Maximum timer lateness that one timer in ten may exceed, such as 10ms; this also sees the load of
+    /// other programs
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    max_lag: Option<Duration>,
+
+    /// Maximum share of the time of all processors, or of as many as there are workers if these are fewer, such as 65%
+    #[cfg(unix)]
+    #[arg(long, value_name = "SHARE")]
+    max_cpu: Option<Probability>,
+}
+
+impl AdmissionOptions {
+    pub(super) fn limits(&self) -> Limits {
+        let mut limits = Limits::default();
+        limits.sessions = self.max_sessions;
+        limits.capacity = self.capacity;
+        limits.lag = self.max_lag;
+        #[cfg(unix)]
+        {
+            limits.cpu = self.max_cpu;
+        }
+        limits
+    }
+}
+
+/// Processor time of the process, where the system reports it.
+#[cfg(unix)]
+pub(super) const PROCESSOR_TIME: Option<fn() -> Duration> = Some(|| {
+    use rustix::time::{ClockId, clock_gettime};
+
+    Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default()
+});
+#[cfg(not(unix))]
+pub(super) const PROCESSOR_TIME: Option<fn() -> Duration> = None;
+
+#[cfg(feature = "object-store")]
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "From a store (--media s3://…)")]
+pub(super) struct StoreOptions {
+    /// Directory of this server alone for objects that were read, which then survive a restart; by default they stay in
+    /// memory only (--cache)
+    #[arg(long, value_name = "DIR")]
+    cache_dir: Option<PathBuf>,
+
+    /// Maximum size of the objects in the directory
+    #[arg(long, value_name = "SIZE", default_value = "10GB", requires = "cache_dir")]
+    disk_cache: Bytes,
+
+    /// Time for which an object that is kept is served without asking the store whether it was replaced
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration::parse)]
+    store_freshness: Duration,
+
+    /// Maximum time without a byte from the store, further attempts included
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration::parse)]
+    store_timeout: Duration,
+
+    /// Time between two listings of the store, which find new and changed titles; SIGHUP causes one as well
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration::parse)]
+    store_listing: Duration,
+}
+
+#[cfg(feature = "object-store")]
+impl StoreOptions {
+    /// Reads the store at `location` and keeps its objects in `memory`.
+    pub(super) fn scan(&self, location: &str, memory: Bytes) -> Result<Library, LibraryError> {
+        let mut options = OriginOptions::new(location);
+        options.memory = memory;
+        options.freshness = self.store_freshness;
+        options.timeout = self.store_timeout;
+        options.disk = self.cache_dir.clone().map(|directory| DiskOptions {
+            directory,
+            size: self.disk_cache,
+        });
+        Library::scan_store(Origin::open(&options)?)
+    }
+
+    /// Time between two listings.
+    pub(super) fn listing(&self) -> Duration {
+        self.store_listing
+    }
 }
 
 /// A limit of idle time, or none.

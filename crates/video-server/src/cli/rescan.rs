@@ -28,50 +28,36 @@ pub(super) enum Reason {
     Change,
 }
 
-/// Thread that rescans the media. It runs until the process ends.
-#[derive(Debug)]
-pub(super) struct Rescans {
-    sender: Sender<Reason>,
-}
-
-impl Rescans {
-    /// Starts the thread for the media that `server` serves. If `strict`, a rescan with a bad title, manifest or
-    /// directory changes nothing. If `watched`, every change in the directory causes a rescan. After `interval`, a
-    /// store is listed again.
-    ///
-    /// # Errors
-    /// The system cannot start another thread.
-    pub(super) fn start(
-        server: VideoServer,
-        strict: bool,
-        (watched, interval): (bool, Option<Duration>),
-    ) -> std::io::Result<Self> {
-        let (sender, receiver) = mpsc::channel();
-        let watch = watched.then(|| Watch::start(sender.clone())).transpose();
-        let watch = watch.unwrap_or_else(|error| {
-            tracing::warn!(%error, "cannot watch the media directory: it is read again on SIGHUP only");
-            None
-        });
-        let mut rescanner = Rescanner {
-            interval,
-            strict,
-            server,
-            watch,
-            rest_until: TokioRuntime.now(),
-            next_look: None,
-            error: None,
-        };
-        rescanner.next_look = rescanner.next_listing();
-        let thread = std::thread::Builder::new().name("media-library".to_owned());
-        thread.spawn(move || rescanner.run(&receiver))?;
-        Ok(Self { sender })
-    }
-
-    /// Requests an immediate rescan.
-    pub(super) fn request(&self) {
-        // The receiver lives as long as the process.
-        let _ = self.sender.send(Reason::Request);
-    }
+/// Starts the thread that rescans the media of `server` until the process ends; returns the sender for requests. If
+/// `strict`, a rescan with a bad title, manifest or directory changes nothing. If `watched`, every change in the
+/// directory causes a rescan. After `interval`, a store is listed again.
+///
+/// # Errors
+/// The system cannot start another thread.
+pub(super) fn start(
+    server: VideoServer,
+    strict: bool,
+    (watched, interval): (bool, Option<Duration>),
+) -> std::io::Result<Sender<Reason>> {
+    let (sender, receiver) = mpsc::channel();
+    let watch = watched.then(|| Watch::start(sender.clone())).transpose();
+    let watch = watch.unwrap_or_else(|error| {
+        tracing::warn!(%error, "cannot watch the media directory: it is read again on SIGHUP only");
+        None
+    });
+    let mut rescanner = Rescanner {
+        interval,
+        strict,
+        server,
+        watch,
+        rest_until: TokioRuntime.now(),
+        next_look: None,
+        error: None,
+    };
+    rescanner.next_look = rescanner.next_listing();
+    let thread = std::thread::Builder::new().name("media-library".to_owned());
+    thread.spawn(move || rescanner.run(&receiver))?;
+    Ok(sender)
 }
 
 struct Rescanner {

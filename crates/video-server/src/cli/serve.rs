@@ -16,17 +16,16 @@ use video_server::serve::{Settings, VideoServer};
 
 use super::announce::{announcement, counted};
 use super::certificate::{self, identity};
-use super::handover::Handover;
 use super::listen::listen;
 use super::media::{self, MediaLocation};
 use super::metrics::{Dashboard, Metrics};
 use super::options::ServeOptions;
 use super::qlog::Qlog;
-use super::rescan::Rescans;
+use super::rescan::Reason;
 use super::signals::Signals;
 use super::tcp::TcpServer;
 use super::workers::Workers;
-use super::{Failure, load, logging, print, quic_lb, state};
+use super::{Failure, handover, logging, options, print, quic_lb, rescan, state};
 
 /// Both IPv6 and IPv4: `localhost` resolves to `::1` first, and browsers forced to use QUIC do not try 127.0.0.1 next.
 pub(super) const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 4433);
@@ -209,7 +208,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
         .observers
         .extend(qlog.as_ref().map(|qlog| Arc::clone(qlog) as _));
     settings.limits = arguments.load.limits();
-    settings.processor_time = load::PROCESSOR_TIME;
+    settings.processor_time = options::PROCESSOR_TIME;
     settings.processors = workers.processors();
     let server = VideoServer::start(listening.server, runtime, library, settings);
     let totals = seen.tcp();
@@ -224,29 +223,31 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
         #[cfg(feature = "object-store")]
         MediaLocation::Store(_) => (false, Some(arguments.store.listing())),
     };
-    let rescans = Rescans::start(server.clone(), arguments.media.strict, causes).map_err(Failure::run)?;
+    let rescans = rescan::start(server.clone(), arguments.media.strict, causes).map_err(Failure::run)?;
     let monitored = dashboard.as_ref().map(Dashboard::address);
-    let mut handover = Handover::new(listening.older);
-    if let (Some(directory), Some(offered)) = (&arguments.machines.state, listening.offered) {
-        let services = [
-            tcp.as_ref().map(|tcp| Arc::clone(&tcp.service)),
-            dashboard.as_ref().map(|dashboard| Arc::clone(&dashboard.service)),
-        ];
-        handover.offer(directory, offered, services);
-    }
+    let older = listening.older;
+    let services = [
+        tcp.as_ref().map(|tcp| Arc::clone(&tcp.service)),
+        dashboard.as_ref().map(|dashboard| Arc::clone(&dashboard.service)),
+    ];
+    let state = arguments.machines.state.as_ref().zip(listening.offered);
+    let mut offer = state.and_then(|(directory, offered)| handover::offer(directory, offered, services));
     let tcp = tcp.as_ref();
     print(&announcement(arguments, &server, monitored, pin).map_err(Failure::run)?)?;
     // The older process waits for this; if this one fails first, the older one keeps the port.
-    handover.serving();
+    if let Some(older) = &older {
+        older.serving();
+    }
 
     let reload = || {
         certificate::reload(arguments, &server, tcp);
-        rescans.request();
+        // The receiver lives as long as the process.
+        let _ = rescans.send(Reason::Request);
     };
     let signal = tokio::select! {
         biased;
         signal = signals.end(reload) => Some(signal),
-        () = handover.over(&server) => None,
+        () = handover::over(&mut offer, older.as_ref(), &server) => None,
     };
     if let Some(dashboard) = &dashboard {
         dashboard.drain();
@@ -256,10 +257,12 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
         Some(signal) => tokio::select! {
             biased;
             deadline = delay(arguments, signal, signals.end(reload)) => deadline,
-            () = handover.over(&server) => arguments.machines.drain_timeout,
+            () = handover::over(&mut offer, older.as_ref(), &server) => arguments.machines.drain_timeout,
         },
     };
-    handover.close_tcp();
+    if let Some(offer) = &offer {
+        offer.withdraw_tcp();
+    }
     let drained = shut_down(&server, tcp, deadline, signals).await;
     if let Some(qlog) = qlog {
         qlog.finish();

@@ -24,23 +24,26 @@ impl Link {
     }
 }
 
-#[derive(Debug)]
 pub(super) enum Older {}
 
-pub(super) struct Handover;
-
-impl Handover {
-    pub(super) fn new(_: Option<Older>) -> Self {
-        Self
+impl Older {
+    pub(super) fn serving(&self) {
+        match *self {}
     }
+}
 
-    pub(super) fn offer(&mut self, _: &Path, _: Offered, _: TcpServices<Arc<TcpService>>) {}
+pub(super) enum Offer {}
 
-    pub(super) fn serving(&mut self) {}
-
-    pub(super) fn close_tcp(&self) {}
-
-    pub(super) async fn over(&mut self, _: &VideoServer) {
-        std::future::pending().await
+impl Offer {
+    pub(super) fn withdraw_tcp(&self) {
+        match *self {}
     }
+}
+
+pub(super) fn offer(_: &Path, _: Offered, _: TcpServices<Arc<TcpService>>) -> Option<Offer> {
+    None
+}
+
+pub(super) async fn over(_: &mut Option<Offer>, _: Option<&Older>, _: &VideoServer) {
+    std::future::pending().await
 }

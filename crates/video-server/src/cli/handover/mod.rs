@@ -30,7 +30,8 @@ use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::mpsc;
 use video_server::serve::VideoServer;
 
-use offer::{Offer, Stage};
+pub(super) use offer::Offer;
+use offer::Stage;
 use wire::{Greeting, Take};
 
 use super::Failure;
@@ -195,13 +196,13 @@ impl Older {
     }
 
     /// Tells the process that this one serves, so that it may end.
-    fn serving(&self) {
+    pub(super) fn serving(&self) {
         // An error means that the process has ended.
         let _ = self.serving.try_send(());
     }
 
     /// Waits until the process has ended.
-    pub(super) async fn ended(&self) {
+    async fn ended(&self) {
         self.serving.closed().await;
     }
 }
@@ -230,83 +231,56 @@ async fn forward(
     }
 }
 
-/// Position of this process between an older and a newer one.
-pub(super) struct Handover {
-    older: Option<Older>,
-    offer: Option<Offer>,
+/// Offers the sockets `offered` to processes that look in `directory`. A process that takes over accepts connections
+/// over TCP in place of `services`. Logs the reason if that is impossible.
+pub(super) fn offer(
+    directory: &Path,
+    offered: Offered,
+    services: TcpServices<Arc<TcpService>>,
+) -> Option<Offer> {
+    let failed = |error: &io::Error| {
+        tracing::warn!(
+            directory = %directory.display(),
+            %error,
+            "no other process can take over the port: a restart will interrupt sessions"
+        );
+    };
+    Offer::start(directory, offered, services)
+        .inspect_err(failed)
+        .ok()
 }
 
-impl Handover {
-    /// The position after `older`, before any newer process exists.
-    pub(super) fn new(older: Option<Older>) -> Self {
-        Self { older, offer: None }
-    }
-
-    /// Offers the sockets `offered` to processes that look in `directory`. A process that takes over accepts
-    /// connections over TCP in place of `services`.
-    pub(super) fn offer(
-        &mut self,
-        directory: &Path,
-        offered: Offered,
-        services: TcpServices<Arc<TcpService>>,
-    ) {
-        match Offer::start(directory, offered, services) {
-            Ok(offer) => self.offer = Some(offer),
-            Err(error) => tracing::warn!(
-                directory = %directory.display(),
-                %error,
-                "no other process can take over the port: a restart will interrupt sessions"
-            ),
-        }
-    }
-
-    /// Closes this object's second descriptor of the TCP socket.
-    pub(super) fn close_tcp(&self) {
-        if let Some(offer) = &self.offer {
-            offer.withdraw_tcp();
-        }
-    }
-
-    /// Tells the older process, if there is one, that this one serves new clients.
-    pub(super) fn serving(&mut self) {
-        if let Some(older) = &self.older {
-            older.serving();
-        }
-    }
-
-    /// Waits until a newer process has taken over and this one's last connection has ended. Until the older process has
-    /// ended as well, its datagrams pass through this one. If the newer process ends first, this one accepts
-    /// connections over TCP again.
-    pub(super) async fn over(&mut self, server: &VideoServer) {
-        let Self { older, offer } = self;
-        let Some(offer) = offer else {
-            return std::future::pending().await;
-        };
-        loop {
-            match offer.stage() {
-                Stage::Offered => offer.changed().await,
-                Stage::TakenBack => {
-                    offer.resume().await;
-                    offer.changed().await;
-                }
-                Stage::Taken => {
-                    // A newer process may have taken over again before this one resumed.
-                    offer.stop();
-                    let services = offer.services();
-                    let idle = async {
-                        server.transport().idle().await;
-                        for service in services {
-                            service.idle().await;
-                        }
-                        if let Some(older) = older.as_mut() {
-                            older.ended().await;
-                        }
-                    };
-                    tokio::select! {
-                        biased;
-                        () = offer.changed() => {}
-                        () = idle => return,
+/// Waits until a newer process has taken over and this one's last connection has ended. Until the older process has
+/// ended as well, its datagrams pass through this one. If the newer process ends first, this one accepts
+/// connections over TCP again.
+pub(super) async fn over(offer: &mut Option<Offer>, older: Option<&Older>, server: &VideoServer) {
+    let Some(offer) = offer else {
+        return std::future::pending().await;
+    };
+    loop {
+        match offer.stage() {
+            Stage::Offered => offer.changed().await,
+            Stage::TakenBack => {
+                offer.resume().await;
+                offer.changed().await;
+            }
+            Stage::Taken => {
+                // A newer process may have taken over again before this one resumed.
+                offer.stop();
+                let services = offer.services();
+                let idle = async {
+                    server.transport().idle().await;
+                    for service in services {
+                        service.idle().await;
                     }
+                    if let Some(older) = older {
+                        older.ended().await;
+                    }
+                };
+                tokio::select! {
+                    biased;
+                    () = offer.changed() => {}
+                    () = idle => return,
                 }
             }
         }

@@ -57,7 +57,7 @@ impl OfferedService {
 }
 
 /// Offer to newer processes. Dropping it withdraws the offer.
-pub(super) struct Offer {
+pub(crate) struct Offer {
     offering: Arc<Offering>,
     stage: watch::Receiver<Stage>,
 }
@@ -93,7 +93,7 @@ impl Offer {
     }
 
     /// Withdraws the offer of the TCP socket, which closes it: a newer process opens its own.
-    pub(super) fn withdraw_tcp(&self) {
+    pub(crate) fn withdraw_tcp(&self) {
         if let [Some(media), _] = &mut *self.offering.services.lock() {
             media.socket = None;
         }
@@ -147,37 +147,26 @@ impl Drop for Offer {
         let Offering { path, bound, .. } = &*self.offering;
         let bound = bound.lock().take();
         // Otherwise it belongs to the newer process.
-        if bound.is_some() && FileId::of(path).ok() == bound {
+        if bound.is_some() && file_id(path).ok() == bound {
             let _ = fs::remove_file(path);
         }
     }
 }
 
-/// Identity of a file, to tell it from another one at the same path.
-#[derive(Debug, PartialEq, Eq)]
-struct FileId {
-    device: u64,
-    inode: u64,
-    /// Seconds and nanoseconds of its last change, because inode numbers are reused.
-    changed: (i64, i64),
-}
+/// Identity of a file, to tell it from another one at the same path: device and inode, and seconds and nanoseconds of
+/// its last change, because inode numbers are reused.
+type FileId = (u64, u64, i64, i64);
 
-impl FileId {
-    fn of(path: &Path) -> io::Result<Self> {
-        let file = fs::symlink_metadata(path)?;
-        Ok(Self {
-            device: file.dev(),
-            inode: file.ino(),
-            changed: (file.ctime(), file.ctime_nsec()),
-        })
-    }
+fn file_id(path: &Path) -> io::Result<FileId> {
+    let file = fs::symlink_metadata(path)?;
+    Ok((file.dev(), file.ino(), file.ctime(), file.ctime_nsec()))
 }
 
 /// Listens at `path`, replacing a process that is gone or has been taken over.
 fn listen(path: &Path) -> io::Result<(UnixListener, FileId)> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok((UnixListener::bind(path)?, FileId::of(path)?)),
+        _ => Ok((UnixListener::bind(path)?, file_id(path)?)),
     }
 }
 

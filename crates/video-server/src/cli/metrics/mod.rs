@@ -3,7 +3,6 @@
 //! supervisors and load balancers.
 
 mod arm_totals;
-mod connections;
 mod counters;
 mod exposition;
 mod history;
@@ -29,10 +28,11 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use playrate_transport::PlaceLimits;
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
+use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use video_server::serve::VideoServer;
+use video_server::serve::{ConnectionState, VideoServer};
 
 use super::Failure;
 use super::tcp::{self, Acceptor, TcpService};
@@ -200,7 +200,7 @@ fn answer<B>(request: &Request<B>, context: &DashboardContext) -> Response<Full<
             }
         }
         "/connections.json" => {
-            let state = connections::describe(&context.server, &context.metrics);
+            let state = connections(&context.server, &context.metrics);
             reply(StatusCode::OK, "application/json", state.to_string())
         }
         "/history.json" => {
@@ -233,4 +233,33 @@ fn reply(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Resp
     fields.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
+}
+
+/// `/connections.json`: the server, its arms, and the present state of every connection over HTTP/3. Rates are in
+/// bit/s, sizes in bytes; unknown values are null.
+fn connections(server: &VideoServer, metrics: &Metrics) -> Value {
+    let (states, totals) = server.snapshot();
+    let settings = server.settings();
+    let controller = settings.controller.to_string();
+    let arms = settings.arms.as_ref();
+    let arms = arms.map_or_else(Vec::new, |arms| metrics.arm_totals().rows(arms, &controller));
+    let connections: Vec<_> = states.iter().map(connection).collect();
+    json!({
+        "at_s": metrics.age().as_secs_f64(),
+        "controller": controller,
+        "arms": arms,
+        "sessions": totals.sessions,
+        "responses": totals.responses,
+        "bytes": totals.bytes.as_u64(),
+        "refused": server.admission().load().refused,
+        "connections": connections,
+        "tcp_connections": metrics.tcp().open(),
+    })
+}
+
+fn connection(state: &ConnectionState) -> Value {
+    let mut described = state.to_json();
+    described["id"] = state.id.into();
+    described["peer"] = state.peer.to_string().into();
+    described
 }
