@@ -52,16 +52,16 @@ enum Command {
     Report(ReportArgs),
     /// Put a path with a rate, an RTT, a queue and losses in front of any UDP server, in real time
     Relay(Box<RelayArgs>),
-    /// Print what completes the options in a shell
+    /// Print a completion script for a shell
     #[command(after_help = "Example: source <(lab completions bash)")]
     Completions {
-        /// Name of the shell that is to complete them
+        /// Shell that the script is for
         shell: Shell,
     },
-    /// Write the man pages into a directory
+    /// Write man pages to a directory
     #[command(after_help = "Example: lab man ~/.local/share/man/man1")]
     Man {
-        /// Existing directory into which they are written
+        /// Existing directory for the pages
         directory: PathBuf,
     },
 }

@@ -25,16 +25,16 @@ pub(crate) enum Command {
     /// Play a title (an MP4, DASH or HLS) with a modelled player and report the viewer's experience
     #[command(after_long_help = EXAMPLES)]
     Play(Box<PlayArguments>),
-    /// Print what completes the options in a shell
+    /// Print a completion script for a shell
     #[command(after_help = "Example: source <(video-client completions bash)")]
     Completions {
-        /// Name of the shell that is to complete them
+        /// Shell that the script is for
         shell: Shell,
     },
-    /// Write the man pages into a directory
+    /// Write man pages to a directory
     #[command(after_help = "Example: video-client man ~/.local/share/man/man1")]
     Man {
-        /// Existing directory into which they are written
+        /// Existing directory for the pages
         directory: PathBuf,
     },
 }
@@ -80,7 +80,7 @@ report covers what was played); 2 bad input.";
 
 #[derive(Debug, Args)]
 pub(crate) struct PlayArguments {
-    /// The title: https://HOST:PORT/PATH. Without a port it is 443
+    /// URL of the title: https://HOST:PORT/PATH; the default port is 443
     pub(crate) url: TitleUrl,
 
     #[command(flatten)]
@@ -100,27 +100,27 @@ pub(crate) struct PlayArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Player of an MP4")]
+#[command(next_help_heading = "MP4 player")]
 pub(crate) struct FileArguments {
     /// Size of the playout buffer; playback starts when it is full
     ///
-    /// A number and B, kB, MB (powers of 1000), KiB or MiB, taken literally. The papers' players: 655872B (448
-    /// packets of 1,464 bytes), 1313208B (897) and 1969080B (1,345).
+    /// A number with B, kB, MB (powers of 1000), KiB or MiB. The papers' players have 655872B (448 packets of 1,464
+    /// bytes), 1313208B (897) or 1969080B (1,345).
     #[arg(long, value_name = "BYTES", default_value = "655872B")]
     pub(crate) playout_buffer: Bytes,
 
-    /// Behaviour when a frame is due and not complete: catch-up or rebuffer
+    /// Behaviour when a frame is due but incomplete: catch-up or rebuffer
     ///
-    /// `catch-up` (VLC) lets its clock run on, shows late frames faster and discards those that are too late.
-    /// `rebuffer` (browsers) stops its clock until the playout buffer is full again.
+    /// `catch-up` (VLC): the clock runs on; late frames are shown faster, and frames that are too late are discarded.
+    /// `rebuffer` (browsers): the clock stops until the playout buffer is full again.
     #[arg(long, value_name = "CLOCK", default_value = "catch-up")]
     pub(crate) clock: ClockKind,
 
-    /// Catch-up clock: a frame later than this is discarded
+    /// Catch-up clock: discard frames that are later than this
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = duration::parse)]
     pub(crate) late: Duration,
 
-    /// Catch-up clock: after this long without a due frame, start again with a full buffer
+    /// Catch-up clock: after this long without a due frame, restart with a full buffer
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration::parse)]
     pub(crate) max_jitter: Duration,
 }
@@ -128,14 +128,14 @@ pub(crate) struct FileArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "DASH and HLS")]
 pub(crate) struct AdaptiveArguments {
-    /// Rule to choose the representation: throughput, throughput+switch-history or fixed:NAME
+    /// Rule that selects the representation: throughput, throughput+switch-history or fixed:NAME
     ///
-    /// NAME is the representation's @id in an MPD, the playlist's file name in HLS; the error for an unknown one
+    /// NAME is the representation's @id in an MPD, or the playlist's file name in HLS. If it is unknown, the error
     /// lists all.
     #[arg(long, value_name = "RULE", default_value = "throughput")]
     pub(crate) abr: Abr,
 
-    /// Begin at this time of the title; segments before it are not fetched
+    /// Start at this time of the title; earlier segments are not fetched
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = duration::parse)]
     pub(crate) start_at: Duration,
 }
@@ -147,14 +147,15 @@ pub(crate) struct NetworkArguments {
     #[arg(long, value_name = "HOW", default_value = "header")]
     pub(crate) cmcd: CmcdMode,
 
-    /// Longest silence of the server while the player reads: reconnect then, or fail with --reconnect-limit 0s
+    /// Maximum silence of the server while the player reads; then the client reconnects, or fails if --reconnect-limit
+    /// is 0s
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration::parse)]
     pub(crate) timeout: Duration,
 
-    /// After a loss of the connection, give up when nothing has arrived for this long; 0s: give up at once
+    /// Give up when nothing has arrived for this long after the connection was lost; 0s: immediately
     ///
-    /// Until then the client connects again and again, at first at once and then at growing intervals of up to 2 s,
-    /// and goes on where the title broke off, while the player plays on from its buffer.
+    /// Until then the client reconnects, first immediately and then at growing intervals of up to 2 s, and continues
+    /// the title where it stopped. Meanwhile the player plays from its buffer.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration::parse)]
     pub(crate) reconnect_limit: Duration,
 }
@@ -162,9 +163,9 @@ pub(crate) struct NetworkArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArguments {
-    /// Write the title's bytes to a file, or with `-` to stdout
+    /// Write the title's bytes to a file, or to stdout with `-`
     ///
-    /// A file is created, and an existing one replaced, when the first byte has arrived and not before.
+    /// The file is created or replaced only when the first byte has arrived.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
@@ -172,23 +173,23 @@ pub(crate) struct OutputArguments {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// With --json: include the time series of the player's buffer
+    /// With --json: include the time series of the playout buffer
     #[arg(long, requires = "json")]
     pub(crate) series: bool,
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Trust (the system's authorities without any)")]
+#[command(next_help_heading = "Trust (by default: the system's certificate authorities)")]
 pub(crate) struct TrustArguments {
-    /// Trust servers whose certificate this CA (PEM) issued, or whose own certificate this is
+    /// Trust servers with a certificate from this CA (PEM), or with this very certificate
     #[arg(long, value_name = "FILE", group = "trust")]
     ca: Option<PathBuf>,
 
-    /// Trust the one server whose public key has this base64 SHA-256
+    /// Trust only the server whose public key has this base64 SHA-256
     #[arg(long, value_name = "HASH", group = "trust")]
     pin: Option<String>,
 
-    /// Trust any certificate: everybody on the path can pose as the server
+    /// Trust any certificate; anyone on the path can impersonate the server
     #[arg(long, group = "trust")]
     insecure: bool,
 }

@@ -7,8 +7,8 @@
 //! - the throughput of segments is measured and smoothed, and [`Abr::Throughput`] chooses by it;
 //! - the next segment is requested while the buffer holds less than its target ([`BufferTargets`]), which is
 //!   checked when a segment has arrived and every half second from then on: hence the pauses between requests;
-//! - playback has the rebuffer clock ([`crate::playout::Clock::Rebuffer`]): it starts with two segments and continues after a
-//!   stall with one;
+//! - playback has the rebuffer clock ([`crate::playout::Clock::Rebuffer`]): it starts with two segments and continues
+//!   after a stall with one;
 //! - if [`DashOptions::fast_switch`] is set, a switch up replaces buffered segments.
 //!
 //! [`DashPlayer`] is the player, sans-IO; a [`Session`](crate::Session) fetches the segments of a known

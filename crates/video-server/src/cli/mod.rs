@@ -47,7 +47,7 @@ pub(crate) struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serve the titles of a directory
+    /// Serve titles from a directory or an object store
     Serve(Box<options::ServeOptions>),
     /// Check a config file and what it names (titles, certificate, controllers) without serving
     Check {
@@ -56,16 +56,16 @@ enum Command {
     },
     /// List every controller that --controller can name, with its parameters and its source
     Controllers(controllers::ControllersOptions),
-    /// Print what completes the options in a shell
+    /// Print a completion script for a shell
     #[command(after_help = "Example: source <(video-server completions bash)")]
     Completions {
-        /// Name of the shell that is to complete them
+        /// Shell that the script is for
         shell: Shell,
     },
-    /// Write the man pages into a directory
+    /// Write man pages to a directory
     #[command(after_help = "Example: video-server man ~/.local/share/man/man1")]
     Man {
-        /// Existing directory into which they are written
+        /// Existing directory for the pages
         directory: PathBuf,
     },
 }

@@ -23,7 +23,7 @@ use super::{logging, quic_lb};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ServeOptions {
-    /// TOML file with options: keys are their names without --; options on the command line take precedence
+    /// TOML file with options: each key is an option's name without --. Options on the command line take precedence
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
 
@@ -54,10 +54,10 @@ pub(super) struct ServeOptions {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Serve a directory")]
+#[command(next_help_heading = "Media")]
 pub(super) struct MediaOptions {
-    /// Directory of titles (.mp4 with H.264, DASH, HLS), or their place in an object store, such as
-    /// `s3://BUCKET/PREFIX`; other files in it are served unchanged
+    /// Directory of titles (H.264 in MP4, DASH or HLS), or their location in an object store, such as
+    /// `s3://BUCKET/PREFIX`. Other files are served unchanged
     #[arg(
         long = "media",
         value_name = "DIR|URL",
@@ -66,17 +66,17 @@ pub(super) struct MediaOptions {
     )]
     pub(super) location: MediaLocation,
 
-    /// Do not start if a title in the directory cannot be played, a manifest cannot be used or a directory cannot be
-    /// read, and keep the previous titles if one comes later; otherwise these are logged, and served as far as possible
+    /// Refuse to start if a title or a manifest is unusable or a directory cannot be read; if one becomes so later,
+    /// keep serving the previous titles. Without this option such faults are only logged
     #[arg(long)]
     pub(super) strict: bool,
 
-    /// Memory for the bytes of files that several viewers request, each read once; 0 for none. Of an object store all
-    /// that is read is kept, in at least 32 MiB
+    /// Memory for files that several viewers request, so that each is read once; 0 for none. With an object store, it
+    /// keeps everything that was read, in at least 32 MiB
     #[arg(long, value_name = "SIZE", default_value = "256MB")]
     pub(super) cache: Bytes,
 
-    /// Do not watch the directory for changes, or list the store from time to time: it is read again on SIGHUP only
+    /// Do not watch the directory for changes or list the store regularly; rescan on SIGHUP only
     #[arg(long)]
     pub(super) no_watch: bool,
 
@@ -84,12 +84,12 @@ pub(super) struct MediaOptions {
     #[arg(long, value_name = "ORIGINS")]
     pub(super) cors: Option<Cors>,
 
-    /// No web page at / that lists and plays the titles
+    /// Do not serve the web page at / that lists and plays the titles
     #[arg(long)]
     pub(super) no_pages: bool,
 
-    /// Directory with dash.all.min.js, hls.min.js or both, with which the web page plays manifests; also
-    /// the directory into which npm installs dashjs and hls.js
+    /// Directory with dash.all.min.js, hls.min.js or both, which the web page needs to play manifests. A directory
+    /// where npm installed dashjs and hls.js works too
     #[arg(long, value_name = "DIR", conflicts_with = "no_pages")]
     pub(super) player_scripts: Option<PathBuf>,
 }
@@ -97,16 +97,16 @@ pub(super) struct MediaOptions {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Addresses and certificate")]
 pub(super) struct AddressOptions {
-    /// Address and port: UDP for HTTP/3, TCP for HTTP/2 and HTTP/1.1; by default all IPv6 and IPv4 addresses,
-    /// port 4433
+    /// Address and port: UDP for HTTP/3, TCP for HTTP/2 and HTTP/1.1; by default port 4433 on all IPv6 and IPv4
+    /// addresses
     #[arg(long, value_name = "ADDR", value_parser = address::parse)]
     pub(super) listen: Option<SocketAddr>,
 
-    /// Serve HTTP/3 only, nothing over TCP
+    /// Serve HTTP/3 only, without HTTP/2 and HTTP/1.1
     #[arg(long)]
     pub(super) no_tcp: bool,
 
-    /// PEM certificate chain, leaf first; by default a development certificate is generated
+    /// PEM certificate chain, leaf first; by default the server generates a development certificate
     #[arg(long, value_name = "FILE", requires = "key")]
     pub(super) cert: Option<PathBuf>,
 
@@ -122,54 +122,53 @@ pub(super) struct ControlOptions {
     #[arg(long, value_name = "SPEC", default_value = "video")]
     pub(super) controller: ControllerChoice,
 
-    /// Named controller that requests can choose instead; may be repeated
+    /// Named controller that requests can select instead; may be repeated
     #[arg(long = "arm", value_name = "NAME=SPEC", requires = "choose_by")]
     pub(super) arms: Vec<Arm>,
 
-    /// Part of a connection's first media request that names its arm: path (/NAME/film.mp4 is /film.mp4),
-    /// query (?arm=NAME) or representation (its id in the manifest)
+    /// Property of a connection's first media request that selects its arm: path (/NAME/film.mp4 is /film.mp4), query
+    /// (?arm=NAME) or representation (its id in the manifest)
     #[arg(long, value_name = "WHAT", requires = "arms")]
     pub(super) choose_by: Option<ChooseBy>,
 
-    /// Size of the players' buffers, such as 656kB, for controllers that use it
+    /// Size of the players' buffers, such as 656kB; only some controllers use it
     #[arg(long, value_name = "SIZE")]
     pub(super) playout_buffer: Option<Bytes>,
 
-    /// Ask clients to acknowledge N packets at once, or what there is after 10 ms, in place of what the controller asks
-    /// for (`video` 6). Only clients with QUIC's ACK frequency extension do so; others, such as browsers, keep their
-    /// habit
+    /// Ask clients for one ACK frame per N packets, or after 10 ms, instead of the number that the controller requests
+    /// (`video`: 6). Only clients with QUIC's ACK frequency extension comply; browsers do not have it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(super) ack_packets: Option<u32>,
 }
 
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Restarts and many machines")]
+#[command(next_help_heading = "Restarts and multiple servers")]
 pub(super) struct MachineOptions {
-    /// Directory of this server alone, for a key with which it recognizes its clients after a restart. A server that is
-    /// started with the directory and address of a running one takes over its port
+    /// Directory, for this server alone, with the key by which it recognizes its clients after a restart. A server that
+    /// is started with the directory and address of a running one takes over its port
     #[arg(long, value_name = "DIR")]
     pub(super) state: Option<PathBuf>,
 
-    /// TOML file with the QUIC-LB configuration of the load balancer, which then finds this server in connection IDs,
-    /// also after a client's address has changed
+    /// TOML file with the load balancer's QUIC-LB configuration. Connection IDs then identify this server, so that its
+    /// packets reach it even after a client's address has changed
     #[arg(long, value_name = "FILE")]
     pub(super) quic_lb: Option<PathBuf>,
 
-    /// Number of this server in its connection IDs, if the file of --quic-lb has none: decimal, or hexadecimal after 0x
+    /// Number of this server in its connection IDs if the file of --quic-lb has none: decimal, or hexadecimal after 0x
     #[arg(long, value_name = "N", requires = "quic_lb", value_parser = quic_lb::server_id)]
     pub(super) server_id: Option<u64>,
 
-    /// File of 32 random bytes that all servers behind the load balancer have, so that each accepts the tokens of the
-    /// others, and resets its own connections after a restart; by default the one in --state, or none
+    /// File of 32 random bytes, the same for all servers behind the load balancer. Each then accepts the others' tokens
+    /// and can reset its own connections after a restart; by default the key in --state, or none
     #[arg(long, value_name = "FILE", requires = "quic_lb")]
     pub(super) endpoint_key: Option<PathBuf>,
 
-    /// Time after SIGINT or SIGTERM while the server is not ready (/readyz) but otherwise works as before, so that the
-    /// load balancer sends it no more clients by the time it refuses them
+    /// Time after SIGINT or SIGTERM during which /readyz says that the server is not ready, while it serves as before.
+    /// The load balancer can stop sending clients before the server refuses them
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = duration::parse)]
     pub(super) drain_delay: Duration,
 
-    /// Maximum time for responses in progress after SIGINT or SIGTERM and the delay; a second signal ends them at once
+    /// Maximum time for responses in progress after the signal and --drain-delay; a second signal ends them immediately
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration::parse)]
     pub(super) drain_timeout: Duration,
 }
@@ -177,44 +176,43 @@ pub(super) struct MachineOptions {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Limits")]
 pub(super) struct LimitOptions {
-    /// Maximum number of HTTP/3 connections, and of TCP connections; beyond it a further one takes the place of an idle
-    /// one, or is refused
+    /// Maximum number of HTTP/3 connections, and separately of TCP connections. At the limit, a new connection replaces
+    /// an idle one or is refused
     #[arg(long, value_name = "N", default_value_t = 1024)]
     pub(super) max_connections: usize,
 
-    /// Maximum time that an HTTP/3 connection may go without a request in progress, such as 60s, or none; after that it
-    /// is closed in order
+    /// Maximum time that an HTTP/3 connection stays open without a request in progress, such as 60s, or none
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub(super) idle_limit: IdleLimit,
 
-    /// Maximum number of HTTP/3 connections of one IPv4 address or IPv6 /64 network; a further one takes the place of
-    /// an idle one of them, or is refused
+    /// Maximum number of HTTP/3 connections per IPv4 address or IPv6 /64 network. At the limit, a new connection
+    /// replaces an idle one from there or is refused
     #[arg(long, value_name = "N", default_value = "256")]
     pub(super) max_connections_per_address: NonZeroUsize,
 
-    /// Number of threads for HTTP/3 connections, each with a socket of its own on the port; by default as many as
+    /// Number of threads for HTTP/3 connections, each with its own socket on the port; by default the number of
     /// processors
     #[arg(long, value_name = "N")]
     pub(super) workers: Option<WorkerCount>,
 
-    /// Maximum number of bytes per connection that are unsent or unacknowledged
+    /// Maximum unsent and unacknowledged data per connection
     #[arg(long, value_name = "SIZE", default_value_t = TransportOptions::server().send_window)]
     pub(super) send_window: Bytes,
 }
 
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "What is written down")]
+#[command(next_help_heading = "Metrics and logs")]
 pub(super) struct RecordOptions {
-    /// Address of metrics for Prometheus (/metrics) and a page of live connections (/), such as
-    /// 127.0.0.1:9433, over HTTP without TLS: keep it private
+    /// Address for Prometheus metrics (/metrics) and a page of live connections (/), such as 127.0.0.1:9433. It is
+    /// plain HTTP: keep it private
     #[arg(long, value_name = "ADDR", value_parser = address::parse)]
     pub(super) metrics: Option<SocketAddr>,
 
-    /// Directory for qlog files of the HTTP/3 connections' congestion control
+    /// Directory for qlog files that trace the congestion control of HTTP/3 connections
     #[arg(long, value_name = "DIR")]
     pub(super) qlog: Option<PathBuf>,
 
-    /// Write a qlog file for one connection of every N only
+    /// Write a qlog file for only one connection in N
     #[arg(long, value_name = "N", default_value = "1", requires = "qlog")]
     pub(super) qlog_sample: NonZeroU64,
 
@@ -224,22 +222,21 @@ pub(super) struct RecordOptions {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Limits beyond which new sessions get 503 (none by default)")]
+#[command(next_help_heading = "Admission: beyond these limits new sessions get 503 (none by default)")]
 pub(super) struct AdmissionOptions {
-    /// Maximum number of connections with media
+    /// Maximum number of connections that carry media
     #[arg(long, value_name = "N")]
     max_sessions: Option<usize>,
 
-    /// Maximum sum of the rates of the media being watched, such as 4000Mbit/s
+    /// Maximum total rate of the media being watched, such as 4000Mbit/s
     #[arg(long, value_name = "RATE")]
     capacity: Option<Bitrate>,
 
-    /// Maximum timer lateness that one timer in ten may exceed, such as 10ms; this also sees the load of
-    /// other programs
+    /// Maximum lateness of timers (90th percentile), such as 10ms. The load of other programs counts too
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     max_lag: Option<Duration>,
 
-    /// Maximum share of the time of all processors, or of as many as there are workers if these are fewer, such as 65%
+    /// Maximum CPU use, such as 65%, as a share of all processors or of as many as there are workers, if fewer
     #[cfg(unix)]
     #[arg(long, value_name = "SHARE")]
     max_cpu: Option<Probability>,
@@ -271,26 +268,26 @@ pub(super) const PROCESSOR_TIME: Option<fn() -> Duration> = None;
 
 #[cfg(feature = "object-store")]
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "From a store (--media s3://…)")]
+#[command(next_help_heading = "Object store (--media s3://…)")]
 pub(super) struct StoreOptions {
-    /// Directory of this server alone for objects that were read, which then survive a restart; by default they stay in
-    /// memory only (--cache)
+    /// Directory, for this server alone, that keeps objects across restarts; by default they are kept in memory only
+    /// (--cache)
     #[arg(long, value_name = "DIR")]
     cache_dir: Option<PathBuf>,
 
-    /// Maximum size of the objects in the directory
+    /// Maximum size of the objects in --cache-dir
     #[arg(long, value_name = "SIZE", default_value = "10GB", requires = "cache_dir")]
     disk_cache: Bytes,
 
-    /// Time for which an object that is kept is served without asking the store whether it was replaced
+    /// Time for which a kept object is served without asking the store whether it has changed
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration::parse)]
     store_freshness: Duration,
 
-    /// Maximum time without a byte from the store, further attempts included
+    /// Maximum time without data from the store, including retries
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration::parse)]
     store_timeout: Duration,
 
-    /// Time between two listings of the store, which find new and changed titles; SIGHUP causes one as well
+    /// Time between two listings of the store, which find new and changed titles; SIGHUP also causes one
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration::parse)]
     store_listing: Duration,
 }

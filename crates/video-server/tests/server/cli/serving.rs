@@ -136,12 +136,12 @@ fn the_help_fits_80_columns_and_has_every_option_under_a_heading() {
     let general = help.split("\n\n").find(|part| part.contains("--config")).unwrap();
     assert!(!general.contains("--media"), "{general}");
     let headings = [
-        "Serve a directory:",
-        "From a store",
+        "Media:",
+        "Object store",
         "Congestion control:",
         "Limits:",
-        "Restarts and many machines:",
-        "What is written down:",
+        "Restarts and multiple servers:",
+        "Metrics and logs:",
     ];
     assert_contains(&help, &headings);
 }
