@@ -14,7 +14,7 @@
 
 mod choice;
 mod connection;
-mod driver;
+mod observed;
 mod overhead;
 mod path;
 mod stack;
@@ -25,8 +25,8 @@ mod unsent;
 pub use choice::ControllerChoice;
 pub use connection::{AckRequest, ConnectionController};
 pub use overhead::WireOverhead;
-pub use path::{AckedPacket, CongestionReport, PathController};
-pub use stack::{BaselineMetrics, QuicStack};
+pub use path::PathController;
+pub use stack::{AckedPacket, BaselineMetrics, CongestionReport, QuicStack};
 pub use switching::ReplayHistory;
 pub use unsent::UnsentBytes;
 

@@ -1,57 +1,25 @@
 //! [`PathController`]: the congestion control of one path, as a stack calls it.
+//!
+//! Each further packet of a run costs only additions: a run's times are converted when it begins, the controller is
+//! called once per ACK frame, and bursts are reported only if the controller
+//! [requires](CongestionController::requires_every_burst) them.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use playrate_cc::events::Signal;
-use playrate_cc::{Phase, Reason, Snapshot};
-use playrate_units::{Bitrate, Bytes};
+use playrate_cc::events::{AckFrame, Acked, Congestion, Sent};
+use playrate_cc::{CongestionController, Snapshot, Timestamp};
+use playrate_units::Bytes;
 
-use crate::driver::Driver;
+use crate::observed::ObservedBaseline;
 use crate::switching::ReplayHistory;
 use crate::telemetry::{LastAckFrame, Recorder};
-use crate::{ConnectionController, ControllerChoice, QuicStack};
+use crate::{AckedPacket, CongestionReport, ConnectionController, ControllerChoice, QuicStack};
 
 /// Window of a connection that is being closed: more than can be in flight, and above `u32::MAX`, so that quinn does
 /// not pace.
 const CLOSING_WINDOW: Bytes = Bytes::new(1 << 32);
-
-/// A packet that an ACK frame acknowledged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "an adapter makes one for every packet")]
-pub struct AckedPacket {
-    /// Departure of its burst.
-    pub sent: Instant,
-    /// Arrival of the ACK frame.
-    pub acked: Instant,
-    /// Size, without UDP and IP headers.
-    pub bytes: Bytes,
-    /// True if the application or flow control limited the sender at its last attempt to send before this frame.
-    pub app_limited: bool,
-}
-
-/// A sign of congestion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "an adapter makes one for every sign")]
-pub struct CongestionReport {
-    /// Time when the stack noticed it.
-    pub now: Instant,
-    /// Departure of the newest affected packet.
-    pub newest_sent: Instant,
-    /// The kind of sign.
-    pub signal: Signal,
-}
-
-impl CongestionReport {
-    /// Bytes of packets declared lost.
-    pub fn lost(&self) -> Bytes {
-        match self.signal {
-            Signal::Loss { bytes, .. } => bytes,
-            _ => Bytes::ZERO,
-        }
-    }
-}
 
 /// State of the stack's RTT estimator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,45 +56,6 @@ enum Kind<S: QuicStack> {
     Observed(ObservedBaseline<S>),
 }
 
-/// One of the stack's own controllers, and what its behaviour shows.
-#[derive(Clone)]
-struct ObservedBaseline<S: QuicStack> {
-    inner: S::BaselineController,
-    reason: Reason,
-    /// Pacing rate after the last ACK frame, of a controller that reports one.
-    pacing_rate: Option<Bitrate>,
-    /// The pacing rate has fallen. BBR's never falls before its slow start ends.
-    rate_fell: bool,
-}
-
-impl<S: QuicStack> ObservedBaseline<S> {
-    /// Detects the end of slow start for a controller without a threshold that paces.
-    fn watch_pacing_rate(&mut self) {
-        let rate = S::metrics(&self.inner).pacing_rate;
-        if !self.rate_fell && rate.is_some() && rate < self.pacing_rate {
-            self.rate_fell = true;
-            self.reason = Reason::CapacityKnown;
-        }
-        self.pacing_rate = rate;
-    }
-
-    fn snapshot(&self, frame: &LastAckFrame) -> Snapshot {
-        let ssthresh = S::metrics(&self.inner).ssthresh;
-        let mut snapshot = Snapshot::of_window(S::window(&self.inner));
-        snapshot.phase = match ssthresh {
-            Some(ssthresh) if snapshot.window >= ssthresh => Phase::Avoidance,
-            Some(_) if self.reason == Reason::PersistentCongestion => Phase::AfterPersistentCongestion,
-            None if self.rate_fell => Phase::Avoidance,
-            _ => Phase::Startup,
-        };
-        snapshot.ssthresh = ssthresh;
-        snapshot.smoothed_rtt = frame.smoothed_rtt;
-        snapshot.min_rtt = frame.min_rtt;
-        snapshot.reason = self.reason;
-        snapshot
-    }
-}
-
 impl<S: QuicStack> fmt::Debug for PathController<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PathController")
@@ -152,12 +81,9 @@ impl<S: QuicStack> PathController<S> {
                 let controller = spec.build(&control.path(mtu), Arc::clone(control.knowledge()));
                 Kind::Driven(Driver::new(controller, built, Self::least_window(mtu)))
             }
-            ControllerChoice::Baseline(baseline) => Kind::Observed(ObservedBaseline {
-                inner: S::build(*baseline, built, mtu),
-                reason: Reason::Began,
-                pacing_rate: None,
-                rate_fell: false,
-            }),
+            ControllerChoice::Baseline(baseline) => {
+                Kind::Observed(ObservedBaseline::new(S::build(*baseline, built, mtu)))
+            }
         };
         Self {
             control,
@@ -283,13 +209,7 @@ impl<S: QuicStack> PathController<S> {
         }
         match &mut self.kind {
             Kind::Driven(driver) => driver.on_congestion(report),
-            Kind::Observed(baseline) => {
-                baseline.reason = match report.signal {
-                    Signal::Loss { persistent: true, .. } => Reason::PersistentCongestion,
-                    Signal::EcnCe => Reason::EcnCe,
-                    _ => Reason::Loss,
-                };
-            }
+            Kind::Observed(baseline) => baseline.on_congestion(&report.signal),
         }
         self.recorder.congestion(report.lost());
         self.sample(report.now);
@@ -343,5 +263,134 @@ impl<S: QuicStack> Drop for PathController<S> {
         if let Some(at) = self.recorder.unsampled() {
             self.sample(at);
         }
+    }
+}
+
+/// One of playrate's controllers, and what it has not received yet.
+#[derive(Clone, Debug)]
+struct Driver {
+    inner: Box<dyn CongestionController>,
+    /// Time zero of the controller: the time when it was built.
+    built: Instant,
+    /// Runs of the ACK frame that is being read.
+    runs: Vec<Acked>,
+    /// Arrival of the last ACK frame, in both forms: all events of a frame carry the same time.
+    arrived: (Instant, Timestamp),
+    /// Bytes lost since the last ACK frame.
+    lost: Bytes,
+    /// The last burst since the last ACK frame, if the controller has not received it.
+    unreported: Option<(Instant, Bytes)>,
+    /// True if the controller [requires](CongestionController::requires_every_burst) all bursts.
+    every_burst: bool,
+    /// The smallest window with which the stack sends a packet.
+    least_window: Bytes,
+    /// The window for the stack, updated after every event because stacks read it several times per datagram.
+    window: Bytes,
+}
+
+impl Driver {
+    fn new(inner: Box<dyn CongestionController>, built: Instant, least_window: Bytes) -> Self {
+        let mut driver = Self {
+            every_burst: inner.requires_every_burst(),
+            inner,
+            built,
+            runs: Vec::new(),
+            arrived: (built, Timestamp::ZERO),
+            lost: Bytes::ZERO,
+            unreported: None,
+            least_window,
+            window: Bytes::ZERO,
+        };
+        driver.refresh_window();
+        driver
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "2⁶⁴ ns are 584 years")]
+    fn timestamp(&self, at: Instant) -> Timestamp {
+        Timestamp::from_nanos(at.saturating_duration_since(self.built).as_nanos() as u64)
+    }
+
+    /// [`timestamp`](Self::timestamp) of the arrival of an ACK frame.
+    #[inline]
+    fn frame_time(&mut self, now: Instant) -> Timestamp {
+        if self.arrived.0 != now {
+            self.arrived = (now, self.timestamp(now));
+        }
+        self.arrived.1
+    }
+
+    fn refresh_window(&mut self) {
+        self.window = self.for_stack(self.inner.window());
+    }
+
+    /// A controller's window for the stack: large enough for one packet, and at most `u32::MAX`, because quinn does not
+    /// pace above that.
+    #[inline]
+    fn for_stack(&self, window: Bytes) -> Bytes {
+        window.max(self.least_window).min(Bytes::new(u64::from(u32::MAX)))
+    }
+
+    #[inline(never)]
+    fn report_burst(&mut self, now: Instant, bytes: Bytes) {
+        self.inner.on_sent(&Sent::new(self.timestamp(now), bytes));
+        self.refresh_window();
+    }
+
+    /// Takes a burst. `in_flight` is the number after the last ACK frame.
+    #[inline]
+    fn on_sent(&mut self, now: Instant, bytes: Bytes, in_flight: Bytes) {
+        if in_flight > self.lost && !self.every_burst {
+            self.unreported = Some((now, bytes));
+        } else {
+            self.report_burst(now, bytes);
+        }
+    }
+
+    /// Takes an acknowledged packet. Returns true if it joined the last run, which is possible if its times are
+    /// `as_before`: those of the packet before. Comparing `Instant`s is cheap and converting them is not.
+    #[inline]
+    fn on_ack(&mut self, packet: &AckedPacket, as_before: bool) -> bool {
+        if let Some(run) = self.runs.last_mut()
+            && as_before
+            && run.app_limited == packet.app_limited
+        {
+            run.bytes += packet.bytes;
+            run.packets = run.packets.saturating_add(1);
+            return true;
+        }
+        let run = Acked::new(self.timestamp(packet.sent), packet.bytes, 1);
+        self.runs.push(run.with_app_limited(packet.app_limited));
+        false
+    }
+
+    /// Takes the end of an ACK frame that arrived at `now`.
+    #[inline]
+    fn on_end_acks(&mut self, now: Instant, frame: &LastAckFrame) {
+        let event = AckFrame::new(self.frame_time(now), &self.runs, frame.in_flight)
+            .with_app_limited(frame.app_limited)
+            .with_smoothed_rtt(frame.smoothed_rtt);
+        let window = self.inner.window_after(&event);
+        self.runs.clear();
+        self.window = self.for_stack(window);
+        self.lost = Bytes::ZERO;
+        self.unreported = None;
+    }
+
+    fn on_congestion(&mut self, report: &CongestionReport) {
+        if let Some((left, bytes)) = self.unreported.take() {
+            self.report_burst(left, bytes);
+        }
+        let (noticed, newest_sent) = (self.timestamp(report.now), self.timestamp(report.newest_sent));
+        self.inner
+            .on_congestion(&Congestion::new(noticed, newest_sent, report.signal));
+        self.refresh_window();
+        self.lost += report.lost();
+    }
+
+    fn on_mtu_update(&mut self, mtu: Bytes, least_window: Bytes) {
+        self.least_window = least_window;
+        self.inner.on_mtu_change(mtu);
+        self.refresh_window();
     }
 }

@@ -1,8 +1,9 @@
-//! [`QuicStack`]: the part of a QUIC stack that this crate uses.
+//! [`QuicStack`]: the part of a QUIC stack that this crate uses, and the reports of a stack.
 
 use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
+use playrate_cc::events::Signal;
 use playrate_units::{Bitrate, Bytes};
 
 use crate::{AckRequest, ConnectionController};
@@ -65,4 +66,40 @@ pub struct BaselineMetrics {
     pub ssthresh: Option<Bytes>,
     /// Pacing rate of a controller that sets one.
     pub pacing_rate: Option<Bitrate>,
+}
+
+/// A packet that an ACK frame acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "an adapter makes one for every packet")]
+pub struct AckedPacket {
+    /// Departure of its burst.
+    pub sent: Instant,
+    /// Arrival of the ACK frame.
+    pub acked: Instant,
+    /// Size, without UDP and IP headers.
+    pub bytes: Bytes,
+    /// True if the application or flow control limited the sender at its last attempt to send before this frame.
+    pub app_limited: bool,
+}
+
+/// A sign of congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "an adapter makes one for every sign")]
+pub struct CongestionReport {
+    /// Time when the stack noticed it.
+    pub now: Instant,
+    /// Departure of the newest affected packet.
+    pub newest_sent: Instant,
+    /// The kind of sign.
+    pub signal: Signal,
+}
+
+impl CongestionReport {
+    /// Bytes of packets declared lost.
+    pub fn lost(&self) -> Bytes {
+        match self.signal {
+            Signal::Loss { bytes, .. } => bytes,
+            _ => Bytes::ZERO,
+        }
+    }
 }

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use playrate_units::Bytes;
 
-use crate::path::{AckedPacket, CongestionReport};
 use crate::telemetry::Sample;
+use crate::{AckedPacket, CongestionReport};
 
 /// History of a path, as far as a new controller needs it. An adapter reports it to the new controller in the order of
 /// its fields.
