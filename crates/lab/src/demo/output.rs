@@ -14,7 +14,6 @@ use super::{DemoArgs, DemoReport, DemoRun, LONGEST};
 use crate::controllers::short_name;
 use crate::live::ControllerComparison;
 use crate::metric::{Better, Metric};
-use crate::result::SessionOutcome;
 use crate::scenario::Scenario;
 use crate::sim::Span;
 use crate::words::{self, WIDTH};
@@ -135,7 +134,7 @@ fn values(metric: &Metric, runs: &[DemoRun]) -> Vec<String> {
 }
 
 /// Prints the results as one JSON object, without time series. Times are in seconds, sizes in bytes, rates in bit/s;
-/// the loss is in parts per billion.
+/// the loss is in parts per billion. A stall is its beginning and its end.
 pub(super) fn print_json(
     report: &DemoReport,
     explanation: &Explanation,
@@ -158,7 +157,7 @@ pub(super) fn print_json(
             "size": title.file_size(),
             "duration": title.duration().as_secs_f64(),
             "average_rate": title.average_rate(),
-            "pictures": title.frames().len(),
+            "frames": title.frames().len(),
         },
         "path": {
             "rate": args.rate,
@@ -178,57 +177,19 @@ pub(super) fn print_json(
     writeln!(out, "{}", serde_json::to_string_pretty(&summary)?)
 }
 
-/// One run, under the names of the object's first version, with its row of `runs.jsonl` and the results of its virtual
-/// runs.
+/// One run: its row of `runs.jsonl`, times of the viewer that no row has, and the results of its virtual runs.
 fn run_json(run: &DemoRun, compared: Option<&ControllerComparison>) -> io::Result<Value> {
-    let row = &run.row;
-    let viewer = run.run.viewers.first();
-    let spans = |spans: &[Span]| -> Vec<Value> {
-        let json = |span: &Span| json!({ "from": span.from.as_secs_f64(), "to": span.to.as_secs_f64() });
-        spans.iter().map(json).collect()
-    };
-    let seconds = |times: &[Duration]| times.iter().map(Duration::as_secs_f64).collect();
-    let (freezes, discard_times): (_, Vec<f64>) = viewer.map_or_else(Default::default, |viewer| {
-        (spans(&viewer.spans.stalls), seconds(&viewer.spans.discard_times))
-    });
-    let playback = &row.playback;
-    let outcome = match (row.outcome, &row.error) {
-        (SessionOutcome::Complete, _) => json!("played"),
-        (SessionOutcome::Stopped, _) => json!("stopped"),
-        (SessionOutcome::Failed, reason) => json!({ "failed": reason }),
-    };
-    let forward = &run.run.forward;
+    let spans = run.run.viewers.first().map(|viewer| &viewer.spans);
+    let stalls = spans.map_or(&[][..], |spans| &spans.stalls);
+    let discarded = spans.map_or(&[][..], |spans| &spans.discard_times);
+    let ends = |stall: &Span| [stall.from.as_secs_f64(), stall.to.as_secs_f64()];
     Ok(json!({
-        "spec": run.row.key.controller,
-        "valid": run.attempt.flaws.is_empty(),
-        "throughput": row.throughput_bps.unwrap_or_default(),
-        "viewer": {
-            "startup": playback.startup_delay.map(|delay| delay.as_secs_f64()),
-            "pictures": playback.frames,
-            "discarded": playback.frames_discarded,
-            "underflows": playback.underflow_events,
-            "frozen": playback.stalled_time.as_secs_f64(),
-            "freezes": freezes,
-            "discard_times": discard_times,
-            "rebases": playback.rebases,
-            "delivered": row.received_bytes,
-            "receiving": row.download_s,
-            "length": playback.ended.map_or(row.download_s, |ended| ended.as_secs_f64()),
-            "outcome": outcome,
-        },
-        "sender": {
-            "packets": row.sender.as_ref().map_or(0, |sender| sender.sent_packets),
-            "lost": row.sender.as_ref().map_or(0, |sender| sender.lost_packets),
-        },
-        "link": {
-            "forwarded": forward.delivered.packets,
-            "overflowed": forward.dropped.queue_full.packets,
-            "lost": forward.dropped.loss.packets + forward.dropped.retries.packets,
-            "lateness": run.attempt.lateness_max_s,
-            "flaws": run.attempt.flaws,
-        },
+        "row": serde_json::to_value(&run.row)?,
+        "stalls": stalls.iter().map(ends).collect::<Vec<_>>(),
+        "discard_times": discarded.iter().map(Duration::as_secs_f64).collect::<Vec<_>>(),
+        "lateness": run.attempt.lateness_max_s,
+        "flaws": run.attempt.flaws,
         "virtual": compared.map(|compared| &compared.measures),
-        "row": serde_json::to_value(row)?,
     }))
 }
 
