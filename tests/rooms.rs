@@ -118,8 +118,8 @@ fn controllers_alone_bring_a_quinn_program_one_crate_of_others() {
         "strsim",
     ];
     assert_eq!(more, expected);
-    // A tool of the workspace requires it, and so adds it to quinn's dependencies, too.
-    // The provider of TLS is the program's choice.
+    // The comparison misses `tracing-attributes`, because a tool of the workspace adds it to quinn's dependencies, too.
+    // The program chooses the TLS provider, and with it the other three.
     for left_out in ["tracing-attributes", "ring", "rustls", "fastbloom"] {
         assert!(!ours.contains(left_out), "{left_out} is in {ours:?}");
     }

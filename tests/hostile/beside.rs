@@ -119,8 +119,8 @@ async fn an_attack_leaves_service_to_others_and_opens_no_other_file(
     assert_ends_in_order(rig).await;
 }
 
-/// Makes twice as many connections as there are places compete for them, from four addresses and with 16 connections
-/// over each of `transports` transports. A good client must soon get a place.
+/// Lets twice as many connections as there are places compete for them. They come from four addresses, with 16
+/// connections over each of `transports` transports. A good client must soon get a place.
 #[rstest]
 #[case::idle_quic(Attack::IdleQuic, Over::Quic, 1)]
 #[case::idle_tls(Attack::IdleTls, Over::Tcp, 1)]

@@ -75,7 +75,7 @@ pub(crate) fn serve_with(command: Command, media: &Path, arguments: &[&str]) -> 
     ServerProcess::start(command, "127.0.0.1:0", media, &arguments)
 }
 
-/// `Ok` if `exists`, or else what to do.
+/// `Ok` if `exists`; otherwise an error that says what to do.
 pub(crate) fn required(exists: bool, otherwise: &str) -> Result<(), String> {
     exists.then_some(()).ok_or_else(|| otherwise.to_owned())
 }

@@ -20,7 +20,7 @@ pub struct ConnectionController<S: QuicStack> {
     fits_rates: bool,
     overhead: Arc<WireOverhead>,
     unsent: Arc<UnsentBytes>,
-    /// Packets that the most demanding controller of this connection wants acknowledged at once.
+    /// Packets per ACK frame that the most demanding controller of this connection requires.
     packets_per_ack: Option<u32>,
     /// Acknowledgements requested from the peer, in place of the controller's choice.
     ack_request: Option<AckRequest>,
@@ -183,8 +183,8 @@ impl<S: QuicStack> ConnectionController<S> {
     }
 
     /// Makes connections that use `transport` use this controller, and requests as many acknowledgements from their
-    /// peer as the controller requires. The request replaces one that `transport` has, unless the controller requires
-    /// none or there shall be [none](Self::without_ack_request). Each connection needs its own `transport`.
+    /// peer as the controller requires. This replaces a request in `transport`, unless the controller requires none or
+    /// requests were [switched off](Self::without_ack_request). Each connection needs its own `transport`.
     pub fn install(&self, transport: &mut S::TransportConfig) {
         let request = self.ack_request.or(self.packets_per_ack.map(AckRequest::new));
         S::install(self.clone(), request, transport);

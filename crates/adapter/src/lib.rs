@@ -1,7 +1,7 @@
-//! The part that playrate's adapters to QUIC stacks share. It knows no QUIC stack.
+//! The code that playrate's adapters to QUIC stacks share. It depends on no QUIC stack.
 //!
-//! An adapter implements [`QuicStack`], and gives each path of a connection a [`PathController`], to which it passes
-//! the stack's calls. Everything else is here:
+//! An adapter implements [`QuicStack`], creates a [`PathController`] for each path of a connection, and passes the
+//! stack's calls to it. This crate does the rest:
 //!
 //! - [`ControllerChoice`] names a controller: one of playrate's specs, or one of the stack's own.
 //! - [`ConnectionController`] is one connection's congestion control, with the knowledge of its video.

@@ -7,12 +7,12 @@ use playrate_units::Bitrate;
 use crate::QuicStack;
 use crate::telemetry::LastAckFrame;
 
-/// One of the stack's own controllers, and what its behaviour shows.
+/// One of the stack's own controllers, with the state that its behaviour reveals.
 #[derive(Clone)]
 pub(crate) struct ObservedBaseline<S: QuicStack> {
     pub(crate) inner: S::BaselineController,
     pub(crate) reason: Reason,
-    /// Pacing rate after the last ACK frame, of a controller that reports one.
+    /// Pacing rate after the last ACK frame, if the controller reports one.
     pacing_rate: Option<Bitrate>,
     /// The pacing rate has fallen. BBR's never falls before its slow start ends.
     rate_fell: bool,

@@ -46,7 +46,7 @@ pub struct PathController<S: QuicStack> {
     rtt_estimate: RttEstimate,
     /// Telemetry. The times of its newest packet distinguish runs.
     recorder: Recorder,
-    /// `None` if the controller cannot be replaced, or has been.
+    /// `None` if the controller cannot be replaced, or has been replaced.
     history: Option<Box<ReplayHistory<S::Rtt>>>,
 }
 
@@ -74,7 +74,7 @@ impl<S: QuicStack> PathController<S> {
     }
 
     fn build(control: Arc<ConnectionController<S>>, recorder: Recorder, built: Instant, mtu: u16) -> Self {
-        // Before the choice is read: a switch between the two replaces the controller once more, and none is missed.
+        // Read this before the choice: a switch in between then replaces the controller again instead of being missed.
         let history = control.may_switch().then(|| Box::new(ReplayHistory::new(built)));
         let kind = match control.choice() {
             ControllerChoice::Spec(spec) => {
@@ -110,7 +110,7 @@ impl<S: QuicStack> PathController<S> {
         }
     }
 
-    /// The same, to be changed.
+    /// The stack's own controller, if it is one, for calls that change it.
     #[inline]
     pub fn baseline_mut(&mut self) -> Option<&mut S::BaselineController> {
         match &mut self.kind {
@@ -266,7 +266,7 @@ impl<S: QuicStack> Drop for PathController<S> {
     }
 }
 
-/// One of playrate's controllers, and what it has not received yet.
+/// One of playrate's controllers, and the events that it has not received yet.
 #[derive(Clone, Debug)]
 struct Driver {
     inner: Box<dyn CongestionController>,
@@ -337,7 +337,7 @@ impl Driver {
         self.refresh_window();
     }
 
-    /// Takes a burst. `in_flight` is the number after the last ACK frame.
+    /// Takes a burst. `in_flight` is the number of bytes after the last ACK frame.
     #[inline]
     fn on_sent(&mut self, now: Instant, bytes: Bytes, in_flight: Bytes) {
         if in_flight > self.lost && !self.every_burst {

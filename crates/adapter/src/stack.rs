@@ -1,4 +1,4 @@
-//! [`QuicStack`]: the part of a QUIC stack that this crate uses, and the reports of a stack.
+//! [`QuicStack`]: the part of a QUIC stack that this crate uses, and the events that a stack reports.
 
 use std::fmt::Debug;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ pub trait QuicStack: Copy + Debug + PartialEq + Send + Sync + 'static {
     /// One of the stack's own controllers.
     type BaselineController: Clone + Send + Sync;
 
-    /// The stack's own controllers, in the order of lists.
+    /// The stack's own controllers, in the order of listings.
     const BASELINES: &'static [Self::Baseline];
     /// True if the stack sends a packet only while `in_flight + mtu` is less than the window, false if both may be
     /// equal.
@@ -40,14 +40,14 @@ pub trait QuicStack: Copy + Debug + PartialEq + Send + Sync + 'static {
     /// The window that a connection starts with under `controller`.
     fn initial_window(controller: &Self::BaselineController) -> Bytes;
 
-    /// Further state of `controller`, as far as it reports any.
+    /// The other state that `controller` reports.
     fn metrics(controller: &Self::BaselineController) -> BaselineMetrics;
 
     /// Smoothed RTT and smallest RTT.
     fn smoothed_and_min(rtt: &Self::Rtt) -> (Duration, Duration);
 
-    /// Makes connections that use `transport` use `control` and send `request` to their peer. Without a `request`, that
-    /// of `transport` stays.
+    /// Makes connections that use `transport` use `control` and send `request` to their peer. If there is no `request`,
+    /// the one in `transport` stays.
     fn install(
         control: ConnectionController<Self>,
         request: Option<AckRequest>,
@@ -62,7 +62,7 @@ pub trait QuicStack: Copy + Debug + PartialEq + Send + Sync + 'static {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BaselineMetrics {
-    /// Slow start threshold; `None` while it is infinite, too.
+    /// Slow start threshold; also `None` while it is infinite.
     pub ssthresh: Option<Bytes>,
     /// Pacing rate of a controller that sets one.
     pub pacing_rate: Option<Bitrate>,

@@ -1,4 +1,4 @@
-//! [`ReplayHistory`]: what a controller receives that replaces another one early in the connection.
+//! [`ReplayHistory`]: the events for a controller that replaces another one early in the connection.
 //!
 //! The choice of a controller may depend on the connection's first requests, but the handshake is sent earlier, with
 //! some other controller. The new controller starts with its own initial window and the path's present MTU, and
@@ -12,8 +12,8 @@ use playrate_units::Bytes;
 use crate::telemetry::Sample;
 use crate::{AckedPacket, CongestionReport};
 
-/// History of a path, as far as a new controller needs it. An adapter reports it to the new controller in the order of
-/// its fields.
+/// The part of a path's history that a new controller needs. An adapter reports it to the new controller in the order
+/// of its fields.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ReplayHistory<R> {

@@ -5,7 +5,7 @@
 //! quinn-proto 0.11: the controller is called under the connection's lock (so atomic operations here are only loads and
 //! stores), `on_sent` reports every departing byte, and the `app_limited` of `on_end_acks` means that nothing is left
 //! to send. A test of `playrate-quinn` compares the estimate with quinn's actual transmissions. Another stack has to
-//! offer the same.
+//! guarantee the same.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,8 +23,8 @@ const NONE_AWAITED: u64 = u64::MAX;
 /// Estimate of one connection's unsent bytes: bytes written, less those acknowledged or in flight.
 ///
 /// It is too low by the bytes that packets carry in addition to bodies, about a hundredth of the bytes written since
-/// everything was last acknowledged; then it is exact again. For a body without end, the stack's send window bounds
-/// the error.
+/// everything was last acknowledged; then it is exact again. For an endless body, the stack's send window bounds the
+/// error.
 #[derive(Debug)]
 pub struct UnsentBytes {
     /// Bytes that have been sent and not lost. Only written while the stack holds the connection's lock.

@@ -84,9 +84,9 @@
 //!
 //! Write one file in the folder of its kind (`src/algorithm`, `src/startup`, …), and add its `mod` line, a variant and
 //! a row to that folder's `mod.rs`; the compiler names anything missing. Shapers, loss policies and ceilings are in
-//! `src/adjustment`, with a field of `Components` for each kind. The head of `mod.rs` documents each hook's input,
-//! units and time; `src/compose/mod.rs` documents the components' order. Tests of every spec in the registry then cover
-//! it, and one requires its section in `docs/controllers.md`.
+//! `src/adjustment`, with a field of `Components` for each kind. Each `mod.rs` documents the input, units and time of
+//! the hooks; `src/compose/mod.rs` documents the components' order. Tests of every spec in the registry then cover it,
+//! and one requires its section in `docs/controllers.md`.
 
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 #![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]

@@ -70,7 +70,7 @@ pub struct TitleInfo {
     pub has_audio: bool,
 }
 
-/// Sizes and presentation times of audio, for rates. Times are since the track's presentation start.
+/// Sizes and presentation times of audio, to compute rates from. Times are since the track's presentation start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AudioSample {
     pub(crate) time: Duration,

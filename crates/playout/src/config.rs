@@ -138,7 +138,7 @@ pub enum Clock {
     /// The clock continues: after a stall late frames are shown faster, and frames that are too late are discarded
     /// (VLC; papers of 2012 to 2015).
     CatchUp(CatchUp),
-    /// The clock stops until this much is held again; the whole rest of the title is always enough (browsers, DASH
+    /// The clock stops until this much is held again; the whole remainder of the title is always enough (browsers, DASH
     /// players; the 2021 paper).
     Rebuffer(Fill),
 }

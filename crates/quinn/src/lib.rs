@@ -32,7 +32,7 @@
 //!   first, windows that follow the video's rate ignore the bytes that packets add. Without the second, a writer cannot
 //!   wait for the send queue to drain.
 //!
-//! What is not specific to quinn is in `playrate-adapter`, which this crate re-exports as far as it is needed.
+//! Code that is not specific to quinn is in `playrate-adapter`; this crate re-exports the types that programs need.
 //! `playrate-transport` builds HTTP/3 on top of this crate.
 
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]

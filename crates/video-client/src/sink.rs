@@ -9,7 +9,7 @@ pub trait Sink: Send {
     /// Takes the next bytes.
     fn write(&mut self, bytes: Bytes) -> impl Future<Output = io::Result<()>> + Send;
 
-    /// Waits until all bytes have been written. The default is for a sink that keeps none back.
+    /// Waits until all bytes have been written. The default suits a sink that buffers none.
     fn finish(&mut self) -> impl Future<Output = io::Result<()>> + Send {
         std::future::ready(Ok(()))
     }

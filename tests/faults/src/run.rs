@@ -219,7 +219,7 @@ impl Scene<'_> {
         let mut returns = true;
         let (sender, mut receiver) = mpsc::unbounded_channel();
         self.start_client(title, pin, viewer, sender)?;
-        // The end of a restart's gap is a change of its own.
+        // The end of a restart's gap is a separate change.
         let changes = self.plan.faults.iter().flat_map(|fault| {
             let returns = match fault.kind {
                 FaultKind::Restart { gap, .. } => Some((fault.at + gap, fault.kind, true)),

@@ -105,7 +105,7 @@ pub(crate) const fn paused(at: u64, lasts: u64) -> Fault {
     fault(at, FaultKind::PausedReader(Some(secs(lasts))))
 }
 
-/// Pieces of a byte that a viewer takes at these seconds.
+/// One-byte pieces that a viewer takes at these seconds.
 fn taken(arrivals: &[u64]) -> Vec<(Duration, bytes::Bytes)> {
     let piece = |at: &u64| (secs(*at), bytes::Bytes::from_static(b"."));
     arrivals.iter().map(piece).collect()

@@ -1,4 +1,4 @@
-//! Connections of HTTP clients that ask for nothing, for too much, or without an end.
+//! Connections of HTTP clients that request nothing, request too much, or send without end.
 
 use std::fmt::Write as _;
 use std::future::pending;

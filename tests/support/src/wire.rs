@@ -1,4 +1,4 @@
-//! Integers as QUIC and the header compression of HTTP write them, for clients that no library would be.
+//! Integers in the encodings of QUIC and of HTTP's header compression, for clients that misbehave as no library would.
 
 /// A variable-length integer of QUIC (RFC 9000 §16).
 pub fn var_int(value: u64) -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! Paths called by hand, as a stack would. No QUIC stack is here.
+//! Tests that call paths as a stack would, without a QUIC stack.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -35,7 +35,7 @@ pub(crate) fn origin() -> Instant {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct TestStack;
 
-/// The stack's own controller: the test sets what it reports.
+/// The stack's own controller; the test sets the values that it reports.
 #[derive(Clone)]
 struct Own {
     window: Bytes,
@@ -263,7 +263,7 @@ fn a_frames_packets_are_one_run_if_they_left_together_under_the_same_limit() {
     assert_eq!(script.drain(), [expected]);
 }
 
-/// quinn reports what a Retry packet answers as acknowledged, without an ACK frame.
+/// quinn reports the packets that a Retry packet answers as acknowledged, without an ACK frame.
 #[test]
 fn an_acknowledgement_without_an_ack_frame_is_no_sample_of_the_rtt() {
     let script = Script::new(12_000);

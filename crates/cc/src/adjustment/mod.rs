@@ -3,7 +3,7 @@
 //! The algorithm continues with its own window. A controller may have three adjustments, which act in this order after
 //! every event:
 //!
-//! - The *shaper* changes the window by what is known of the video. Without a fact that it needs, it changes nothing.
+//! - The *shaper* changes the window according to facts of the video. If it lacks a fact, it changes nothing.
 //! - The *loss policy* answers losses for an algorithm that holds on them (`Algorithm::on_congestion` returned `None`).
 //!   An algorithm that answers losses itself accepts only `standard`.
 //! - The *ceiling* bounds the window from above, for example by the highest rate that the application needs. quinn has

@@ -6,7 +6,7 @@ use crate::estimator::Rtt;
 use crate::parameter::Parameter;
 use crate::state::{Core, floor_bytes};
 
-/// Change of the window by what is known of the video.
+/// Change of the window according to facts of the video.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shaper {
     /// CCPLCA: the window never falls below the one that carries the video's rate over this RTT (ns).

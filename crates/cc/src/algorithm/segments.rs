@@ -12,8 +12,8 @@ pub(crate) struct TwoWindows {
     /// Delay window (`dwnd`), segments.
     pub(super) delay: f64,
     pub(super) round: RoundRtt,
-    /// The part of the sum below one byte, bytes. `core.window()` is whole bytes, and an algorithm that adds fractions
-    /// of a segment must not lose it.
+    /// The fraction of a byte in the sum. `core.window()` is whole bytes, and an algorithm that adds fractions of a
+    /// segment must not lose it.
     fraction: f64,
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct Composed {
     components: Components,
     /// Window that the transport gets, bytes.
     published: u64,
-    /// Neither an idle policy nor an adjustment acts.
+    /// True if no idle policy or adjustment acts.
     only_grows: bool,
 }
 
@@ -192,7 +192,7 @@ impl CongestionController for Composed {
     }
 
     /// Passes an ACK frame through the components. Not inlined into
-    /// [`window_after`](CongestionController::window_after), so that what is called only here can be inlined.
+    /// [`window_after`](CongestionController::window_after), so that functions called only here can be inlined.
     #[inline(never)]
     fn on_ack_frame(&mut self, event: &AckFrame<'_>) {
         let Some(mut batch) = self.core.note_acked(event) else {

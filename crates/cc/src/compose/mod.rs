@@ -7,12 +7,12 @@
 //! |---|---|---|
 //! | startup | [`startup`](crate::startup) | slow start: at the beginning, after persistent congestion, after idle |
 //! | algorithm | [`algorithm`](crate::algorithm) | congestion avoidance, and how much a loss costs |
-//! | shaper | [`adjustment`](crate::adjustment) | the window that is published, given what is known of the video |
+//! | shaper | [`adjustment`](crate::adjustment) | the published window, according to facts of the video |
 //! | idle policy | [`idle`](crate::idle) | the cost of a pause or of an unused window |
 //! | loss policy | [`adjustment`](crate::adjustment) | the cost of a loss to an algorithm that holds on it |
 //! | ceiling | [`adjustment`](crate::adjustment) | a bound from above |
 //!
-//! [`Rules`] decide how much a window grows that is not used in full, for all window-based algorithms alike. The core
+//! [`Rules`] decide how much an underused window may grow, in the same way for all window-based algorithms. The core
 //! grants an *allowance*, the acknowledged bytes that may grow the window, and bounds the growth that the algorithm or
 //! the startup component derives from it.
 //!

@@ -91,7 +91,7 @@ impl BestSamples {
         let mut best = Best::default();
         for second in &self.seconds {
             let samples = &second.samples[..usize::from(second.count)];
-            // A second's further samples are no better than the first that is not among the best.
+            // Once a sample is not among the best, the remaining ones of the same second are not either.
             let _ = samples
                 .iter()
                 .try_for_each(|&sample| best.insert(sample).map(drop));

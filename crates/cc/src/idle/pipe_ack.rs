@@ -21,7 +21,7 @@ pub(crate) struct PipeAck {
     bins: [u32; BINS],
     /// Beginning of the newest bin.
     newest: Timestamp,
-    /// There has been a sample.
+    /// True once there has been a sample.
     is_defined: bool,
     /// Bytes acknowledged in the current round trip; [`NONE`] until one begins.
     round: u32,
@@ -151,7 +151,7 @@ mod tests {
         }
         assert_eq!(pipe.get(at(1_000), 1_000 * MS), Some(50_000));
         pipe.sample(10_000, at(1_300), 1_000 * MS);
-        // The largest is out.
+        // The largest sample has expired.
         assert_eq!(pipe.get(at(1_400), 1_000 * MS), Some(30_000));
     }
 

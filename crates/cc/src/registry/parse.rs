@@ -205,7 +205,7 @@ fn assign<'a>(
     arguments: &[(Option<&str>, &str)],
     takers: impl Iterator<Item = &'a mut Chosen>,
 ) -> Result<(), SpecError> {
-    // A place is `None` once it has been given a value.
+    // A place is `None` once it has received a value.
     let places_of = |taker: &'a mut Chosen| {
         let parameters = taker.entry.parameters().iter().copied();
         parameters.zip(taker.arguments.values_mut().map(Some))

@@ -55,7 +55,7 @@ pub(crate) struct Rules {
     /// The window may grow while the application, flow control or a ceiling limits the sender
     /// (draft-ietf-ccwg-ratelimited-increase). If false, it does not (RFC 9002 §7.8).
     pub(super) rate_limited: bool,
-    /// An ACK frame counts for one packet at most, also while the window is used in full.
+    /// An ACK frame counts for one packet at most, even while the window is used in full.
     pub(super) counts_acks: bool,
     /// Size of the first window, packets; 0 for RFC 9002's.
     initial_packets: f64,

@@ -1,4 +1,4 @@
-//! [`Action`]: what happens on a connection, and what is then true, as rows of a table. Packets have 1200 B.
+//! [`Action`]: events of a connection and the expected state after them, as rows of a table. Packets have 1200 B.
 
 use super::{MS, connection, ssthresh, state};
 use crate::testing::Connection;

@@ -88,7 +88,7 @@ fn a_ceiling_that_is_lifted_lets_the_algorithm_grow_again() {
     assert_eq!(c.window(), 75_000);
     c.known.set_average_rate(None);
     busy(&mut c, 2);
-    // Slow start goes on.
+    // Slow start continues.
     assert_in(c.window(), 200_001..);
 }
 

@@ -194,7 +194,7 @@ fn a_train_of_half_the_smallest_rtt_ends_slow_start_at_that_very_ack(
     assert_eq!(left_after(&mut c, every), acked);
     if let Some(acked) = acked {
         assert_eq!(state(&c), (Phase::Avoidance, Reason::AckTrain));
-        // The window before it.
+        // The window before that ACK frame.
         assert_eq!(ssthresh(&c), 36_000 + (acked as u64 - 1) * 1_200);
     }
 }

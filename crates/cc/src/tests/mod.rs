@@ -225,7 +225,7 @@ impl Batch {
 }
 
 impl Step {
-    /// The end of slow start at a frame whose bytes it has used.
+    /// The end of slow start at a frame whose bytes slow start has used up.
     pub(crate) const fn leave(reason: Reason) -> Self {
         Self::Leave { reason, unused: 0 }
     }

@@ -134,7 +134,7 @@ fn values(metric: &Metric, runs: &[DemoRun]) -> Vec<String> {
 }
 
 /// Prints the results as one JSON object, without time series. Times are in seconds, sizes in bytes, rates in bit/s;
-/// the loss is in parts per billion. A stall is its beginning and its end.
+/// the loss is in parts per billion. A stall is an array of its beginning and its end.
 pub(super) fn print_json(
     report: &DemoReport,
     explanation: &Explanation,

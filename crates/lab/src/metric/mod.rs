@@ -33,7 +33,7 @@ enum Value {
     Ratio(fn(&Row) -> Option<(f64, f64)>),
 }
 
-/// A number of a result. Serializes to what a page needs to know about it.
+/// A number of a result. Serializes to the properties that the page needs.
 #[derive(Debug, Serialize)]
 pub(crate) struct Metric {
     /// Explanation of the label; empty if the label says it all.

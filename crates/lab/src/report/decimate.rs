@@ -1,6 +1,6 @@
 //! Draws a line that looks the same with fewer points.
 
-/// Position x and value y of a point, and another number that belongs to it.
+/// Position x and value y of a point, and a number attached to it.
 pub(super) type Point = [f64; 3];
 
 /// At most about `4 × buckets` of `points`, which draw the same line: the first, lowest, highest and last point of

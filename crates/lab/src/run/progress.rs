@@ -73,7 +73,7 @@ impl ProgressDisplay {
     }
 }
 
-/// The look of bars with this template.
+/// The style of bars with this template.
 pub(crate) fn bar_style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template)
         .unwrap_or_else(|_| ProgressStyle::default_bar())

@@ -360,7 +360,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// The typed file with these values, and their part that affects the packets of a run.
+/// The typed file with these values, and the part of the values that affects the packets of a run.
 pub(super) fn read(
     map: SourceMap<'_>,
     values: &Spanned<DeTable<'_>>,

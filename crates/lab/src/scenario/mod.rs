@@ -455,7 +455,7 @@ fn access(delay: TimeRange, seed: Seed) -> Access {
     }
 }
 
-/// The number of flows given by `key`, 1 if it is left out.
+/// The number of flows given by `key`; 1 if the key is missing.
 fn count(map: SourceMap<'_>, count: Option<u32>, key: &str) -> Result<u32, ScenarioError> {
     let count = count.unwrap_or(1);
     if count <= MOST_FLOWS {

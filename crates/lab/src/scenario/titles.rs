@@ -185,7 +185,7 @@ pub(super) fn per_connection(
     Err(map.at_key("viewer.titles_per_connection", problem))
 }
 
-/// The factor of the optional key `key`, 1 if it is left out.
+/// The factor given by the optional key `key`; 1 if the key is missing.
 pub(super) fn within(
     map: SourceMap<'_>,
     value: Option<f64>,

@@ -147,7 +147,7 @@ pub(crate) async fn join_all<T: 'static>(
     Ok(in_order(all))
 }
 
-/// Waits for `work` and calls `tick` ten times a second until then.
+/// Waits for `work`, and calls `tick` ten times a second in the meantime.
 pub(crate) async fn ticking<T>(work: impl Future<Output = T>, mut tick: impl FnMut()) -> T {
     let mut work = std::pin::pin!(work);
     let mut interval = tokio::time::interval(TICK);

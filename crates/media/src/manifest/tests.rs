@@ -1,4 +1,4 @@
-//! Manifests as packagers write them, and hostile ones. The fuzz targets `mpd` and `m3u8` read mutations of such.
+//! Manifests as packagers write them, and hostile ones. The fuzz targets `mpd` and `m3u8` read mutations of both.
 
 use super::*;
 use rstest::rstest;

@@ -109,7 +109,7 @@ impl GilbertElliott {
     }
 }
 
-/// The nearest probability of so many parts per billion, from 0 to a billion.
+/// The probability nearest to this number of parts per billion; bounded by 0 and 1.
 fn rounded(parts: f64) -> Probability {
     Probability::from_parts_per_billion(u32::try_from(whole(parts)).unwrap_or(u32::MAX))
 }

@@ -39,8 +39,8 @@ const MAX_BINS: usize = 1_024;
 pub struct RelayConfig {
     /// Address for clients. Port 0 selects a free one; see [`Relay::local_addr`].
     pub listen: SocketAddr,
-    /// Addresses of the real servers. The relay listens at `listen` for clients of the first, and on free ports of the
-    /// same address for those of each other.
+    /// Addresses of the real servers. The relay listens at `listen` for clients of the first server, and at the same
+    /// address on a free port for clients of each further server.
     pub servers: Vec<SocketAddr>,
     /// Path between clients and servers.
     pub path: PathConfig,

@@ -14,7 +14,7 @@ use crate::Time;
 /// An event at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Event {
-    /// The entry of this number of a timer is due. It counts only if the timer has made no newer one.
+    /// A timer's entry with this number is due. It counts only if the timer has no newer entry.
     Timer { slot: u32, entry: u64 },
     /// A packet has reached the next link of its route, or its socket.
     Packet { slot: u32 },
@@ -77,7 +77,7 @@ impl EventQueue {
         self.heap.push(Reverse(entry));
     }
 
-    /// The entry after all earlier ones of the same time, in no lane.
+    /// A new entry in no lane, after all earlier ones of the same time.
     fn entry(&mut self, at: Time, event: Event) -> Entry {
         self.order += 1;
         Entry {

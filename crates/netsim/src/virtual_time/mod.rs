@@ -180,8 +180,8 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// An empty network at time zero. `seed` is for the endpoints and for what else [`Simulation::seed`] is asked for;
-    /// paths have their own.
+    /// An empty network at time zero. `seed` is the seed of the endpoints and of everything derived from
+    /// [`Simulation::seed`]; paths have their own.
     pub fn new(seed: Seed) -> Self {
         let shared = Arc::new(SimulationCore {
             epoch: Instant::now(),

@@ -76,7 +76,7 @@ impl Algorithm for NullAlgorithm {
 struct NullPacketKey {
     /// Bytes of the key that identify its packets.
     mark: u128,
-    /// The key with the limits.
+    /// The real key, which has the usage limits.
     real: Box<dyn PacketKey>,
 }
 

@@ -194,7 +194,7 @@ impl Origin {
         Some(self.object(known.version))
     }
 
-    /// Returns true if, a moment ago, there was no object `name`.
+    /// Returns true if the store reported a moment ago that there is no object `name`.
     pub fn is_absent(&self, name: &str) -> bool {
         let shared = &self.0.shared;
         let since = shared.absent.get(name).filter(|_| shared.known(name).is_none());
@@ -225,7 +225,7 @@ impl Origin {
     }
 
     /// Verifies that the store still has what is known about the object `name`, unless it has said so a moment ago.
-    /// While it does not answer, a known object is good.
+    /// While the store does not answer, a known object counts as current.
     ///
     /// # Errors
     /// The object has another version now ([`OriginError::Changed`]), which is known from then on; the store refuses,

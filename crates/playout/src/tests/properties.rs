@@ -88,7 +88,7 @@ fn run(
     player
 }
 
-/// Deliveries in one piece each, and no look in between.
+/// Each delivery in one piece, without advancing the time in between.
 const WHOLE: (u64, Duration) = (u64::MAX, Duration::MAX);
 
 proptest! {

@@ -15,7 +15,7 @@ fn by_segments() -> PlayoutConfig {
 }
 
 #[rstest]
-// Frame 2 is due at 90; three frames are in at 300.
+// Frame 2 is due at 90; three frames have arrived at 300.
 #[case::stalls_at_a_missing_frame_and_resumes_when_enough_is_in(
     rebuffer(2, 3), 6,
     &[(0, Get(1_000)), (10, Get(1_000)), (200, Get(2_000)), (300, Get(1_000)), (310, Get(1_000)), (310, Finish)],

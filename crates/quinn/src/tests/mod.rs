@@ -13,7 +13,7 @@ use crate::telemetry::{Monitor, TimeSeries};
 use crate::{AckRequest, Baseline, ConnectionController, ControllerChoice, QuinnController};
 
 mod closing;
-// The shared crate tests without a stack what follows from calls; the same controller records here what quinn calls.
+// `playrate-adapter` tests the effects of calls, without a stack. Here its scripted controller records quinn's calls.
 #[path = "../../../adapter/src/tests/scripted.rs"]
 mod scripted;
 mod switching;

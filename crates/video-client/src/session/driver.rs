@@ -106,7 +106,7 @@ pub(crate) trait TitleSource: Send + Sized {
         false
     }
 
-    /// Returns true if the viewer can jump within the title, as far as it is known by now.
+    /// Returns true if the viewer can jump within the title, given what is known of it by now.
     fn can_seek(&self) -> bool;
 
     /// Makes the viewer jump to `to` in media time. Abandons the response in progress.

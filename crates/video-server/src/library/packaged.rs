@@ -115,7 +115,7 @@ pub(super) struct MediaFiles<'a> {
     pub(super) manifest: &'a dyn Fn(&Path, &ResourceName) -> Result<Manifest, MediaError>,
     /// Number of bytes of a file; `None` if it does not exist.
     pub(super) size: &'a dyn Fn(&ResourceName) -> Option<u64>,
-    /// True if the order of files is worth knowing.
+    /// True if the files are in an object store, where their order is worth knowing.
     pub(super) is_remote: bool,
     /// Segments of files that were read as titles.
     pub(super) cuts: &'a BTreeMap<ResourceName, Vec<Cut>>,

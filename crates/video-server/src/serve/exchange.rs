@@ -70,7 +70,7 @@ pub(super) async fn serve(
     connection.aborted.fetch_add(1, Relaxed);
 }
 
-/// A response in running. It ends when this is dropped, even if its task panics.
+/// A running response. It ends when this is dropped, even if its task panics.
 #[derive(Debug)]
 struct RunningResponse<'a> {
     state: &'a Mutex<ServerState>,

@@ -43,7 +43,7 @@ pub struct Site {
     pub(crate) pages: Option<RwLock<Pages>>,
     /// Numbers of replies since the server was started, by version of HTTP and status.
     pub(crate) replied: Mutex<BTreeMap<(&'static str, u16), u64>>,
-    /// Number of requests that failed for a temporary reason of the store, and the limit of their log.
+    /// Number of requests that failed for a temporary reason of the store, and the limit on their log lines.
     #[cfg(feature = "object-store")]
     pub(crate) failures: Mutex<(u64, playrate_transport::LogLimit)>,
 }

@@ -1,4 +1,4 @@
-//! A client by `h3` that keeps its tokens between connections, and can change its port during one.
+//! A client built on `h3` that keeps its tokens between connections, and can change its port during one.
 
 use std::net::{SocketAddr, UdpSocket};
 

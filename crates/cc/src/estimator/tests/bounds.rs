@@ -44,7 +44,7 @@ fn reported(now: u64, (kind, back, amount, packets): (u8, u64, u64, u32)) -> Pat
     let bytes = Bytes::new(amount);
     match kind {
         0 | 1 => PathEvent::Sent(Sent::new(now, bytes)),
-        // Up to four runs, or none.
+        // Zero to four runs.
         2..=6 => PathEvent::Acked(OwnedFrame {
             now,
             acked: (2..kind)

@@ -214,6 +214,6 @@ fn the_delivery_rate_raises_a_train_estimate_that_is_too_low() {
     // A quiet minute later.
     late_ack(&mut capacity, at(59_900), at(60_000));
     assert!(capacity.delivery.max() < raised);
-    // What raised the estimate does not expire into a worse one.
+    // The estimate does not fall when the samples that raised it expire.
     assert_eq!(capacity.estimate(), raised);
 }

@@ -122,7 +122,7 @@ fn stragglers_of_an_older_train_neither_measure_nor_interrupt() {
     fed.ack(old, [101_300], 1);
     // 30 µs late because of an overtaken packet.
     assert_eq!(fed.ack_runs(101_990, &[(old, 1), (new, 2)]), None);
-    // What came with a straggler was carried, too.
+    // The packets that arrived with a straggler count, too.
     assert_eq!(fed.ack(new, [102_920, 103_880], 2), TWENTY);
 }
 
@@ -139,7 +139,7 @@ fn a_small_batch_counts_once_more_of_its_train_follows() {
     assert_eq!(fed.ack(0, [103_840], 2), TWENTY);
     assert_eq!(other.ack(50_000, [151_920], 4), None);
     other.ack(50_000, [152_880], 2);
-    // More follows, if only with the next train.
+    // More packets follow, even if only together with the next train.
     assert_eq!(other.ack_runs(153_840, &[(50_000, 1), (60_000, 1)]), TWENTY);
 }
 

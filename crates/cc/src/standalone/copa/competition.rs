@@ -105,7 +105,7 @@ mod tests {
         competition.on_loss();
         assert_eq!(competition.inverse_delta, Some(5.0));
         competition.on_batch(false, true, true);
-        // The round trip of the loss adds none.
+        // The round trip with the loss adds no packet.
         assert_eq!(competition.inverse_delta, Some(5.0));
         competition.on_batch(false, true, true);
         assert_eq!(competition.inverse_delta, Some(6.0));

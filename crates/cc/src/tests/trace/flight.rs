@@ -1,4 +1,4 @@
-//! [`Flight`]: packets on a [`Network`], and what a transport reports of them.
+//! [`Flight`]: packets on a [`Network`], and a transport's reports on them.
 
 use std::collections::VecDeque;
 

@@ -177,7 +177,7 @@ impl DemoReport {
     /// The title's demand on the path.
     fn demand(&self) -> String {
         let (title, args) = (self.scenario.title_rate(), &self.args);
-        // With about 4 % of headers.
+        // Headers add about 4 %.
         let sufficient = if args.rate >= title.scaled(104, 100) {
             "suffices"
         } else {

@@ -74,9 +74,9 @@ fn hold_to_the_bands(near: &WifiResults, far: &WifiResults) {
     let available = near.goodput();
     assert!((13.5..=15.5).contains(&available), "about 15 Mbit/s: {available}");
     let near_peak = near.longest();
-    // Up to 500 ms over 3 ms.
+    // On a path of 3 ms: up to 500 ms.
     assert!((300.0..=550.0).contains(&near_peak), "{near_peak}");
-    // Over 100 ms it rests on the path's RTT and has peaks of 150 to 200 ms.
+    // On a path of 100 ms: mostly the path's RTT, with peaks of 150 to 200 ms.
     let (rests, peaks) = (far.rtt(50), far.rtt(95));
     assert!((100.0..=105.0).contains(&rests), "{rests}");
     assert!((150.0..=200.0).contains(&peaks), "{peaks}");

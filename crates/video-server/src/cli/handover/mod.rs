@@ -44,7 +44,7 @@ const SOCKET: &str = "handover";
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 /// The older process sends this line to confirm that the newer one owns the port.
 const TAKEN: &str = "taken\n";
-/// Number of bytes of datagrams from which on they are written.
+/// Collected datagrams are written once they have this many bytes.
 const BATCH: usize = 64 << 10;
 /// Maximum number of datagrams that wait between socket and endpoint.
 const WAITING_DATAGRAMS: usize = 4_096;

@@ -1,4 +1,4 @@
-//! [`TcpService`]: what a process accepts on a TCP socket while it owns the port.
+//! [`TcpService`]: a service on a TCP socket, which a process offers while it owns the port.
 
 use std::io;
 use std::net;

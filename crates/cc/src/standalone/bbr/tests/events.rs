@@ -179,7 +179,7 @@ fn the_window_is_at_most_that_of_the_pacing_rate_and_at_most_cwnd() {
         assert_in(run.window(), ..=most);
         whole += u64::from(run.window() >= most - 2 * MTU);
     }
-    // In most of the steps the window is all of that.
+    // In most steps the window reaches this limit.
     assert_in(whole, 16_000..);
 }
 

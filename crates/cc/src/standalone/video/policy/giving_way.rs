@@ -273,7 +273,7 @@ mod tests {
         backs_off(&mut giving_way, (100_000, 50_000), (100, 85), (1e6, 0.6e6));
         backs_off(&mut giving_way, (50_000, 20_000), (85, 200), (0.6e6, 0.3e6));
         let found = backs_off(&mut giving_way, (20_000, 19_000), (200, 190), (0.3e6, 0.3e6));
-        // The second in a row of those after the rise.
+        // The second consecutive back-off after the rise.
         assert_eq!(found, Finding::Crowd);
     }
 

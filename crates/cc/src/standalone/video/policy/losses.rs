@@ -167,7 +167,7 @@ mod tests {
         assert!(!asks(&mut losses, 0, 100_000, 100));
         assert!(!asks(&mut losses, 8, 100_000, 200));
         assert!(asks(&mut losses, 5, 100_000, 300), "two in a row");
-        // More than ten times what is tolerated.
+        // More than ten times the tolerated share.
         assert!(asks(&mut losses, 25, 100_000, 400));
     }
 
@@ -184,7 +184,7 @@ mod tests {
         }
         assert_eq!(losses.bound(at(500)), None);
         assert!(!asks(&mut losses, 5, 85_000, 21_000));
-        // Twenty seconds later it is asked again.
+        // After twenty seconds they require a smaller window again.
         assert!(asks(&mut losses, 5, 85_000, 21_100));
     }
 
