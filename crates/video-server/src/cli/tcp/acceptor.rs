@@ -68,6 +68,8 @@ pub(crate) struct Acceptor {
     places: Arc<Mutex<Places<()>>>,
     connections: JoinSet<()>,
     totals: Arc<TcpTotals>,
+    /// Number of connections that this acceptor has refused.
+    refused: u64,
     refusal_log: LogLimit,
 }
 
@@ -86,6 +88,7 @@ impl Acceptor {
             places: Arc::new(Mutex::new(Places::new(limits))),
             connections: JoinSet::new(),
             totals,
+            refused: 0,
             refusal_log: LogLimit::default(),
         }
     }
@@ -145,8 +148,9 @@ impl Acceptor {
 
     /// Counts a refusal and logs it at a limited rate.
     fn refuse(&mut self, peer: SocketAddr) {
-        let refused = self.totals.refused.fetch_add(1, Relaxed) + 1;
-        if let Some(refused) = self.refusal_log.due(refused, TokioRuntime.now()) {
+        self.totals.refused.fetch_add(1, Relaxed);
+        self.refused += 1;
+        if let Some(refused) = self.refusal_log.due(self.refused, TokioRuntime.now()) {
             let (purpose, limit) = (self.purpose, self.limits.connections);
             tracing::warn!(
                 %peer,
@@ -159,7 +163,12 @@ impl Acceptor {
 
     /// Closes the listening socket and waits until the last connection has ended.
     pub(crate) async fn all_ended(self) {
-        let Self { mut connections, .. } = self;
+        let Self {
+            listener,
+            mut connections,
+            ..
+        } = self;
+        drop(listener);
         while connections.join_next().await.is_some() {}
     }
 }

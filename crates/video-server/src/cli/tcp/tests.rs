@@ -174,3 +174,34 @@ async fn a_request_on_a_connection_that_makes_room_is_answered_with_503() {
     assert_eq!(response.status(), 503);
     assert_eq!(response.headers()["retry-after"], "1");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stopped_acceptor_refuses_clients_while_a_connection_is_open() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let limits = PlaceLimits {
+        connections: 2,
+        connections_per_address: 2,
+        few: 0,
+        evict_after: LONG,
+    };
+    let accepted = Arc::new(TcpTotals::default());
+    let mut acceptor = Acceptor::new(listener, "tests", limits, Arc::clone(&accepted));
+    let (end, ended) = watch::channel(());
+    let client = TcpStream::connect(address).await.unwrap();
+    let serve = |_, _, _| {
+        let mut ended = ended.clone();
+        async move { drop(ended.changed().await) }
+    };
+    tokio::select! {
+        () = acceptor.run(serve) => unreachable!("it accepts until it is dropped"),
+        () = playrate_test_support::until("the client is accepted", async || accepted.open() == 1) => {}
+    }
+    let mut waiting = JoinSet::new();
+    waiting.spawn(acceptor.all_ended());
+    let is_refused = async || std::net::TcpStream::connect(address).is_err();
+    playrate_test_support::until("others are refused", is_refused).await;
+    assert_eq!(accepted.open(), 1);
+    drop((client, end));
+    waiting.join_all().await;
+}
