@@ -224,21 +224,26 @@ impl Origin {
         Ok(found.map(|version| self.object(version)))
     }
 
-    /// Verifies that the store still has what is known about the object `name`, unless it has said so a moment ago.
-    /// While the store does not answer, a known object counts as current.
+    /// Verifies that `opened` is still the object `name`, by a request to the store unless that has said so a moment
+    /// ago. While the store does not answer, a known object counts as current.
     ///
     /// # Errors
     /// The object has another version now ([`OriginError::Changed`]), which is known from then on; the store refuses,
     /// or does not answer and nothing is known.
-    pub async fn verify(&self, name: &str) -> Result<(), OriginError> {
-        if self.is_fresh(name) {
-            return Ok(());
+    pub async fn verify(&self, name: &str, opened: Option<&Object>) -> Result<(), OriginError> {
+        let opened = opened.map(|object| &object.version);
+        let mut present = self.0.shared.known(name).map(|known| known.version);
+        if !self.is_fresh(name) {
+            match self.0.shared.look_up(name).await {
+                Err(error) if present.is_none() || !error.is_temporary() => return Err(error),
+                Err(_) => {}
+                Ok(found) => present = found,
+            }
         }
-        let before = self.0.shared.known(name).map(|known| known.version);
-        match self.0.shared.look_up(name).await {
-            Err(error) if before.is_none() || !error.is_temporary() => Err(error),
-            Ok(present) if present != before => Err(OriginError::Changed { url: self.url(name) }),
-            _ => Ok(()),
+        if present.as_ref() == opened {
+            Ok(())
+        } else {
+            Err(OriginError::Changed { url: self.url(name) })
         }
     }
 

@@ -36,6 +36,7 @@ impl Site {
             if !is_known && let Err(error) = origin.look_up(name.as_str()).await {
                 return self.failed(request, &error);
             }
+            let opened = origin.known(name.as_str());
             let mut reply = self.open(request, name);
             let first = match reply.body_mut() {
                 // The reader keeps them for the next read.
@@ -44,7 +45,7 @@ impl Site {
             };
             // Bytes that come from the store prove that the object is current; those from the cache do not.
             let verified = match first {
-                Ok(()) => origin.verify(name.as_str()).await,
+                Ok(()) => origin.verify(name.as_str(), opened.as_ref()).await,
                 Err(error) => Err(error),
             };
             match verified {
