@@ -132,13 +132,15 @@ impl Clients {
                 place,
                 is_refused: false,
             }),
-            Err(refusal) if is_validated => {
-                state.turned_away(peer, Some(refusal), now);
-                Decision::Refused
-            }
-            Err(_) => {
-                state.turned_away(peer, None, now);
-                Decision::Retry
+            Err(refusal) => {
+                let refusal = is_validated.then_some(refusal);
+                let line = state.turned_away(refusal, now);
+                // A log that blocks must not hold up the other workers.
+                drop(state);
+                if let Some(line) = line {
+                    line.log(peer);
+                }
+                refusal.map_or(Decision::Retry, |_| Decision::Refused)
             }
         }
     }
@@ -164,29 +166,19 @@ impl ClientsState {
         }
     }
 
-    /// Counts a refusal, or a Retry if `refusal` is `None`, and logs it if a line is due.
-    fn turned_away(&mut self, peer: SocketAddr, refusal: Option<Refusal>, now: Instant) {
+    /// Counts a refusal, or a Retry if `refusal` is `None`. Returns a line for the log if one is due.
+    fn turned_away(&mut self, refusal: Option<Refusal>, now: Instant) -> Option<TurnedAway> {
         let (total, log) = match refusal {
             Some(_) => (&mut self.totals.refused, &mut self.refusal_log),
             None => (&mut self.totals.retried, &mut self.retry_log),
         };
         *total += 1;
-        let Some(count) = log.due(*total, now) else {
-            return;
-        };
-        let handshakes = self.unvalidated + self.validated.len();
-        let connections = self.connections.taken();
-        if let Some(refusal) = refusal {
-            tracing::warn!(%peer, refused = count, handshakes, connections, "refused connections: {refusal}");
-        } else {
-            tracing::warn!(
-                %peer,
-                retried = count,
-                handshakes,
-                connections,
-                "clients had to validate their address: many handshakes are in progress, or a limit is reached"
-            );
-        }
+        Some(TurnedAway {
+            count: log.due(*total, now)?,
+            refusal,
+            handshakes: self.unvalidated + self.validated.len(),
+            connections: self.connections.taken(),
+        })
     }
 
     /// Frees `place` for another client.
@@ -198,6 +190,31 @@ impl ClientsState {
                 position.map(|position| self.validated.swap_remove(position));
             }
             Place::Connection(number) => self.connections.free(number),
+        }
+    }
+}
+
+/// Line of the log about clients that were refused, or had to validate their address.
+struct TurnedAway {
+    count: u64,
+    refusal: Option<Refusal>,
+    handshakes: usize,
+    connections: usize,
+}
+
+impl TurnedAway {
+    fn log(self, peer: SocketAddr) {
+        let (count, handshakes, connections) = (self.count, self.handshakes, self.connections);
+        if let Some(refusal) = self.refusal {
+            tracing::warn!(%peer, refused = count, handshakes, connections, "refused connections: {refusal}");
+        } else {
+            tracing::warn!(
+                %peer,
+                retried = count,
+                handshakes,
+                connections,
+                "clients had to validate their address: many handshakes are in progress, or a limit is reached"
+            );
         }
     }
 }
@@ -239,8 +256,12 @@ impl ClientPlace {
         let number = match state.connections.take(peer, activity.clone(), control, now) {
             Ok(number) => number,
             Err(refusal) => {
-                state.turned_away(self.peer, Some(refusal), now);
+                let line = state.turned_away(Some(refusal), now);
+                drop(state);
                 self.is_refused = true;
+                if let Some(line) = line {
+                    line.log(self.peer);
+                }
                 return Err(refusal);
             }
         };

@@ -159,6 +159,16 @@ fn an_idle_connection_makes_room_in_its_own_network_after_the_limit() {
 }
 
 #[test]
+fn one_address_keeps_all_places_that_nobody_else_wants() {
+    let mut places = TestPlaces::new(8);
+    for _ in 0..8 {
+        places.use_from("192.0.2.1");
+    }
+    assert!(places.connect("192.0.2.1", Duration::ZERO).is_err());
+    assert_eq!((places.evicted().len(), places.places.taken()), (0, 8));
+}
+
+#[test]
 fn players_of_a_network_with_few_connections_stay_until_they_are_idle_for_long() {
     let full = |own: u8| {
         let mut places = TestPlaces::new(64);
