@@ -69,7 +69,7 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
         let requested = self.now();
         let mut reader = self.open(request).await?;
         let (mut first_byte, mut bytes) = (None, Bytes::ZERO);
-        while let Some(piece) = self.piece(&mut reader).await? {
+        while let Some(piece) = self.piece(&mut reader, true).await? {
             let now = self.now();
             first_byte.get_or_insert(if reader.at_once { requested } else { now });
             bytes += Bytes::from(piece.len());
@@ -88,7 +88,7 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
         })
     }
 
-    /// Fetches a body of at most `limit` bytes into memory.
+    /// Fetches a body of at most `limit` bytes into memory. A jump of the viewer waits for its end.
     pub(crate) async fn fetch_whole(
         &mut self,
         request: Request,
@@ -97,7 +97,7 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
         let path = request.path.clone();
         let mut reader = self.open(Box::new(request)).await?;
         let mut whole = Vec::new();
-        while let Some(piece) = self.piece(&mut reader).await? {
+        while let Some(piece) = self.piece(&mut reader, false).await? {
             whole.extend_from_slice(&piece);
             if Bytes::from(whole.len()) > limit {
                 return Err(PlayError::TooLarge { path, limit });
@@ -323,9 +323,13 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
 
     /// The next bytes of a body; `None` at its end, or when the viewer jumps. Waits while the source has paused
     /// reading, and resumes the body if it is interrupted.
-    async fn piece(&mut self, reader: &mut BodyReader) -> Result<Option<bytes::Bytes>, PlayError> {
+    async fn piece(
+        &mut self,
+        reader: &mut BodyReader,
+        may_jump: bool,
+    ) -> Result<Option<bytes::Bytes>, PlayError> {
         loop {
-            let error = match self.piece_of(reader).await {
+            let error = match self.piece_of(reader, may_jump).await {
                 Ok(piece) => {
                     self.resumed();
                     return Ok(piece);
@@ -344,8 +348,12 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
         }
     }
 
-    /// The next bytes of the present body.
-    async fn piece_of(&mut self, reader: &mut BodyReader) -> Result<Option<bytes::Bytes>, PlayError> {
+    /// The next bytes of the present body; `None` at its end, or at a jump of the viewer if it `may_jump`.
+    async fn piece_of(
+        &mut self,
+        reader: &mut BodyReader,
+        may_jump: bool,
+    ) -> Result<Option<bytes::Bytes>, PlayError> {
         let limit = self.wait_limit();
         let mut silent_since = self.now();
         loop {
@@ -353,7 +361,7 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
             self.attend();
             // An observer may block, which does not count as the server's silence.
             silent_since = silent_since.saturating_add(self.now().saturating_sub(now));
-            let seek = self.next_seek();
+            let seek = if may_jump { self.next_seek() } else { Duration::MAX };
             if now >= seek {
                 return Ok(None);
             }
