@@ -135,10 +135,8 @@ impl<S: QuicStack> PathController<S> {
     /// Takes a burst of `bytes` that left at `now`.
     #[inline]
     pub fn on_sent(&mut self, now: Instant, bytes: Bytes) {
-        // A Retry packet makes quinn report an acknowledgement without an ACK frame or an RTT sample. The controller
-        // receives its run with the next frame.
         if self.rtt_estimate == RttEstimate::SampleDue {
-            self.rtt_estimate = RttEstimate::Initial;
+            self.end_without_sample(now);
         }
         if let Some(history) = &mut self.history {
             history.on_sent(now, bytes);
@@ -184,11 +182,7 @@ impl<S: QuicStack> PathController<S> {
         if let Some(history) = &mut self.history {
             history.in_flight = in_flight;
         }
-        if let Kind::Driven(driver) = &self.kind {
-            for run in &driver.runs {
-                self.recorder.acked(run.bytes, run.packets);
-            }
-        }
+        self.count_runs();
         self.recorder.frame_ended(now, in_flight, app_limited);
         match &mut self.kind {
             Kind::Driven(driver) => driver.on_end_acks(now, &self.recorder.frame),
@@ -199,6 +193,28 @@ impl<S: QuicStack> PathController<S> {
         }
         if self.recorder.is_due(now) {
             self.sample(now);
+        }
+    }
+
+    /// Counts the runs that the controller receives next.
+    #[inline]
+    fn count_runs(&mut self) {
+        if let Kind::Driven(driver) = &self.kind {
+            for run in &driver.runs {
+                self.recorder.acked(run.bytes, run.packets);
+            }
+        }
+    }
+
+    /// Passes on a packet that was acknowledged without an ACK frame or an RTT sample: a Retry packet makes quinn
+    /// report one.
+    #[cold]
+    fn end_without_sample(&mut self, now: Instant) {
+        self.rtt_estimate = RttEstimate::Initial;
+        self.count_runs();
+        let arrived = self.recorder.frame.newest.map_or(now, |(_, acked)| acked);
+        if let Kind::Driven(driver) = &mut self.kind {
+            driver.on_end_acks(arrived, &self.recorder.frame);
         }
     }
 

@@ -140,8 +140,10 @@ impl Controller for QuinnController {
             return baseline.0.metrics();
         }
         let mut metrics = ControllerMetrics::default();
-        metrics.congestion_window = self.window();
-        metrics.ssthresh = self.snapshot().ssthresh.map(Bytes::as_u64);
+        // Not that of `window`, which is lifted while a connection is being closed.
+        let snapshot = self.snapshot();
+        metrics.congestion_window = snapshot.window.as_u64();
+        metrics.ssthresh = snapshot.ssthresh.map(Bytes::as_u64);
         metrics
     }
 

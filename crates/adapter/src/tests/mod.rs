@@ -276,11 +276,14 @@ fn an_acknowledgement_without_an_ack_frame_is_no_sample_of_the_rtt() {
         path.on_ack(&packet(built + ms(start), acked, 1_200), &ms(start));
         path.on_end_acks(acked, Bytes::ZERO, true);
         rtts.extend(script.drain().into_iter().filter_map(|event| match event {
-            Event::Acked { smoothed_rtt, .. } => Some(smoothed_rtt),
+            Event::Acked {
+                now, smoothed_rtt, ..
+            } => Some((now, smoothed_rtt)),
             _ => None,
         }));
     }
-    assert_eq!(rtts, [None, Some(ms(40)), Some(ms(60))]);
+    let expected = [(10, None), (30, None), (50, Some(ms(40))), (70, Some(ms(60)))];
+    assert_eq!(rtts, expected.map(|(at, rtt)| (Timestamp::from_millis(at), rtt)));
 }
 
 #[test]
