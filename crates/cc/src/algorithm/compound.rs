@@ -108,7 +108,7 @@ pub(crate) fn entry() -> Entry {
     Entry::component(None, "compound", |components, _| {
         components.algorithm = AnyAlgorithm::Compound(Compound::default());
     })
-    .about("Compound TCP: Reno's window plus one that grows while there is no queue and gives way to one")
+    .about("Compound TCP: Reno's window plus one that grows without a queue and shrinks with one")
     .defined_in("draft-sridharan-tcpm-ctcp-02; Cavendish et al. 2015 eq. (2), (3), corrected")
     .with_traits(|traits| traits.delay_based = true)
 }

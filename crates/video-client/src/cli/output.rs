@@ -30,7 +30,10 @@ impl Output {
             if let Some(parent) = parent
                 && !parent.is_dir()
             {
-                bail!("--output {shown}: there is no directory {}", parent.display());
+                bail!(
+                    "--output {shown}: the directory {} does not exist",
+                    parent.display()
+                );
             }
         }
         Ok(Self {
@@ -103,7 +106,7 @@ mod tests {
         let error = Output::new(Some(&directory.path().join("no/title.mp4")))
             .err()
             .unwrap();
-        assert!(error.to_string().contains("there is no directory"), "{error}");
+        assert!(error.to_string().contains("does not exist"), "{error}");
     }
 
     #[test]

@@ -153,7 +153,7 @@ async fn a_reader_that_goes_away_ends_the_run_with_exit_code_1() {
 #[case::clock("https://localhost:4433/a.mpd", &["--clock", "rebuffer"], "leave --clock out")]
 #[case::jitter("https://localhost:4433/a.mp4", &["--max-jitter", "50ms"], "--max-jitter (50ms)")]
 #[case::buffer("https://localhost:4433/a.mp4", &["--playout-buffer", "656"], "656kB")]
-#[case::output("https://localhost:4433/a.mp4", &["--output", "/no/such/place/a.mp4"], "there is no directory")]
+#[case::output("https://localhost:4433/a.mp4", &["--output", "/no/such/place/a.mp4"], "the directory /no/such/place does not exist")]
 #[tokio::test]
 async fn bad_input_names_the_fix_and_exits_2(#[case] url: &str, #[case] more: &[&str], #[case] fix: &str) {
     let output = run(&[&[url], more].concat()).await;

@@ -132,7 +132,7 @@ fn assert_within(time: Duration, seconds: Range<u64>) {
     );
 }
 
-/// Time for which a session has tried to reconnect in vain, and its last error.
+/// The time that a session spent trying to reconnect, and its last error.
 fn given_up(error: &PlayError) -> (Duration, &PlayError) {
     match error {
         PlayError::GivenUp { tried, last, .. } => (*tried, last),

@@ -121,7 +121,7 @@ fn a_connection_with_a_request_in_progress_makes_no_room() {
     assert_eq!(places.evicted(), [1]);
     let refused = places.connect("203.0.113.1", Duration::ZERO);
     let full = Err(Refusal::Connections);
-    assert_eq!(refused, full, "the other one is no larger by two");
+    assert_eq!(refused, full, "the other network is not larger by two");
     drop(busy);
     places.use_from("203.0.113.1");
     assert_eq!(places.evicted(), [0, 1]);
