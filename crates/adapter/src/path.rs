@@ -1,6 +1,6 @@
 //! [`PathController`]: the congestion control of one path, as a stack calls it.
 //!
-//! Each further packet of a run costs only additions: a run's times are converted when it begins, the controller is
+//! Each further packet of a run costs only additions: a run's times are converted when it ends, the controller is
 //! called once per ACK frame, and bursts are reported only if the controller
 //! [requires](CongestionController::requires_every_burst) them.
 
@@ -14,7 +14,7 @@ use playrate_units::Bytes;
 
 use crate::observed::ObservedBaseline;
 use crate::switching::ReplayHistory;
-use crate::telemetry::{LastAckFrame, Recorder};
+use crate::telemetry::Recorder;
 use crate::{AckedPacket, CongestionReport, ConnectionController, ControllerChoice, QuicStack};
 
 /// Window of a connection that is being closed: more than can be in flight, and above `u32::MAX`, so that quinn does
@@ -40,11 +40,24 @@ enum RttEstimate {
 pub struct PathController<S: QuicStack> {
     control: Arc<ConnectionController<S>>,
     kind: Kind<S>,
+    /// Time zero of the controller: the time when it was built.
     built: Instant,
     /// Bytes of the path's largest packet.
     mtu: u16,
+    /// The window for the stack, updated after every event because stacks read it several times per datagram.
+    window: Bytes,
     rtt_estimate: RttEstimate,
-    /// Telemetry. The times of its newest packet distinguish runs.
+    /// The run that the next acknowledged packet may join. Its packets have the times of the recorder's newest packet.
+    /// It has no packets between ACK frames, and none under the stack's own controller.
+    run: Acked,
+    /// The runs of the ACK frame being read that have ended.
+    runs: Vec<Acked>,
+    /// Bytes lost since the last ACK frame.
+    lost: Bytes,
+    /// The last burst since the last ACK frame, if the controller has not received it.
+    unreported: Option<(Instant, Bytes)>,
+    /// True if the controller [requires](CongestionController::requires_every_burst) all bursts.
+    every_burst: bool,
     recorder: Recorder,
     /// `None` if the controller cannot be replaced, or has been replaced.
     history: Option<Box<ReplayHistory<S::Rtt>>>,
@@ -52,7 +65,7 @@ pub struct PathController<S: QuicStack> {
 
 #[derive(Clone)]
 enum Kind<S: QuicStack> {
-    Driven(Driver),
+    Driven(Box<dyn CongestionController>),
     Observed(ObservedBaseline<S>),
 }
 
@@ -78,31 +91,32 @@ impl<S: QuicStack> PathController<S> {
         let history = control.may_switch().then(|| Box::new(ReplayHistory::new(built)));
         let kind = match control.choice() {
             ControllerChoice::Spec(spec) => {
-                let controller = spec.build(&control.path(mtu), Arc::clone(control.knowledge()));
-                Kind::Driven(Driver::new(controller, built, Self::least_window(mtu)))
+                Kind::Driven(spec.build(&control.path(mtu), Arc::clone(control.knowledge())))
             }
             ControllerChoice::Baseline(baseline) => {
                 Kind::Observed(ObservedBaseline::new(S::build(*baseline, built, mtu)))
             }
         };
-        Self {
+        let mut path = Self {
             control,
+            every_burst: matches!(&kind, Kind::Driven(controller) if controller.requires_every_burst()),
             kind,
             built,
             mtu,
+            window: Bytes::ZERO,
             rtt_estimate: RttEstimate::Initial,
+            run: Acked::new(Timestamp::ZERO, Bytes::ZERO, 0),
+            runs: Vec::new(),
+            lost: Bytes::ZERO,
+            unreported: None,
             recorder,
             history,
-        }
+        };
+        path.refresh_window();
+        path
     }
 
-    /// The smallest window with which the stack sends a packet of `mtu` bytes.
-    fn least_window(mtu: u16) -> Bytes {
-        Bytes::new(u64::from(mtu) + u64::from(S::IS_STRICT))
-    }
-
-    /// The stack's own controller, if it is one. The adapter passes each call of the stack to it and then here.
-    #[inline]
+    /// The stack's own controller, if it is one.
     pub fn baseline(&self) -> Option<&S::BaselineController> {
         match &self.kind {
             Kind::Driven(_) => None,
@@ -110,12 +124,12 @@ impl<S: QuicStack> PathController<S> {
         }
     }
 
-    /// The stack's own controller, if it is one, for calls that change it.
+    /// Passes a call of the stack to the stack's own controller, if it is one. The adapter passes each call here first.
     #[inline]
-    pub fn baseline_mut(&mut self) -> Option<&mut S::BaselineController> {
-        match &mut self.kind {
-            Kind::Driven(_) => None,
-            Kind::Observed(baseline) => Some(&mut baseline.inner),
+    pub fn call_baseline(&mut self, call: impl FnOnce(&mut S::BaselineController)) {
+        if let Kind::Observed(baseline) = &mut self.kind {
+            call(&mut baseline.inner);
+            self.refresh_window();
         }
     }
 
@@ -123,6 +137,12 @@ impl<S: QuicStack> PathController<S> {
     /// has to receive first. The adapter asks for it before each departing burst.
     #[inline]
     pub fn replace_if_switched(&mut self) -> Option<Box<ReplayHistory<S::Rtt>>> {
+        self.history.as_ref()?;
+        self.replace()
+    }
+
+    #[inline(never)]
+    fn replace(&mut self) -> Option<Box<ReplayHistory<S::Rtt>>> {
         let mut history = self.history.take_if(|_| !self.control.may_switch())?;
         history.in_order();
         let mut recorder = self.control.recorder(self.built);
@@ -135,43 +155,83 @@ impl<S: QuicStack> PathController<S> {
     /// Takes a burst of `bytes` that left at `now`.
     #[inline]
     pub fn on_sent(&mut self, now: Instant, bytes: Bytes) {
-        if self.rtt_estimate == RttEstimate::SampleDue {
-            self.end_without_sample(now);
-        }
         if let Some(history) = &mut self.history {
             history.on_sent(now, bytes);
         }
         self.recorder.sent(bytes);
-        if let Kind::Driven(driver) = &mut self.kind {
-            driver.on_sent(now, bytes, self.recorder.frame.in_flight);
+        if self.recorder.frame.in_flight > self.lost && !self.every_burst {
+            self.unreported = Some((now, bytes));
+        } else {
+            self.report_burst(now, bytes);
         }
     }
 
-    /// Takes an acknowledged packet and the stack's present RTT estimate. The packets of a frame come in the order of
-    /// their departure.
+    #[inline(never)]
+    fn report_burst(&mut self, now: Instant, bytes: Bytes) {
+        // Before the first ACK frame nothing is known to be in flight, so every burst comes here.
+        if self.rtt_estimate == RttEstimate::SampleDue {
+            self.end_without_sample(now);
+        }
+        if let Kind::Driven(controller) = &mut self.kind {
+            controller.on_sent(&Sent::new(timestamp(self.built, now), bytes));
+            self.refresh_window();
+        }
+    }
+
+    /// Adds an acknowledged packet to the run before it, if it has the same times and limit, and returns true.
+    /// Otherwise the adapter passes it to the stack's own controller and to [`on_ack`](Self::on_ack).
+    #[inline]
+    pub fn join_run(&mut self, packet: &AckedPacket) -> bool {
+        // Comparing `Instant`s is cheap and converting them is not.
+        let joins = self.run.packets > 0
+            && self.run.app_limited == packet.app_limited
+            && self.recorder.frame.newest == Some((packet.sent, packet.acked));
+        if joins {
+            self.run.bytes += packet.bytes;
+            self.run.packets = self.run.packets.saturating_add(1);
+        }
+        joins
+    }
+
+    /// Takes an acknowledged packet and the stack's present RTT estimate, which is the same for all packets of a frame.
+    /// They come in the order of their departure.
     #[inline]
     pub fn on_ack(&mut self, packet: &AckedPacket, rtt: &S::Rtt) {
+        if self.join_run(packet) {
+            return;
+        }
+        self.end_run();
+        // The further packets of a run have the round trip of its first one.
         if let Some(history) = &mut self.history {
             history.on_ack(packet, rtt);
         }
-        let times = Some((packet.sent, packet.acked));
-        let joined = match &mut self.kind {
-            Kind::Driven(driver) => driver.on_ack(packet, self.recorder.frame.newest == times),
-            Kind::Observed(_) => {
-                self.recorder.acked(packet.bytes, 1);
-                false
+        match self.kind {
+            Kind::Driven(_) => {
+                let run = Acked::new(Timestamp::ZERO, packet.bytes, 1);
+                self.run = run.with_app_limited(packet.app_limited);
             }
-        };
-        if joined {
-            return;
+            Kind::Observed(_) => self.recorder.acked(packet.bytes, 1),
         }
         let frame = &mut self.recorder.frame;
-        frame.newest = times;
+        frame.newest = Some((packet.sent, packet.acked));
         if self.rtt_estimate == RttEstimate::Measured {
             let (smoothed, min) = S::smoothed_and_min(rtt);
             (frame.smoothed_rtt, frame.min_rtt) = (Some(smoothed), Some(min));
         } else {
             self.rtt_estimate = RttEstimate::SampleDue;
+        }
+    }
+
+    /// Counts the run that is being read, if there is one, and converts its time for the controller.
+    #[inline]
+    fn end_run(&mut self) {
+        if let Some((sent, _)) = self.recorder.frame.newest
+            && self.run.packets > 0
+        {
+            self.recorder.acked(self.run.bytes, self.run.packets);
+            self.run.sent = timestamp(self.built, sent);
+            self.runs.push(self.run);
+            self.run.packets = 0;
         }
     }
 
@@ -182,12 +242,9 @@ impl<S: QuicStack> PathController<S> {
         if let Some(history) = &mut self.history {
             history.in_flight = in_flight;
         }
-        self.count_runs();
+        self.end_run();
         self.recorder.frame_ended(now, in_flight, app_limited);
-        match &mut self.kind {
-            Kind::Driven(driver) => driver.on_end_acks(now, &self.recorder.frame),
-            Kind::Observed(baseline) => baseline.watch_pacing_rate(),
-        }
+        self.report_frame(now);
         if self.rtt_estimate == RttEstimate::SampleDue {
             self.rtt_estimate = RttEstimate::Measured;
         }
@@ -196,14 +253,23 @@ impl<S: QuicStack> PathController<S> {
         }
     }
 
-    /// Counts the runs that the controller receives next.
+    /// Reports the runs of an ACK frame that arrived at `now`.
     #[inline]
-    fn count_runs(&mut self) {
-        if let Kind::Driven(driver) = &self.kind {
-            for run in &driver.runs {
-                self.recorder.acked(run.bytes, run.packets);
+    fn report_frame(&mut self, now: Instant) {
+        match &mut self.kind {
+            Kind::Driven(controller) => {
+                let frame = &self.recorder.frame;
+                let event = AckFrame::new(timestamp(self.built, now), &self.runs, frame.in_flight)
+                    .with_app_limited(frame.app_limited)
+                    .with_smoothed_rtt(frame.smoothed_rtt);
+                let window = controller.window_after(&event);
+                self.runs.clear();
+                self.window = self.for_stack(window);
             }
+            Kind::Observed(baseline) => baseline.watch_pacing_rate(),
         }
+        self.lost = Bytes::ZERO;
+        self.unreported = None;
     }
 
     /// Passes on a packet that was acknowledged without an ACK frame or an RTT sample: a Retry packet makes quinn
@@ -211,11 +277,9 @@ impl<S: QuicStack> PathController<S> {
     #[cold]
     fn end_without_sample(&mut self, now: Instant) {
         self.rtt_estimate = RttEstimate::Initial;
-        self.count_runs();
+        self.end_run();
         let arrived = self.recorder.frame.newest.map_or(now, |(_, acked)| acked);
-        if let Kind::Driven(driver) = &mut self.kind {
-            driver.on_end_acks(arrived, &self.recorder.frame);
-        }
+        self.report_frame(arrived);
     }
 
     /// Takes a sign of congestion.
@@ -223,10 +287,19 @@ impl<S: QuicStack> PathController<S> {
         if let Some(history) = &mut self.history {
             history.on_congestion(report);
         }
+        if let Some((left, bytes)) = self.unreported.take() {
+            self.report_burst(left, bytes);
+        }
         match &mut self.kind {
-            Kind::Driven(driver) => driver.on_congestion(report),
+            Kind::Driven(controller) => {
+                let noticed = timestamp(self.built, report.now);
+                let newest_sent = timestamp(self.built, report.newest_sent);
+                controller.on_congestion(&Congestion::new(noticed, newest_sent, report.signal));
+                self.refresh_window();
+            }
             Kind::Observed(baseline) => baseline.on_congestion(&report.signal),
         }
+        self.lost += report.lost();
         self.recorder.congestion(report.lost());
         self.sample(report.now);
     }
@@ -234,8 +307,9 @@ impl<S: QuicStack> PathController<S> {
     /// Takes the path's new MTU, in bytes.
     pub fn on_mtu_update(&mut self, mtu: u16) {
         self.mtu = mtu;
-        if let Kind::Driven(driver) = &mut self.kind {
-            driver.on_mtu_update(Bytes::new(mtu.into()), Self::least_window(mtu));
+        if let Kind::Driven(controller) = &mut self.kind {
+            controller.on_mtu_change(Bytes::new(mtu.into()));
+            self.refresh_window();
         }
     }
 
@@ -243,18 +317,31 @@ impl<S: QuicStack> PathController<S> {
     #[inline]
     pub fn window(&self) -> Bytes {
         if self.recorder.unsent.is_closing() {
-            return CLOSING_WINDOW;
+            CLOSING_WINDOW
+        } else {
+            self.window
         }
-        match &self.kind {
-            Kind::Driven(driver) => driver.window,
+    }
+
+    fn refresh_window(&mut self) {
+        self.window = match &self.kind {
+            Kind::Driven(controller) => self.for_stack(controller.window()),
             Kind::Observed(baseline) => S::window(&baseline.inner),
-        }
+        };
+    }
+
+    /// A controller's window for the stack: large enough for one packet, and at most `u32::MAX`, because quinn does not
+    /// pace above that.
+    #[inline]
+    fn for_stack(&self, window: Bytes) -> Bytes {
+        let least = u64::from(self.mtu) + u64::from(S::IS_STRICT);
+        window.max(Bytes::new(least)).min(Bytes::new(u64::from(u32::MAX)))
     }
 
     /// The window that a connection starts with on this path.
     pub fn initial_window(&self) -> Bytes {
         match &self.kind {
-            Kind::Driven(driver) => driver.for_stack(driver.inner.initial_window()),
+            Kind::Driven(controller) => self.for_stack(controller.initial_window()),
             Kind::Observed(baseline) => S::initial_window(&baseline.inner),
         }
     }
@@ -262,7 +349,7 @@ impl<S: QuicStack> PathController<S> {
     /// State of the controller for telemetry.
     pub fn snapshot(&self) -> Snapshot {
         match &self.kind {
-            Kind::Driven(driver) => driver.inner.snapshot(),
+            Kind::Driven(controller) => controller.snapshot(),
             Kind::Observed(baseline) => baseline.snapshot(&self.recorder.frame),
         }
     }
@@ -273,140 +360,18 @@ impl<S: QuicStack> PathController<S> {
     }
 }
 
+/// The time `at` on the clock of a controller that was built at `built`.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "2⁶⁴ ns are 584 years")]
+fn timestamp(built: Instant, at: Instant) -> Timestamp {
+    Timestamp::from_nanos(at.saturating_duration_since(built).as_nanos() as u64)
+}
+
 impl<S: QuicStack> Drop for PathController<S> {
     /// Makes the path's last sample include everything counted.
     fn drop(&mut self) {
         if let Some(at) = self.recorder.unsampled() {
             self.sample(at);
         }
-    }
-}
-
-/// One of playrate's controllers, and the events that it has not received yet.
-#[derive(Clone, Debug)]
-struct Driver {
-    inner: Box<dyn CongestionController>,
-    /// Time zero of the controller: the time when it was built.
-    built: Instant,
-    /// Runs of the ACK frame that is being read.
-    runs: Vec<Acked>,
-    /// Arrival of the last ACK frame, in both forms: all events of a frame carry the same time.
-    arrived: (Instant, Timestamp),
-    /// Bytes lost since the last ACK frame.
-    lost: Bytes,
-    /// The last burst since the last ACK frame, if the controller has not received it.
-    unreported: Option<(Instant, Bytes)>,
-    /// True if the controller [requires](CongestionController::requires_every_burst) all bursts.
-    every_burst: bool,
-    /// The smallest window with which the stack sends a packet.
-    least_window: Bytes,
-    /// The window for the stack, updated after every event because stacks read it several times per datagram.
-    window: Bytes,
-}
-
-impl Driver {
-    fn new(inner: Box<dyn CongestionController>, built: Instant, least_window: Bytes) -> Self {
-        let mut driver = Self {
-            every_burst: inner.requires_every_burst(),
-            inner,
-            built,
-            runs: Vec::new(),
-            arrived: (built, Timestamp::ZERO),
-            lost: Bytes::ZERO,
-            unreported: None,
-            least_window,
-            window: Bytes::ZERO,
-        };
-        driver.refresh_window();
-        driver
-    }
-
-    #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "2⁶⁴ ns are 584 years")]
-    fn timestamp(&self, at: Instant) -> Timestamp {
-        Timestamp::from_nanos(at.saturating_duration_since(self.built).as_nanos() as u64)
-    }
-
-    /// [`timestamp`](Self::timestamp) of the arrival of an ACK frame.
-    #[inline]
-    fn frame_time(&mut self, now: Instant) -> Timestamp {
-        if self.arrived.0 != now {
-            self.arrived = (now, self.timestamp(now));
-        }
-        self.arrived.1
-    }
-
-    fn refresh_window(&mut self) {
-        self.window = self.for_stack(self.inner.window());
-    }
-
-    /// A controller's window for the stack: large enough for one packet, and at most `u32::MAX`, because quinn does not
-    /// pace above that.
-    #[inline]
-    fn for_stack(&self, window: Bytes) -> Bytes {
-        window.max(self.least_window).min(Bytes::new(u64::from(u32::MAX)))
-    }
-
-    #[inline(never)]
-    fn report_burst(&mut self, now: Instant, bytes: Bytes) {
-        self.inner.on_sent(&Sent::new(self.timestamp(now), bytes));
-        self.refresh_window();
-    }
-
-    /// Takes a burst. `in_flight` is the number of bytes after the last ACK frame.
-    #[inline]
-    fn on_sent(&mut self, now: Instant, bytes: Bytes, in_flight: Bytes) {
-        if in_flight > self.lost && !self.every_burst {
-            self.unreported = Some((now, bytes));
-        } else {
-            self.report_burst(now, bytes);
-        }
-    }
-
-    /// Takes an acknowledged packet. Returns true if it joined the last run, which is possible if its times are
-    /// `as_before`: those of the packet before. Comparing `Instant`s is cheap and converting them is not.
-    #[inline]
-    fn on_ack(&mut self, packet: &AckedPacket, as_before: bool) -> bool {
-        if let Some(run) = self.runs.last_mut()
-            && as_before
-            && run.app_limited == packet.app_limited
-        {
-            run.bytes += packet.bytes;
-            run.packets = run.packets.saturating_add(1);
-            return true;
-        }
-        let run = Acked::new(self.timestamp(packet.sent), packet.bytes, 1);
-        self.runs.push(run.with_app_limited(packet.app_limited));
-        false
-    }
-
-    /// Takes the end of an ACK frame that arrived at `now`.
-    #[inline]
-    fn on_end_acks(&mut self, now: Instant, frame: &LastAckFrame) {
-        let event = AckFrame::new(self.frame_time(now), &self.runs, frame.in_flight)
-            .with_app_limited(frame.app_limited)
-            .with_smoothed_rtt(frame.smoothed_rtt);
-        let window = self.inner.window_after(&event);
-        self.runs.clear();
-        self.window = self.for_stack(window);
-        self.lost = Bytes::ZERO;
-        self.unreported = None;
-    }
-
-    fn on_congestion(&mut self, report: &CongestionReport) {
-        if let Some((left, bytes)) = self.unreported.take() {
-            self.report_burst(left, bytes);
-        }
-        let (noticed, newest_sent) = (self.timestamp(report.now), self.timestamp(report.newest_sent));
-        self.inner
-            .on_congestion(&Congestion::new(noticed, newest_sent, report.signal));
-        self.refresh_window();
-        self.lost += report.lost();
-    }
-
-    fn on_mtu_update(&mut self, mtu: Bytes, least_window: Bytes) {
-        self.least_window = least_window;
-        self.inner.on_mtu_change(mtu);
-        self.refresh_window();
     }
 }

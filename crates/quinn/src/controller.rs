@@ -40,6 +40,16 @@ impl QuinnController {
         self.path.snapshot()
     }
 
+    /// [`on_ack`](Controller::on_ack) for a packet that joins no run. The equal arguments make the call a jump, so
+    /// packets that join a run save no registers.
+    #[inline(never)]
+    #[expect(clippy::too_many_arguments, reason = "those of quinn's trait")]
+    fn begin_run(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
+        self.path
+            .call_baseline(|baseline| baseline.0.on_ack(now, sent, bytes, app_limited, rtt));
+        self.path.on_ack(&acked(now, sent, bytes, app_limited), rtt);
+    }
+
     /// Reports what happened before this controller replaced another one.
     #[cold]
     fn replay(&mut self, history: &ReplayHistory<RttEstimator>) {
@@ -65,23 +75,15 @@ impl Controller for QuinnController {
         if let Some(history) = self.path.replace_if_switched() {
             self.replay(&history);
         }
-        if let Some(baseline) = self.path.baseline_mut() {
-            baseline.0.on_sent(now, bytes, last_packet_number);
-        }
+        self.path
+            .call_baseline(|baseline| baseline.0.on_sent(now, bytes, last_packet_number));
         self.path.on_sent(now, Bytes::new(bytes));
     }
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
-        if let Some(baseline) = self.path.baseline_mut() {
-            baseline.0.on_ack(now, sent, bytes, app_limited, rtt);
+        if !self.path.join_run(&acked(now, sent, bytes, app_limited)) {
+            self.begin_run(now, sent, bytes, app_limited, rtt);
         }
-        let packet = AckedPacket {
-            sent,
-            acked: now,
-            bytes: Bytes::new(bytes),
-            app_limited,
-        };
-        self.path.on_ack(&packet, rtt);
     }
 
     fn on_end_acks(
@@ -91,10 +93,10 @@ impl Controller for QuinnController {
         app_limited: bool,
         largest_packet_num_acked: Option<u64>,
     ) {
-        if let Some(baseline) = self.path.baseline_mut() {
+        self.path.call_baseline(|baseline| {
             let baseline = &mut baseline.0;
             baseline.on_end_acks(now, in_flight, app_limited, largest_packet_num_acked);
-        }
+        });
         self.path.on_end_acks(now, Bytes::new(in_flight), app_limited);
     }
 
@@ -105,10 +107,10 @@ impl Controller for QuinnController {
         is_persistent_congestion: bool,
         lost_bytes: u64,
     ) {
-        if let Some(baseline) = self.path.baseline_mut() {
+        self.path.call_baseline(|baseline| {
             let baseline = &mut baseline.0;
             baseline.on_congestion_event(now, sent, is_persistent_congestion, lost_bytes);
-        }
+        });
         let signal = if lost_bytes == 0 && !is_persistent_congestion {
             Signal::EcnCe
         } else {
@@ -125,9 +127,8 @@ impl Controller for QuinnController {
     }
 
     fn on_mtu_update(&mut self, new_mtu: u16) {
-        if let Some(baseline) = self.path.baseline_mut() {
-            baseline.0.on_mtu_update(new_mtu);
-        }
+        self.path
+            .call_baseline(|baseline| baseline.0.on_mtu_update(new_mtu));
         self.path.on_mtu_update(new_mtu);
     }
 
@@ -160,5 +161,15 @@ impl Controller for QuinnController {
             Some(baseline) => baseline.0.clone_box().into_any(),
             None => self,
         }
+    }
+}
+
+#[inline]
+fn acked(acked: Instant, sent: Instant, bytes: u64, app_limited: bool) -> AckedPacket {
+    AckedPacket {
+        sent,
+        acked,
+        bytes: Bytes::new(bytes),
+        app_limited,
     }
 }

@@ -312,7 +312,7 @@ fn telemetry_shows_what_one_of_the_stacks_own_controllers_does() {
     assert_eq!(rtts, (Some(ms(20)), Some(ms(10))));
 
     let rate = |path: &mut Path, mbps, millis| {
-        path.baseline_mut().unwrap().metrics.pacing_rate = Some(Bitrate::from_mbps(mbps));
+        path.call_baseline(|own| own.metrics.pacing_rate = Some(Bitrate::from_mbps(mbps)));
         let snapshot = acked(path, millis).snapshot;
         (snapshot.phase, snapshot.reason)
     };
@@ -321,7 +321,7 @@ fn telemetry_shows_what_one_of_the_stacks_own_controllers_does() {
     assert_eq!(rate(&mut path, 8, 50), (Phase::Avoidance, Reason::CapacityKnown));
 
     let mut congested = |ssthresh, signal| {
-        path.baseline_mut().unwrap().metrics.ssthresh = Some(Bytes::new(ssthresh));
+        path.call_baseline(|own| own.metrics.ssthresh = Some(Bytes::new(ssthresh)));
         let mut report = loss(built + ms(60), built, 0);
         report.signal = signal;
         path.on_congestion(&report);
