@@ -63,21 +63,6 @@ pub(crate) enum Bursts {
     Capacity,
 }
 
-/// Result of slow start at one ACK frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub(crate) enum Step {
-    /// Slow start goes on.
-    Stay,
-    /// Slow start is over.
-    Leave {
-        /// One of those that [end slow start](crate::Reason::ends_slow_start).
-        reason: crate::Reason,
-        /// Bytes of the frame's allowance that slow start did not use; the algorithm receives them immediately.
-        unused: u64,
-    },
-}
-
 /// A window and threshold after a congestion event, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reduction {

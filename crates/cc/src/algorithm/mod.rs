@@ -18,7 +18,7 @@ mod segments;
 mod stream;
 mod vegas;
 
-use crate::component::{Needs, Reduction, Step, dispatch};
+use crate::component::{Needs, Reduction, dispatch};
 use crate::entry::Entry;
 use crate::events::Congestion;
 use crate::state::{Batch, Core};
@@ -51,9 +51,9 @@ pub(crate) trait Algorithm {
     fn on_batch(&mut self, core: &mut Core, batch: &Batch);
 
     /// An ACK frame arrived in slow start, and the startup component did not end it. For algorithms that measure in
-    /// slow start or end it themselves.
-    fn watch_startup(&mut self, _core: &mut Core, _batch: &Batch) -> Step {
-        Step::Stay
+    /// slow start or end it themselves. Returns a reason like [`Startup::on_batch`](crate::startup::Startup::on_batch).
+    fn watch_startup(&mut self, _core: &mut Core, _batch: &Batch) -> Option<Reason> {
+        None
     }
 
     /// The first congestion event of a new recovery, in any phase. `core.in_flight` still contains the lost bytes (RFC
@@ -87,7 +87,7 @@ dispatch! {
     fn minimum_packets(&self) -> u64;
     fn begin(&mut self, core: &mut Core, reason: Reason, now: Timestamp);
     fn on_batch(&mut self, core: &mut Core, batch: &Batch);
-    fn watch_startup(&mut self, core: &mut Core, batch: &Batch) -> Step;
+    fn watch_startup(&mut self, core: &mut Core, batch: &Batch) -> Option<Reason>;
     fn on_congestion(&mut self, core: &mut Core, event: &Congestion) -> Option<Reduction>;
     fn leaves_startup(&self, core: &Core, event: &Congestion) -> bool;
     fn on_persistent(&mut self, core: &mut Core);

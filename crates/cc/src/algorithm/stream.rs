@@ -2,7 +2,7 @@
 
 use playrate_units::Bitrate;
 
-use crate::component::{Needs, Reduction, Step};
+use crate::component::{Needs, Reduction};
 use crate::entry::Entry;
 use crate::events::Congestion;
 use crate::state::{Batch, Core, floor_bytes};
@@ -116,21 +116,16 @@ impl Algorithm for Stream {
     }
 
     /// Slow start stops at `N` segments: from there on the delay window does the growing.
-    fn watch_startup(&mut self, core: &mut Core, batch: &Batch) -> Step {
+    fn watch_startup(&mut self, core: &mut Core, batch: &Batch) -> Option<Reason> {
         if batch.new_round || self.enough.is_none() {
             self.refresh(core);
         }
-        let Some(enough) = self.enough.map(|enough| floor_bytes(enough * core.mtu() as f64)) else {
-            return Step::Stay;
-        };
+        let enough = floor_bytes(self.enough? * core.mtu() as f64);
         if core.window() < enough {
-            return Step::Stay;
+            return None;
         }
         core.set_window(enough);
-        Step::Leave {
-            reason: Reason::VideoRateReached,
-            unused: 0,
-        }
+        Some(Reason::VideoRateReached)
     }
 
     /// Both windows halve. The paper does not say what a loss does to the delay window; halving it satisfies RFC 8085

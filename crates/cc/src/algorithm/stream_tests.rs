@@ -99,8 +99,8 @@ fn slow_start_stops_at_the_videos_rate() {
     let mut core = Core::sample(80 * MTU, 100, 100);
     core.known.set_average_rate(Some(Bitrate::from_kbps(5_240)));
     let mut algorithm = Stream::default();
-    let step = algorithm.watch_startup(&mut core, &Batch::sample(2_000, 100, true));
-    assert_eq!(step, Step::leave(Reason::VideoRateReached));
+    let end = algorithm.watch_startup(&mut core, &Batch::sample(2_000, 100, true));
+    assert_eq!(end, Some(Reason::VideoRateReached));
     assert_eq!(core.window(), 55 * MTU);
 }
 

@@ -1,6 +1,6 @@
 //! `vegas`: TCP Vegas, which keeps only a few segments queued.
 
-use crate::component::{Reduction, Step};
+use crate::component::Reduction;
 use crate::entry::Entry;
 use crate::estimator::RisenFloor;
 use crate::events::Congestion;
@@ -136,24 +136,24 @@ impl Algorithm for Vegas {
     }
 
     /// Leaves slow start when more than γ segments are queued, with the path's capacity plus one segment as window.
-    fn watch_startup(&mut self, core: &mut Core, batch: &Batch) -> Step {
+    fn watch_startup(&mut self, core: &mut Core, batch: &Batch) -> Option<Reason> {
         let end = self.round.on_batch(batch);
         self.look_for_queue(core, batch);
         if let Some((window, rounds)) = &mut self.startup.held {
             core.set_window(core.window().min(*window));
             *rounds = rounds.saturating_add(u8::from(end.is_some()));
             if *rounds < 2 {
-                return Step::Stay;
+                return None;
             }
         }
         let Some(RoundEnd::Measured(rtt_ns)) = end else {
-            return Step::Stay;
+            return None;
         };
         // Either slow start ends now or the queue is gone again.
         self.startup = StartupQueue::default();
         let base = core.rtt.min_ns().unwrap_or(rtt_ns);
         if self.queued(core, base, rtt_ns) <= self.gamma {
-            return Step::Stay;
+            return None;
         }
         let target = self.segments(core) * base as f64 / rtt_ns.max(1) as f64;
         let target = match self.arithmetic {
@@ -163,10 +163,7 @@ impl Algorithm for Vegas {
         core.set_window(core.window().min(floor_bytes((target + 1.0) * core.mtu() as f64)));
         let window = core.window();
         core.ssthresh = Some(core.ssthresh.map_or(window, |ssthresh| ssthresh.min(window)));
-        Step::Leave {
-            reason: Reason::RttRose,
-            unused: 0,
-        }
+        Some(Reason::RttRose)
     }
 
     fn on_congestion(&mut self, core: &mut Core, event: &Congestion) -> Option<Reduction> {

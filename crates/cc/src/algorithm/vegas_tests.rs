@@ -48,22 +48,22 @@ fn slow_start_ends_at_what_the_path_holds_plus_one_segment() {
     let mut core = Core::sample(40 * MTU, 100, 105);
     let mut algorithm = vegas(Arithmetic::Linux);
     for now in [2_000, 2_010, 2_020] {
-        let step = algorithm.watch_startup(&mut core, &Batch::sample(now, 105, false));
-        assert_eq!(step, Step::Stay);
+        let end = algorithm.watch_startup(&mut core, &Batch::sample(now, 105, false));
+        assert_eq!(end, None);
     }
-    let step = algorithm.watch_startup(&mut core, &Batch::sample(2_105, 105, true));
-    assert_eq!(step, Step::leave(Reason::RttRose));
+    let end = algorithm.watch_startup(&mut core, &Batch::sample(2_105, 105, true));
+    assert_eq!(end, Some(Reason::RttRose));
     assert_eq!((core.window(), core.ssthresh), (39 * MTU, Some(39 * MTU)));
 }
 
 /// A round trip of slow start whose window grows by a packet for each of its RTTs.
-fn startup_round(algorithm: &mut Vegas, core: &mut Core, now: u64, rtts: &[u64]) -> Step {
-    let mut last = Step::Stay;
+fn startup_round(algorithm: &mut Vegas, core: &mut Core, now: u64, rtts: &[u64]) -> Option<Reason> {
+    let mut last = None;
     for (index, &rtt_ms) in rtts.iter().enumerate() {
         core.set_window(core.window() + MTU);
         let batch = Batch::sample(now + index as u64, rtt_ms, index == 0);
         last = algorithm.watch_startup(core, &batch);
-        if last != Step::Stay {
+        if last.is_some() {
             break;
         }
     }
@@ -77,8 +77,8 @@ fn a_queue_that_builds_up_within_a_round_stops_growth_at_once_and_ends_slow_star
     let mut algorithm = vegas(Arithmetic::Linux);
     let rising = [[100; 10], [120; 10]].concat();
     let mut round = |now, rtts: &[u64]| {
-        let step = startup_round(&mut algorithm, &mut core, now, rtts);
-        (step == Step::Stay, core.window() / MTU)
+        let end = startup_round(&mut algorithm, &mut core, now, rtts);
+        (end.is_none(), core.window() / MTU)
     };
     assert_eq!(
         round(2_000, &rising),
@@ -97,8 +97,8 @@ fn a_burst_is_no_standing_queue() {
     let mut core = Core::sample(40 * MTU, 100, 100);
     let mut algorithm = vegas(Arithmetic::Linux);
     let bursts = [100, 104, 108, 112, 116].repeat(4);
-    let step = startup_round(&mut algorithm, &mut core, 2_000, &bursts);
-    assert_eq!(step, Step::Stay);
+    let end = startup_round(&mut algorithm, &mut core, 2_000, &bursts);
+    assert_eq!(end, None);
     assert_eq!(core.window(), 60 * MTU);
 }
 
@@ -107,8 +107,8 @@ fn slow_start_goes_on_while_no_more_than_gamma_is_queued() {
     let mut core = Core::sample(40 * MTU, 100, 102);
     let mut algorithm = vegas(Arithmetic::Linux);
     for (now, new_round) in [(2_000, false), (2_010, false), (2_020, false), (2_102, true)] {
-        let step = algorithm.watch_startup(&mut core, &Batch::sample(now, 102, new_round));
-        assert_eq!(step, Step::Stay);
+        let end = algorithm.watch_startup(&mut core, &Batch::sample(now, 102, new_round));
+        assert_eq!(end, None);
     }
 }
 

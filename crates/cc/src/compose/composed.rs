@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::component::{Bursts, Step};
+use crate::component::Bursts;
 use crate::events::{AckFrame, Congestion, Sent, Signal};
 use crate::state::{Batch, Core};
 use crate::{Bytes, CongestionController, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
@@ -123,20 +123,20 @@ impl Composed {
 
     /// An ACK batch arrived in slow start, or in recovery, where it changes nothing.
     #[inline(never)]
-    fn slow_start(&mut self, batch: &Batch) {
+    fn slow_start(&mut self, batch: &mut Batch) {
         if !self.core.phase.is_slow_start() {
             return;
         }
         let components = &mut self.components;
-        let mut step = components.startup.on_batch(&mut self.core, batch);
-        if step == Step::Stay {
-            step = components.algorithm.watch_startup(&mut self.core, batch);
+        let mut end = components.startup.on_batch(&mut self.core, batch);
+        if end.is_none() {
+            // While slow start goes on, the rest of the allowance is lost.
+            batch.allowance = 0;
+            end = components.algorithm.watch_startup(&mut self.core, batch);
         }
-        if let Step::Leave { reason, unused } = step {
+        if let Some(reason) = end {
             self.enter(Phase::Avoidance, reason, batch.now);
-            self.components
-                .algorithm
-                .on_batch(&mut self.core, &batch.with_allowance(unused));
+            self.components.algorithm.on_batch(&mut self.core, batch);
         }
     }
 
@@ -214,7 +214,7 @@ impl CongestionController for Composed {
         if self.core.phase == Phase::Avoidance {
             self.components.algorithm.on_batch(&mut self.core, &batch);
         } else {
-            self.slow_start(&batch);
+            self.slow_start(&mut batch);
         }
         if self.only_grows {
             self.published = self.core.window();

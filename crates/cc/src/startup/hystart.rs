@@ -2,7 +2,6 @@
 
 use core::time::Duration;
 
-use crate::component::Step;
 use crate::entry::{Entry, Key};
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Batch, Core};
@@ -127,19 +126,16 @@ impl Startup for HyStart {
     }
 
     /// As in Linux, a frame that begins a round counts for the previous round.
-    fn on_batch(&mut self, core: &mut Core, batch: &Batch) -> Step {
+    fn on_batch(&mut self, core: &mut Core, batch: &mut Batch) -> Option<Reason> {
         if let Some(reason) = self.sign(core, batch) {
             self.found = true;
             core.ssthresh = Some(core.window());
-            return Step::Leave {
-                reason,
-                unused: batch.allowance,
-            };
+            return Some(reason);
         }
         if batch.new_round {
             self.round = Some(AckRound::at(batch.now));
         }
-        standard::grow(core, batch.allowance)
+        standard::grow(core, batch)
     }
 }
 

@@ -2,7 +2,6 @@
 //! loss.
 
 use crate::Reason;
-use crate::component::Step;
 use crate::entry::{Entry, Key};
 use crate::state::{Batch, Core};
 
@@ -81,20 +80,17 @@ impl Startup for HyStartPp {
         *self = Self::default();
     }
 
-    fn on_batch(&mut self, core: &mut Core, batch: &Batch) -> Step {
+    fn on_batch(&mut self, core: &mut Core, batch: &mut Batch) -> Option<Reason> {
         // RFC 9406 §4.3: HyStart++ is for the initial slow start only.
         if core.ssthresh.is_some() {
-            return standard::grow(core, batch.allowance);
+            return standard::grow(core, batch);
         }
         if batch.new_round {
             self.next_round();
         }
         if self.css.is_some_and(|css| css.rounds >= CSS_ROUNDS) {
             core.ssthresh = Some(core.window());
-            return Step::Leave {
-                reason: Reason::RttRose,
-                unused: batch.allowance,
-            };
+            return Some(Reason::RttRose);
         }
         core.grow(match self.css {
             None => batch.allowance,
@@ -105,7 +101,7 @@ impl Startup for HyStartPp {
             self.samples = self.samples.saturating_add(1);
         }
         self.judge();
-        Step::Stay
+        None
     }
 }
 

@@ -8,10 +8,10 @@
 mod hystart;
 mod hystartpp;
 mod search;
-pub(crate) mod standard;
-mod video_rate;
+mod standard;
 
-use crate::component::{Needs, Step, dispatch};
+use crate::Reason;
+use crate::component::{Needs, dispatch};
 use crate::entry::Entry;
 use crate::events::Sent;
 use crate::state::{Batch, Core};
@@ -19,7 +19,6 @@ use hystart::HyStart;
 use hystartpp::HyStartPp;
 use search::Search;
 use standard::Standard;
-use video_rate::VideoRate;
 
 /// A variant of slow start.
 pub(crate) trait Startup {
@@ -42,16 +41,19 @@ pub(crate) trait Startup {
 
     /// An ACK frame arrived in slow start. Sets the window, by `batch.allowance` bytes (already zero if the sender was
     /// limited). A loss needs no answer: the algorithm reduces the window and recovery begins.
-    fn on_batch(&mut self, core: &mut Core, batch: &Batch) -> Step;
+    ///
+    /// Returns a reason that [ends slow start](Reason::ends_slow_start) if it is over. The algorithm then immediately
+    /// receives the allowance that is left in `batch`.
+    fn on_batch(&mut self, core: &mut Core, batch: &mut Batch) -> Option<Reason>;
 }
 
 dispatch! {
-    enum AnyStartup { Standard, HyStartPp, HyStart, Search, VideoRate }
+    enum AnyStartup { Standard, HyStartPp, HyStart, Search }
     fn needs(&self) -> Needs;
     fn begin(&mut self, core: &mut Core);
     fn on_sent(&mut self, core: &mut Core, event: &Sent);
     fn doubles(&self, core: &Core) -> bool;
-    fn on_batch(&mut self, core: &mut Core, batch: &Batch) -> Step;
+    fn on_batch(&mut self, core: &mut Core, batch: &mut Batch) -> Option<Reason>;
 }
 
 /// All startup components, the default first.
@@ -62,13 +64,7 @@ pub(crate) fn entries() -> Vec<Entry> {
         hystart::entry(),
         search::entry(),
         standard::short(),
-        video_rate::entry(),
+        standard::video_rate(),
         standard::video_ssthresh(),
     ]
-}
-
-/// max(VR·srtt, initial window), bytes; `None` until rate and RTT are known.
-fn video_window(core: &Core) -> Option<u64> {
-    let rtt = core.rtt.smoothed_ns()?;
-    Some(core.video_window(rtt)?.max(core.initial_window()))
 }

@@ -1,7 +1,7 @@
 //! `search`: SEARCH ("Slow start Exit At Right Chokepoint"), which leaves slow start when arrivals no longer keep up
 //! with departures.
 
-use crate::component::{Bursts, Needs, Step};
+use crate::component::{Bursts, Needs};
 use crate::entry::{Entry, Key};
 use crate::events::Sent;
 use crate::parameter::{Arguments, Parameter};
@@ -210,25 +210,12 @@ impl Search {
         self.bins.bin_ns = 0;
         self.drain = None;
     }
-
-    /// The chokepoint was found: sets the target of the window, at least the initial window.
-    fn exit(&mut self, core: &mut Core) {
-        let target = self.bins.target().max(core.initial_window()).min(core.window());
-        match self.exit {
-            Exit::Drain => self.drain = Some(Drain { target, acked: 0 }),
-            Exit::Reset => core.set_window(target),
-            Exit::Keep => {}
-        }
-    }
 }
 
 /// Ends slow start with the present window.
-fn leave(core: &mut Core, unused: u64) -> Step {
+fn leave(core: &mut Core) -> Reason {
     core.ssthresh = Some(core.window());
-    Step::Leave {
-        reason: Reason::RateFlattened,
-        unused,
-    }
+    Reason::RateFlattened
 }
 
 impl Startup for Search {
@@ -248,24 +235,32 @@ impl Startup for Search {
         self.totals.sent = self.totals.sent.wrapping_add(sent);
     }
 
-    fn on_batch(&mut self, core: &mut Core, batch: &Batch) -> Step {
+    fn on_batch(&mut self, core: &mut Core, batch: &mut Batch) -> Option<Reason> {
         if let Some(drain) = &mut self.drain {
+            batch.allowance = 0;
             let window = drain.window(core, batch);
             core.set_window(window);
             if core.window() > drain.target {
-                return Step::Stay;
+                return None;
             }
-            return leave(core, 0);
+            return Some(leave(core));
         }
         if !self.finds_chokepoint(batch) {
-            return standard::grow(core, batch.allowance);
+            return standard::grow(core, batch);
         }
-        self.exit(core);
+        let target = self.bins.target().max(core.initial_window()).min(core.window());
         match self.exit {
-            Exit::Drain => Step::Stay,
-            Exit::Reset => leave(core, 0),
-            Exit::Keep => leave(core, batch.allowance),
+            Exit::Drain => {
+                self.drain = Some(Drain { target, acked: 0 });
+                return None;
+            }
+            Exit::Reset => {
+                batch.allowance = 0;
+                core.set_window(target);
+            }
+            Exit::Keep => {}
         }
+        Some(leave(core))
     }
 }
 

@@ -100,12 +100,12 @@ fn more_missed_bins_than_a_window_has_begin_anew() {
     let mut search = search("search");
     let mut core = Core::new(&Path::default(), 2, Needs::default(), std::sync::Arc::default());
     for now_ms in [100, 140, 180] {
-        let _ = search.on_batch(&mut core, &Batch::sample(now_ms, 100, true));
+        let _ = search.on_batch(&mut core, &mut Batch::sample(now_ms, 100, true));
     }
     assert_eq!(search.bins.newest, 2);
-    let _ = search.on_batch(&mut core, &Batch::sample(2_000, 100, true));
+    let _ = search.on_batch(&mut core, &mut Batch::sample(2_000, 100, true));
     assert_eq!((search.bins.bin_ns, search.totals), (0, Totals::default()));
-    let _ = search.on_batch(&mut core, &Batch::sample(2_010, 200, true));
+    let _ = search.on_batch(&mut core, &mut Batch::sample(2_010, 200, true));
     assert_eq!(search.bins.bin_ns, 70 * MS, "the next RTT is the first");
 }
 
@@ -125,10 +125,9 @@ fn at_the_chokepoint(text: &str) -> (Search, Core, Batch) {
 #[case("search(exit=reset)", 33_200)]
 #[case("search(exit=keep)", 200_000)]
 fn the_end_resets_or_keeps_the_window(#[case] text: &str, #[case] window: u64) {
-    let (mut search, mut core, batch) = at_the_chokepoint(text);
-    let step = search.on_batch(&mut core, &batch);
-    let leaves = matches!(step, Step::Leave { reason, .. } if reason == Reason::RateFlattened);
-    assert!(leaves, "{step:?}");
+    let (mut search, mut core, mut batch) = at_the_chokepoint(text);
+    let end = search.on_batch(&mut core, &mut batch);
+    assert_eq!(end, Some(Reason::RateFlattened));
     // Three bins: 16,000 B each, and 1200 B in the last.
     assert_eq!((core.window(), core.ssthresh), (window, Some(window)));
 }
@@ -136,13 +135,13 @@ fn the_end_resets_or_keeps_the_window(#[case] text: &str, #[case] window: u64) {
 #[test]
 fn the_window_follows_the_flight_down_to_what_an_empty_rtt_delivers() {
     let (mut search, mut core, mut batch) = at_the_chokepoint("search");
-    assert_eq!(search.on_batch(&mut core, &batch), Step::Stay);
+    assert_eq!(search.on_batch(&mut core, &mut batch), None);
     let mut windows = Vec::new();
     while core.ssthresh.is_none() {
         batch.in_flight -= batch.acked;
-        let step = search.on_batch(&mut core, &batch);
+        let end = search.on_batch(&mut core, &mut batch);
         windows.push(core.window());
-        assert_eq!(matches!(step, Step::Leave { .. }), core.ssthresh.is_some());
+        assert_eq!(end.is_some(), core.ssthresh.is_some());
     }
     // One packet may leave for every sixteen acknowledged.
     let expected = (1..).map(|acked| 150_000 - acked * 1_200 + u64::from(acked % 16 == 0) * 1_200);
@@ -153,14 +152,11 @@ fn the_window_follows_the_flight_down_to_what_an_empty_rtt_delivers() {
 
 #[test]
 fn a_sender_that_pauses_while_it_drains_does_not_gain_window() {
-    let (mut search, mut core, batch) = at_the_chokepoint("search");
-    let _ = search.on_batch(&mut core, &batch);
+    let (mut search, mut core, mut batch) = at_the_chokepoint("search");
+    let _ = search.on_batch(&mut core, &mut batch);
     core.set_window(20_000);
-    let idle = Batch {
-        in_flight: 0,
-        ..batch
-    };
-    assert!(matches!(search.on_batch(&mut core, &idle), Step::Leave { .. }));
+    batch.in_flight = 0;
+    assert!(search.on_batch(&mut core, &mut batch).is_some());
     assert_eq!(core.window(), 20_000);
 }
 

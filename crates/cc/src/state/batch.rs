@@ -34,10 +34,4 @@ impl Batch {
     pub(crate) const fn prior_in_flight(&self) -> u64 {
         self.in_flight.saturating_add(self.acked)
     }
-
-    /// The same frame with another allowance.
-    pub(crate) const fn with_allowance(mut self, allowance: u64) -> Self {
-        self.allowance = allowance;
-        self
-    }
 }

@@ -25,7 +25,7 @@ use core::ops::RangeBounds;
 use core::time::Duration;
 use std::sync::Arc;
 
-use crate::component::{Needs, Step};
+use crate::component::Needs;
 use crate::events::{AckFrame, Acked, Congestion, Signal};
 use crate::state::{Batch, Core};
 use crate::testing::Connection;
@@ -214,6 +214,11 @@ impl Batch {
         }
     }
 
+    /// The same frame with another allowance.
+    pub(crate) const fn with_allowance(self, allowance: u64) -> Self {
+        Self { allowance, ..self }
+    }
+
     /// The same frame while something other than the window limits the sender.
     pub(crate) fn limited(now_ms: u64, rtt_ms: u64, new_round: bool) -> Self {
         Self {
@@ -221,13 +226,6 @@ impl Batch {
             limited: true,
             ..Self::sample(now_ms, rtt_ms, new_round)
         }
-    }
-}
-
-impl Step {
-    /// The end of slow start at a frame whose bytes slow start has used up.
-    pub(crate) const fn leave(reason: Reason) -> Self {
-        Self::Leave { reason, unused: 0 }
     }
 }
 
