@@ -18,7 +18,7 @@ pub(crate) struct Traits {
     pub(crate) yields: bool,
 }
 
-/// Requirements of a component on its surroundings. A controller merges those of all its components.
+/// Requirements of a controller's components on their surroundings. Each component adds its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs {
     /// The peer is asked to acknowledge every packet, instead of one for two or more.
@@ -30,25 +30,6 @@ pub(crate) struct Needs {
     pub(crate) rtt_window_ns: u64,
     /// Facts of the video that it uses.
     pub(crate) knowledge: Facts,
-}
-
-impl Needs {
-    pub(crate) fn knowledge(facts: Facts) -> Self {
-        Self {
-            knowledge: facts,
-            ..Self::default()
-        }
-    }
-
-    pub(crate) fn merge(self, other: Self) -> Self {
-        Self {
-            every_ack: self.every_ack || other.every_ack,
-            bursts: self.bursts.max(other.bursts),
-            limited_time: self.limited_time || other.limited_time,
-            rtt_window_ns: self.rtt_window_ns.max(other.rtt_window_ns),
-            knowledge: self.knowledge.union(other.knowledge),
-        }
-    }
 }
 
 /// Reports of departing bursts that a component requires; each kind includes the previous ones.

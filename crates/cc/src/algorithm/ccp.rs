@@ -182,13 +182,10 @@ impl Ccp {
 }
 
 impl Algorithm for Ccp {
-    fn needs(&self) -> Needs {
-        Needs {
-            bursts: Bursts::Capacity,
-            every_ack: self.every_ack,
-            rtt_window_ns: self.rtt_window_ns,
-            ..Needs::default()
-        }
+    fn add_needs(&self, needs: &mut Needs) {
+        needs.bursts = Bursts::Capacity;
+        needs.every_ack = self.every_ack;
+        needs.rtt_window_ns = self.rtt_window_ns;
     }
 
     fn minimum_packets(&self) -> u64 {

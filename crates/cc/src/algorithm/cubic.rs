@@ -92,11 +92,8 @@ impl Cubic {
 }
 
 impl Algorithm for Cubic {
-    fn needs(&self) -> Needs {
-        Needs {
-            limited_time: true,
-            ..Needs::default()
-        }
+    fn add_needs(&self, needs: &mut Needs) {
+        needs.limited_time = true;
     }
 
     fn begin(&mut self, core: &mut Core, reason: Reason, now: Timestamp) {

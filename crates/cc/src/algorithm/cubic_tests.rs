@@ -87,7 +87,8 @@ fn the_reno_friendly_estimate_grows_like_reno_once_it_has_made_up_for_the_loss()
 }
 
 fn core_at(window: u64) -> Core {
-    let needs = Cubic::new(true).needs();
+    let mut needs = Needs::default();
+    Cubic::new(true).add_needs(&mut needs);
     let mut core = Core::new(&Path::default(), 2, needs, Arc::default());
     core.set_window(window);
     core

@@ -32,9 +32,7 @@ use vegas::Vegas;
 
 /// A congestion avoidance algorithm.
 pub(crate) trait Algorithm {
-    fn needs(&self) -> Needs {
-        Needs::default()
-    }
+    fn add_needs(&self, _needs: &mut Needs) {}
 
     /// The window's lower bound in packets: 2 for loss-based algorithms (RFC 9002 §7.2: "The RECOMMENDED value is 2 *
     /// `max_datagram_size`."), 4 for delay-based ones, because quinn lets a window of 2 have one packet in flight.
@@ -83,7 +81,7 @@ pub(crate) trait Algorithm {
 
 dispatch! {
     enum AnyAlgorithm { Reno, Cubic, Compound, Vegas, Stream, Ccp }
-    fn needs(&self) -> Needs;
+    fn add_needs(&self, needs: &mut Needs);
     fn minimum_packets(&self) -> u64;
     fn begin(&mut self, core: &mut Core, reason: Reason, now: Timestamp);
     fn on_batch(&mut self, core: &mut Core, batch: &Batch);

@@ -83,8 +83,8 @@ impl Stream {
 }
 
 impl Algorithm for Stream {
-    fn needs(&self) -> Needs {
-        Needs::knowledge(Facts::AVERAGE_RATE)
+    fn add_needs(&self, needs: &mut Needs) {
+        needs.knowledge = needs.knowledge.union(Facts::AVERAGE_RATE);
     }
 
     fn begin(&mut self, core: &mut Core, reason: Reason, _now: Timestamp) {

@@ -76,13 +76,16 @@ pub(crate) struct Components {
 
 impl Components {
     fn needs(&self) -> Needs {
+        let mut needs = Needs::default();
+        self.startup.add_needs(&mut needs);
+        self.algorithm.add_needs(&mut needs);
         let shaper = self.shaper.map_or(Facts::NONE, Shaper::facts);
         let ceiling = self.ceiling.map_or(Facts::NONE, |_| Pace::FACTS);
-        let mut own = Needs::knowledge(shaper.union(ceiling));
+        needs.knowledge = needs.knowledge.union(shaper).union(ceiling);
         if self.rules.follow_resends() {
-            own.bursts = Bursts::Every;
+            needs.bursts = needs.bursts.max(Bursts::Every);
         }
-        own.merge(self.startup.needs()).merge(self.algorithm.needs())
+        needs
     }
 
     /// Returns true if an ACK frame concerns only the startup component or the algorithm. The shortcut spares the

@@ -22,9 +22,7 @@ use standard::Standard;
 
 /// A variant of slow start.
 pub(crate) trait Startup {
-    fn needs(&self) -> Needs {
-        Needs::default()
-    }
+    fn add_needs(&self, _needs: &mut Needs) {}
 
     /// Slow start begins, for the first time or again. `core.phase`, window and ssthresh are set already.
     fn begin(&mut self, _core: &mut Core) {}
@@ -49,7 +47,7 @@ pub(crate) trait Startup {
 
 dispatch! {
     enum AnyStartup { Standard, HyStartPp, HyStart, Search }
-    fn needs(&self) -> Needs;
+    fn add_needs(&self, needs: &mut Needs);
     fn begin(&mut self, core: &mut Core);
     fn on_sent(&mut self, core: &mut Core, event: &Sent);
     fn doubles(&self, core: &Core) -> bool;

@@ -219,11 +219,8 @@ fn leave(core: &mut Core) -> Reason {
 }
 
 impl Startup for Search {
-    fn needs(&self) -> Needs {
-        Needs {
-            bursts: Bursts::Every,
-            ..Needs::default()
-        }
+    fn add_needs(&self, needs: &mut Needs) {
+        needs.bursts = needs.bursts.max(Bursts::Every);
     }
 
     fn begin(&mut self, _core: &mut Core) {

@@ -32,14 +32,13 @@ pub(crate) enum Standard {
 }
 
 impl Startup for Standard {
-    fn needs(&self) -> Needs {
+    fn add_needs(&self, needs: &mut Needs) {
         match self {
-            Self::Plain => Needs::default(),
-            Self::Short => Needs {
-                bursts: Bursts::Capacity,
-                ..Needs::default()
-            },
-            Self::VideoRate | Self::VideoSsthresh => Needs::knowledge(Facts::AVERAGE_RATE),
+            Self::Plain => {}
+            Self::Short => needs.bursts = Bursts::Capacity,
+            Self::VideoRate | Self::VideoSsthresh => {
+                needs.knowledge = needs.knowledge.union(Facts::AVERAGE_RATE);
+            }
         }
     }
 
