@@ -185,9 +185,6 @@ impl CongestionController for Composed {
         if self.core.in_flight == 0 {
             self.sent_after_silence(event);
         }
-        if self.requires_every_burst() {
-            self.components.startup.on_sent(&mut self.core, event);
-        }
         self.core.note_sent(event);
     }
 

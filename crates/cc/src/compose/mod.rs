@@ -34,7 +34,6 @@
 //! on_sent
 //!   algorithm   on_pause, if nothing was in flight for longer than an RTO
 //!   idle        on_sent, if nothing was in flight: may lower the window -> enter(AfterIdle) if below ssthresh
-//!   startup     on_sent, if a component requires every burst
 //! on_congestion
 //!   idle        window_in_use: may lower the window that the algorithm reduces from
 //!   algorithm   on_congestion: its new window and ssthresh, or it holds, which at most ends slow start

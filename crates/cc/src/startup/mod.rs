@@ -13,7 +13,6 @@ mod standard;
 use crate::Reason;
 use crate::component::{Needs, dispatch};
 use crate::entry::Entry;
-use crate::events::Sent;
 use crate::state::{Batch, Core};
 use hystart::HyStart;
 use hystartpp::HyStartPp;
@@ -26,10 +25,6 @@ pub(crate) trait Startup {
 
     /// Slow start begins, for the first time or again. `core.phase`, window and ssthresh are set already.
     fn begin(&mut self, _core: &mut Core) {}
-
-    /// A burst left, in any phase. Called if a component requires [every
-    /// burst](crate::component::Bursts::Every); `core` does not contain the burst yet.
-    fn on_sent(&mut self, _core: &mut Core, _event: &Sent) {}
 
     /// Returns true if the flight doubles in a round trip. If so, a packet whose loss is detected now left when half as
     /// much was in flight.
@@ -49,7 +44,6 @@ dispatch! {
     enum AnyStartup { Standard, HyStartPp, HyStart, Search }
     fn add_needs(&self, needs: &mut Needs);
     fn begin(&mut self, core: &mut Core);
-    fn on_sent(&mut self, core: &mut Core, event: &Sent);
     fn doubles(&self, core: &Core) -> bool;
     fn on_batch(&mut self, core: &mut Core, batch: &mut Batch) -> Option<Reason>;
 }

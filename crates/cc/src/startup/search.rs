@@ -3,7 +3,6 @@
 
 use crate::component::{Bursts, Needs};
 use crate::entry::{Entry, Key};
-use crate::events::Sent;
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Batch, Core};
 use crate::{Reason, Timestamp};
@@ -184,9 +183,10 @@ impl Search {
     }
 
     /// Takes the acknowledged bytes of a frame; returns true if that closes a bin and slow start has ended.
-    fn finds_chokepoint(&mut self, batch: &Batch) -> bool {
+    fn finds_chokepoint(&mut self, core: &Core, batch: &Batch) -> bool {
         let acked = u32::try_from(batch.acked).unwrap_or(u32::MAX);
         self.totals.acked = self.totals.acked.wrapping_add(acked);
+        self.totals.sent = core.sent;
         let Some(rtt_ns) = batch.rtt_ns else { return false };
         if self.bins.bin_ns == 0 {
             self.bins.begin(batch.now, rtt_ns, self.totals);
@@ -227,11 +227,6 @@ impl Startup for Search {
         self.forget();
     }
 
-    fn on_sent(&mut self, _core: &mut Core, event: &Sent) {
-        let sent = u32::try_from(event.bytes.as_u64()).unwrap_or(u32::MAX);
-        self.totals.sent = self.totals.sent.wrapping_add(sent);
-    }
-
     fn on_batch(&mut self, core: &mut Core, batch: &mut Batch) -> Option<Reason> {
         if let Some(drain) = &mut self.drain {
             batch.allowance = 0;
@@ -242,7 +237,7 @@ impl Startup for Search {
             }
             return Some(leave(core));
         }
-        if !self.finds_chokepoint(batch) {
+        if !self.finds_chokepoint(core, batch) {
             return standard::grow(core, batch);
         }
         let target = self.bins.target().max(core.initial_window()).min(core.window());

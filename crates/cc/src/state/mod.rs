@@ -52,6 +52,8 @@ pub(crate) struct Core {
     pub(crate) limited: LimitedTime,
     /// Bytes in flight as of the last ACK frame, less those lost since. Bytes sent since are not included.
     pub(crate) in_flight: u64,
+    /// Bytes of the bursts that were reported, modulo 2³².
+    pub(crate) sent: u32,
     /// Departure of the last burst.
     pub(crate) last_sent: Option<Timestamp>,
     /// Arrival of the last ACK frame.
@@ -234,6 +236,8 @@ impl Core {
         if let Some(resends) = &mut self.rules.resends {
             resends.on_sent(event.now, event.bytes.as_u64());
         }
+        let sent = u32::try_from(event.bytes.as_u64()).unwrap_or(u32::MAX);
+        self.sent = self.sent.wrapping_add(sent);
         self.last_sent = Some(event.now);
     }
 
