@@ -95,7 +95,7 @@ impl Algorithm for Compound {
         *self = Self::default();
     }
 
-    fn on_pause(&mut self, core: &mut Core, _pause_ns: u64) {
+    fn on_pause(&mut self, core: &mut Core) {
         self.windows.on_pause(core);
     }
 

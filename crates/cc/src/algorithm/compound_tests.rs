@@ -80,7 +80,7 @@ fn the_loss_window_grows_by_a_segment_per_whole_window() {
 fn a_pause_takes_the_delay_window_and_the_round_that_was_going_on() {
     let mut core = Core::sample(100 * MTU, 100, 100);
     let mut algorithm = algorithm(40.0, 100.0);
-    algorithm.on_pause(&mut core, 1_000 * MS);
+    algorithm.on_pause(&mut core);
     algorithm.on_batch(&mut core, &Batch::sample(5_000, 100, false));
     close(core.window() as f64 / MTU as f64, 60.0, 0.1);
 }

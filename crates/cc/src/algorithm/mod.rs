@@ -68,9 +68,9 @@ pub(crate) trait Algorithm {
     /// and slow start begins again; ssthresh stays unless the algorithm sets it.
     fn on_persistent(&mut self, core: &mut Core);
 
-    /// A burst left after a pause (`Core::pause_ns`) of `pause_ns`. Measurements from before it may be stale.
+    /// A burst left after a pause (`Core::pause`). Measurements from before it may be stale.
     /// The idle policy acts next.
-    fn on_pause(&mut self, _core: &mut Core, _pause_ns: u64) {}
+    fn on_pause(&mut self, _core: &mut Core) {}
 
     /// The MTU was `before` bytes; `core` has the new one and a window within its bounds.
     fn on_mtu_change(&mut self, _core: &mut Core, _before: u64) {}
@@ -89,7 +89,7 @@ dispatch! {
     fn on_congestion(&mut self, core: &mut Core, event: &Congestion) -> Option<Reduction>;
     fn leaves_startup(&self, core: &Core, event: &Congestion) -> bool;
     fn on_persistent(&mut self, core: &mut Core);
-    fn on_pause(&mut self, core: &mut Core, pause_ns: u64);
+    fn on_pause(&mut self, core: &mut Core);
     fn on_mtu_change(&mut self, core: &mut Core, before: u64);
     fn describe(&self, core: &Core, snapshot: &mut Snapshot);
 }

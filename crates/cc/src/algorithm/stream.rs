@@ -140,7 +140,7 @@ impl Algorithm for Stream {
         self.windows.begin(Reason::PersistentCongestion);
     }
 
-    fn on_pause(&mut self, core: &mut Core, _pause_ns: u64) {
+    fn on_pause(&mut self, core: &mut Core) {
         self.windows.on_pause(core);
     }
 

@@ -178,7 +178,7 @@ impl Algorithm for Vegas {
         self.reno.on_persistent(core);
     }
 
-    fn on_pause(&mut self, _core: &mut Core, _pause_ns: u64) {
+    fn on_pause(&mut self, _core: &mut Core) {
         self.startup = StartupQueue::default();
         self.round.restart();
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::component::Bursts;
 use crate::events::{AckFrame, Congestion, Sent, Signal};
-use crate::state::{Batch, Core};
+use crate::state::{Batch, Core, MINIMUM_RTO_NS};
 use crate::{Bytes, CongestionController, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
 
 use super::Components;
@@ -68,10 +68,10 @@ impl Composed {
 
     /// A burst left while, as far as is known, nothing was in flight: the sender may have paused.
     fn sent_after_silence(&mut self, event: &Sent) {
-        let pause_ns = self.core.pause_ns(event.now);
-        if let Some(pause_ns) = pause_ns {
+        let pauses = self.core.pause(event.now, MINIMUM_RTO_NS).is_some();
+        if pauses {
             let before = self.core.window();
-            self.components.algorithm.on_pause(&mut self.core, pause_ns);
+            self.components.algorithm.on_pause(&mut self.core);
             if self.core.window() < before {
                 self.core.note_reduction();
             }
@@ -80,7 +80,7 @@ impl Composed {
         if restarts {
             self.restarted(event.now);
         }
-        if restarts || pause_ns.is_some() {
+        if restarts || pauses {
             self.publish();
         }
     }

@@ -4,9 +4,10 @@ use crate::entry::{Entry, Key};
 use crate::events::Sent;
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Batch, Core};
+use crate::timestamp::nanos;
 use crate::{Phase, Timestamp};
 
-use super::{AnyIdlePolicy, IdlePolicy, MINIMUM_RTO, PauseRule, remember_three_quarters, restart_window};
+use super::{AnyIdlePolicy, IdlePolicy, MINIMUM_RTO, remember_three_quarters, restart_window};
 
 /// An ssthresh that no window reaches (Linux `TCP_INFINITE_SSTHRESH`), bytes. Unlike after `None`, slow start has to
 /// find a threshold again.
@@ -16,7 +17,7 @@ const INFINITE_SSTHRESH: u64 = i32::MAX as u64;
 /// used part. ssthresh keeps three quarters of the previous window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cwv {
-    pause: PauseRule,
+    minimum_rto_ns: u64,
     /// A pause makes ssthresh infinite again.
     forget_ssthresh: bool,
     /// Time when the window was last filled or last checked (Linux `snd_cwnd_stamp`).
@@ -28,7 +29,7 @@ pub(crate) struct Cwv {
 impl Cwv {
     fn from_arguments(arguments: &Arguments) -> Self {
         Self {
-            pause: PauseRule::from_arguments(arguments),
+            minimum_rto_ns: nanos(arguments.time(MINIMUM_RTO.name)),
             forget_ssthresh: arguments.is_on(FORGET_SSTHRESH.name),
             checked: None,
             used: 0,
@@ -57,12 +58,9 @@ impl Cwv {
 impl IdlePolicy for Cwv {
     /// As in Linux `tcp_cwnd_restart`.
     fn on_sent(&mut self, core: &mut Core, event: &Sent) -> bool {
-        let Some((quiet, rto)) = core.quiet_ns(event.now).zip(self.pause.rto_ns(core)) else {
+        let Some((quiet, rto)) = core.pause(event.now, self.minimum_rto_ns) else {
             return false;
         };
-        if quiet <= rto {
-            return false;
-        }
         self.start_over(event.now);
         let before = core.window();
         let restart = restart_window(core);
@@ -89,10 +87,10 @@ impl IdlePolicy for Cwv {
         }
         self.used = self.used.max(batch.prior_in_flight());
         let since = *self.checked.get_or_insert(batch.now);
-        let Some(rto) = self.pause.rto_ns(core) else {
+        let Some(rto) = core.rtt.rto_ns() else {
             return false;
         };
-        if batch.now.nanos_since(since) < rto {
+        if batch.now.nanos_since(since) < rto.max(self.minimum_rto_ns) {
             return false;
         }
         let used = self.used;

@@ -2,30 +2,26 @@
 //!
 //! To add one, write a file here that implements [`IdlePolicy`] and has an `entry()`; below, add its `mod` line, a
 //! variant of [`AnyIdlePolicy`] and a row of [`entries`]. A pause becomes visible when a burst leaves:
-//! `core.pause_ns(now)`, or `core.quiet_ns(now)` against `core.rtt.rto_ns()` for another bound. That burst has already
-//! left with the old window.
+//! `core.pause(now, …)`. That burst has already left with the old window.
 
 mod cwv;
 pub(crate) mod keep;
 mod new_cwv;
-mod new_cwv_restart;
 mod pipe_ack;
-mod rfc5681;
+mod restart;
 
 use core::time::Duration;
 
 use crate::component::{Reduction, dispatch};
 use crate::entry::Entry;
 use crate::events::{Congestion, Sent};
-use crate::parameter::{Arguments, Parameter};
+use crate::parameter::Parameter;
 use crate::state::{Batch, Core};
-use crate::timestamp::nanos;
 use crate::{Phase, Timestamp};
 use cwv::Cwv;
 use keep::Keep;
 use new_cwv::NewCwv;
-use new_cwv_restart::NewCwvRestart;
-use rfc5681::Rfc5681;
+use restart::Restart;
 
 /// Cost of a pause, or of a window that goes unused.
 ///
@@ -73,7 +69,7 @@ pub(crate) trait IdlePolicy {
 }
 
 dispatch! {
-    enum AnyIdlePolicy { Keep, Rfc5681, Cwv, NewCwv, NewCwvRestart }
+    enum AnyIdlePolicy { Keep, Restart, Cwv, NewCwv }
     fn on_sent(&mut self, core: &mut Core, event: &Sent) -> bool;
     fn on_batch(&mut self, core: &mut Core, batch: &mut Batch) -> bool;
     fn window_in_use(&self, core: &Core, now: Timestamp) -> Option<u64>;
@@ -87,10 +83,10 @@ dispatch! {
 pub(crate) fn entries() -> Vec<Entry> {
     vec![
         keep::entry(),
-        rfc5681::entry(),
+        restart::rfc5681(),
         cwv::entry(),
         new_cwv::entry(),
-        new_cwv_restart::entry(),
+        restart::new_cwv_restart(),
     ]
 }
 
@@ -101,33 +97,6 @@ const MINIMUM_RTO: Parameter = Parameter::time(
     Duration::from_millis(1)..=Duration::from_secs(60),
 )
 .about("least RTO that a pause is measured with; Linux has 200 ms, RFC 6298 §2.4 one second");
-
-/// Length at which a silence becomes a pause: smoothed RTT + max(4 · variance, 1 ms), but at least `min_rto`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PauseRule {
-    minimum_rto_ns: u64,
-}
-
-impl PauseRule {
-    fn from_arguments(arguments: &Arguments) -> Self {
-        Self {
-            minimum_rto_ns: nanos(arguments.time(MINIMUM_RTO.name)),
-        }
-    }
-
-    /// The RTO, ns; `None` before the first RTT sample.
-    fn rto_ns(self, core: &Core) -> Option<u64> {
-        Some(core.rtt.rto_ns()?.max(self.minimum_rto_ns))
-    }
-
-    /// Returns true if a burst at `now` ends a silence longer than an RTO.
-    fn ends_pause(self, core: &Core, now: Timestamp) -> bool {
-        let quiet = core.quiet_ns(now);
-        quiet
-            .zip(self.rto_ns(core))
-            .is_some_and(|(quiet, rto)| quiet > rto)
-    }
-}
 
 /// min(IW, cwnd), the window after a long pause (RFC 5681 §4.1 calls it RW), bytes.
 fn restart_window(core: &Core) -> u64 {

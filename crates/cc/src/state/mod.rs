@@ -219,10 +219,12 @@ impl Core {
         (self.in_flight == 0).then(|| now.nanos_since(last))
     }
 
-    /// [`quiet_ns`](Self::quiet_ns) if it is longer than an RTO and than Linux's smallest RTO.
-    pub(crate) fn pause_ns(&self, now: Timestamp) -> Option<u64> {
-        let rto = self.rtt.rto_ns()?.max(MINIMUM_RTO_NS);
-        self.quiet_ns(now).filter(|&quiet| quiet > rto)
+    /// [`quiet_ns`](Self::quiet_ns) and the RTO, ns, if the silence is longer. The RTO is smoothed RTT +
+    /// max(4 · variance, 1 ms), but at least `minimum_rto_ns`.
+    pub(crate) fn pause(&self, now: Timestamp, minimum_rto_ns: u64) -> Option<(u64, u64)> {
+        let quiet = self.quiet_ns(now)?;
+        let rto = self.rtt.rto_ns()?.max(minimum_rto_ns);
+        (quiet > rto).then_some((quiet, rto))
     }
 
     #[inline]

@@ -50,7 +50,7 @@ use crate::component::Needs;
 use crate::entry::Entry;
 use crate::events::{AckFrame, Congestion, Sent, Signal};
 use crate::parameter::{Arguments, Parameter};
-use crate::state::{Batch, Core, float, floor_bytes};
+use crate::state::{Batch, Core, MINIMUM_RTO_NS, float, floor_bytes};
 use crate::{Bytes, CongestionController, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
 use competition::Competition;
 use delay::Delays;
@@ -183,7 +183,7 @@ impl Copa {
 impl CongestionController for Copa {
     fn on_sent(&mut self, event: &Sent) {
         // The velocity and direction from before a pause are outdated.
-        if self.core.in_flight == 0 && self.core.pause_ns(event.now).is_some() {
+        if self.core.pause(event.now, MINIMUM_RTO_NS).is_some() {
             self.velocity = Velocity::at(self.core.window());
         }
         self.core.note_sent(event);
