@@ -4,7 +4,6 @@ use crate::state::Batch;
 use crate::{Phase, Reason, Timestamp};
 
 use super::Bbr;
-use super::model::UNLIMITED;
 use super::sample::Sample;
 use super::state::{AckPhase, State};
 
@@ -212,13 +211,15 @@ impl Bbr {
                 _ => {}
             }
         }
-        if self.sample.is_inflight_too_high() || self.model.inflight_longterm == UNLIMITED {
+        let bound = self.model.inflight_longterm;
+        let Some(bound) = bound.filter(|_| !self.sample.is_inflight_too_high()) else {
             return false;
-        }
-        self.model.inflight_longterm = self.model.inflight_longterm.max(self.sample.tx_in_flight);
+        };
+        let bound = bound.max(self.sample.tx_in_flight);
+        self.model.inflight_longterm = Some(bound);
         if self.machine.state == State::Up && self.is_bound_by_longterm() {
             let growth = self.machine.growth_for(batch.acked, self.core.mtu());
-            self.model.inflight_longterm = self.model.inflight_longterm.saturating_add(growth);
+            self.model.inflight_longterm = Some(bound.saturating_add(growth));
             if self.round_start {
                 self.machine.raise_slope(self.core.window(), self.core.mtu());
             }
@@ -228,13 +229,15 @@ impl Bbr {
 
     /// Returns true if cwnd is all that `inflight_longterm` allows and the sender used it in full.
     fn is_bound_by_longterm(&self) -> bool {
-        self.is_cwnd_limited() && self.core.window() >= self.model.inflight_longterm
+        let bound = self.model.inflight_longterm;
+        self.is_cwnd_limited() && bound.is_some_and(|bound| self.core.window() >= bound)
     }
 
     /// Returns true if UP has found the limit: `IsTimeToGoDown()`.
     fn is_time_to_go_down(&mut self, batch: &Batch) -> bool {
         if self.machine.prev_probe_too_high
-            && self.reaches(batch.prior_in_flight(), self.model.inflight_longterm)
+            && let Some(bound) = self.model.inflight_longterm
+            && self.reaches(batch.prior_in_flight(), bound)
         {
             self.machine.prev_probe_precautionary = true;
             return true;
@@ -249,8 +252,9 @@ impl Bbr {
     /// Returns true if the queue is empty and headroom is left: `IsTimeToCruise()`.
     fn is_time_to_cruise(&self, in_flight: u64) -> bool {
         let mtu = self.core.mtu();
-        let headroom = self.model.inflight_with_headroom(mtu).max(self.core.minimum());
-        in_flight <= headroom && in_flight <= self.inflight(self.model.max_bw())
+        let bound = self.model.inflight_with_headroom(mtu);
+        bound.is_none_or(|bound| in_flight <= bound.max(self.core.minimum()))
+            && in_flight <= self.inflight(self.model.max_bw())
     }
 
     /// Returns true if the wait for the next probe is over: `IsTimeToProbeBW()`.

@@ -186,10 +186,11 @@ impl Bbr {
         let longterm = match machine.state {
             State::Down | State::Refill | State::Up => self.model.inflight_longterm,
             State::Cruise | State::ProbeRtt => self.model.inflight_with_headroom(self.core.mtu()),
-            State::Startup | State::Drain => u64::MAX,
+            State::Startup | State::Drain => None,
         };
-        let cap = longterm.min(self.model.inflight_shortterm);
-        self.core.set_window(cwnd.min(cap));
+        let bounds = [longterm, self.model.inflight_shortterm];
+        self.core
+            .set_window(bounds.into_iter().flatten().fold(cwnd, u64::min));
     }
 
     /// Saves the cwnd before its first reduction: `SaveCwnd()`.

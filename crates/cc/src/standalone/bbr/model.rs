@@ -25,16 +25,14 @@ const EXTRA_ACKED_FILTER: usize = 10;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// A bound without value: "Infinity" in the draft.
-pub(super) const UNLIMITED: u64 = u64::MAX;
-
 /// Model of the path. Rates are bytes per second, volumes bytes, times nanoseconds; names are the draft's.
-#[derive(Clone, Debug)]
+/// A bound that is `None` has the draft's value "Infinity".
+#[derive(Clone, Debug, Default)]
 pub(super) struct Model {
     max_bw_filter: SlotMax<u32, MAX_BW_FILTER>,
-    pub(super) bw_shortterm: u64,
-    pub(super) inflight_shortterm: u64,
-    pub(super) inflight_longterm: u64,
+    pub(super) bw_shortterm: Option<u64>,
+    pub(super) inflight_shortterm: Option<u64>,
+    pub(super) inflight_longterm: Option<u64>,
     bw_latest: u64,
     inflight_latest: u64,
     /// Loss or a CE mark was reported in the current loss round.
@@ -47,26 +45,6 @@ pub(super) struct Model {
     extra_acked_filter: SlotMax<u32, EXTRA_ACKED_FILTER>,
     extra_acked_interval_start: Timestamp,
     extra_acked_delivered: u64,
-}
-
-impl Default for Model {
-    fn default() -> Self {
-        Self {
-            max_bw_filter: SlotMax::default(),
-            bw_shortterm: UNLIMITED,
-            inflight_shortterm: UNLIMITED,
-            inflight_longterm: UNLIMITED,
-            bw_latest: 0,
-            inflight_latest: 0,
-            congestion_in_round: false,
-            min_rtt: None,
-            probe_rtt_min: None,
-            probe_rtt_expired: false,
-            extra_acked_filter: SlotMax::default(),
-            extra_acked_interval_start: Timestamp::ZERO,
-            extra_acked_delivered: 0,
-        }
-    }
 }
 
 /// `percent` of a rate or volume.
@@ -94,7 +72,8 @@ impl Model {
 
     /// Rate that the path is assumed to carry now: `BBR.bw`.
     pub(super) fn bw(&self) -> u64 {
-        self.max_bw().min(self.bw_shortterm)
+        let bw = self.max_bw();
+        self.bw_shortterm.map_or(bw, |bound| bw.min(bound))
     }
 
     /// `BBR.min_rtt`; `None` before the first sample.
@@ -118,12 +97,9 @@ impl Model {
     }
 
     /// `InflightWithHeadroom()`, for segments of `mtu` bytes.
-    pub(super) fn inflight_with_headroom(&self, mtu: u64) -> u64 {
-        if self.inflight_longterm == UNLIMITED {
-            return UNLIMITED;
-        }
-        let headroom = percent_of(HEADROOM, self.inflight_longterm).max(mtu);
-        self.inflight_longterm.saturating_sub(headroom)
+    pub(super) fn inflight_with_headroom(&self, mtu: u64) -> Option<u64> {
+        let inflight = self.inflight_longterm?;
+        Some(inflight.saturating_sub(percent_of(HEADROOM, inflight).max(mtu)))
     }
 
     /// Takes a rate sample: `UpdateLatestDeliverySignals()` and `UpdateMaxBw()`.
@@ -208,14 +184,9 @@ impl Model {
     pub(super) fn end_loss_round(&mut self, probing: bool, cwnd: u64) -> bool {
         let congested = core::mem::take(&mut self.congestion_in_round) && !probing;
         if congested {
-            let bw = self.bw();
-            let inflight = if self.inflight_shortterm == UNLIMITED {
-                cwnd
-            } else {
-                self.inflight_shortterm
-            };
-            self.bw_shortterm = percent_of(BETA, bw).max(self.bw_latest);
-            self.inflight_shortterm = percent_of(BETA, inflight).max(self.inflight_latest);
+            let inflight = self.inflight_shortterm.unwrap_or(cwnd);
+            self.bw_shortterm = Some(percent_of(BETA, self.bw()).max(self.bw_latest));
+            self.inflight_shortterm = Some(percent_of(BETA, inflight).max(self.inflight_latest));
         }
         congested
     }
@@ -235,19 +206,19 @@ impl Model {
 
     /// Lifts both short-term bounds: `ResetShortTermModel()` of the draft.
     pub(super) const fn reset_short_term(&mut self) {
-        self.bw_shortterm = UNLIMITED;
-        self.inflight_shortterm = UNLIMITED;
+        self.bw_shortterm = None;
+        self.inflight_shortterm = None;
     }
 
     /// Loss ended Startup: the path is known to carry the last round trip's delivery, or one BDP.
     pub(super) fn bound_by_startup_loss(&mut self) {
         let bdp = self.bdp_multiple(self.bw(), 100).unwrap_or(0);
-        self.inflight_longterm = bdp.max(self.inflight_latest);
+        self.inflight_longterm = Some(bdp.max(self.inflight_latest));
     }
 
     /// The first half of `HandleInflightTooHigh()`; `target` is `TargetInflight()`.
     pub(super) fn bound_by_probe(&mut self, inflight: u64, target: u64) {
-        self.inflight_longterm = percent_of(BETA, target).max(inflight);
+        self.inflight_longterm = Some(percent_of(BETA, target).max(inflight));
     }
 }
 

@@ -2,7 +2,6 @@
 
 use rstest::rstest;
 
-use super::super::model::UNLIMITED;
 use super::super::state::{AckPhase, State};
 use super::run::{BDP, RATE, Run, after_a_probe_too_high, cruising};
 use crate::tests::{assert_about, assert_in};
@@ -35,7 +34,7 @@ fn a_lossless_path_shows_the_states_in_their_order() {
         State::Cruise,
     ];
     assert_eq!(run.order(), expected);
-    assert_eq!(run.bbr.model.inflight_longterm, UNLIMITED);
+    assert_eq!(run.bbr.model.inflight_longterm, None);
 }
 
 #[test]
@@ -66,7 +65,7 @@ fn startup_ends_when_a_round_trip_loses_more_than_two_percent() {
     let mut run = Run::new(BDP / 4);
     run.until(|run| run.state() != State::Startup);
     assert_eq!(run.phase(), (Phase::Avoidance, Reason::Loss));
-    assert_about(run.bbr.model.inflight_longterm, BDP, 25);
+    assert_about(run.bbr.model.inflight_longterm.expect("a bound"), BDP, 25);
 }
 
 #[test]
@@ -76,7 +75,7 @@ fn one_lost_packet_does_not_end_startup() {
     run.lose(1);
     run.until(|run| run.bbr.model.max_bw() > RATE * 95 / 100);
     assert_eq!(run.state(), State::Startup);
-    assert_eq!(run.bbr.model.bw_shortterm, UNLIMITED);
+    assert_eq!(run.bbr.model.bw_shortterm, None);
 }
 
 #[test]
@@ -122,10 +121,10 @@ fn a_probe_on_a_long_path_comes_after_two_to_three_seconds_that_vary() {
 fn refill_lasts_a_round_trip_and_forgets_the_short_term_model() {
     let mut run = cruising();
     run.lose(1);
-    run.until(|run| run.bbr.model.bw_shortterm < UNLIMITED);
+    run.until(|run| run.bbr.model.bw_shortterm.is_some());
     run.until_state(State::Refill);
-    assert_eq!(run.bbr.model.bw_shortterm, UNLIMITED);
-    assert_eq!(run.bbr.model.inflight_shortterm, UNLIMITED);
+    assert_eq!(run.bbr.model.bw_shortterm, None);
+    assert_eq!(run.bbr.model.inflight_shortterm, None);
     run.until_state(State::Up);
     let (refill, up) = (run.entries(State::Refill)[0], run.entries(State::Up)[0]);
     assert_in(up - refill, 38..=60);
@@ -167,13 +166,14 @@ fn a_probe_with_more_than_two_percent_lost_bounds_what_may_be_in_flight() {
     let run = after_a_probe_too_high();
     assert_eq!(run.state(), State::Down);
     assert_eq!(run.bbr.core.reason, Reason::Loss);
-    assert_in(run.bbr.model.inflight_longterm, BDP * 7 / 10..=BDP * 3 / 2);
+    let bound = run.bbr.model.inflight_longterm;
+    assert_in(bound, Some(BDP * 7 / 10)..=Some(BDP * 3 / 2));
 }
 
 #[test]
 fn cruising_below_a_bound_leaves_headroom() {
     let mut run = after_a_probe_too_high();
-    run.bbr.model.inflight_longterm = BDP;
+    run.bbr.model.inflight_longterm = Some(BDP);
     run.until_state(State::Cruise);
     assert_in(run.in_flight(), ..=BDP * 85 / 100);
     run.step();
