@@ -79,6 +79,13 @@ impl Parameter {
         Self::new(name, Value::Time(default), domain)
     }
 
+    /// A [time](Self::time), default and `range` in milliseconds.
+    pub(crate) const fn millis(name: &'static str, default: u64, range: RangeInclusive<u64>) -> Self {
+        let (min, max) = (*range.start(), *range.end());
+        let range = Duration::from_millis(min)..=Duration::from_millis(max);
+        Self::time(name, Duration::from_millis(default), range)
+    }
+
     /// A size within `range`.
     pub const fn size(name: &'static str, default: Bytes, range: RangeInclusive<Bytes>) -> Self {
         let domain = Domain::Range(Value::Size(*range.start()), Value::Size(*range.end()));

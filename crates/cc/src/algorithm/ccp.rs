@@ -1,7 +1,5 @@
 //! `ccp` and `ccpd`: set the window directly from the path's estimated storage.
 
-use core::time::Duration;
-
 use crate::component::{Bursts, Needs, Reduction};
 use crate::entry::Entry;
 use crate::events::{Congestion, Signal};
@@ -247,12 +245,8 @@ const KD: &str = "kd";
 /// The parameters of `ccpd`; `ccp` has all but [`KD`].
 const PARAMETERS: [Parameter; 8] = [
     Parameter::number("kp", 1.0, 0.0..=100.0).about("share of the free storage that is used, Kp"),
-    Parameter::time(
-        KD,
-        Duration::from_millis(2),
-        Duration::ZERO..=Duration::from_secs(1),
-    )
-    .about("weight of the change of what is stored, Kd; a bare number is microseconds"),
+    Parameter::millis(KD, 2, 0..=1_000)
+        .about("weight of the change of what is stored, Kd; a bare number is microseconds"),
     Parameter::word("storage", "rtt-max", &["rtt-max", "queue"])
         .about("what B is: C·rtt_max (pipe and queue), or C·(rtt_max − rtt_min)"),
     Parameter::number("floor", 2.0, 1.0..=100.0).about(
@@ -264,12 +258,8 @@ const PARAMETERS: [Parameter; 8] = [
     Parameter::number("least_storage", SEGMENTS_OF_STORAGE, 0.0..=10_000.0).about(
         "B is at least this many packets, so that the window of a very short path has room to move in",
     ),
-    Parameter::time(
-        "rtt_window",
-        Duration::ZERO,
-        Duration::ZERO..=Duration::from_secs(3_600),
-    )
-    .about("time over which rtt_max is taken; 0 is the whole connection"),
+    Parameter::millis("rtt_window", 0, 0..=3_600_000)
+        .about("time over which rtt_max is taken; 0 is the whole connection"),
     Parameter::word("slow_start_loss", "any", &["any", "queued"]).about(
         "losses that end slow start: any, or those with more than 2·C·rtt_min in flight, which may have \
          found a queue",

@@ -10,8 +10,6 @@ mod new_cwv;
 mod pipe_ack;
 mod restart;
 
-use core::time::Duration;
-
 use crate::component::{Reduction, dispatch};
 use crate::entry::Entry;
 use crate::events::{Congestion, Sent};
@@ -91,12 +89,8 @@ pub(crate) fn entries() -> Vec<Entry> {
 }
 
 /// Parameter of policies that answer pauses longer than an RTO.
-const MINIMUM_RTO: Parameter = Parameter::time(
-    "min_rto",
-    Duration::from_millis(200),
-    Duration::from_millis(1)..=Duration::from_secs(60),
-)
-.about("least RTO that a pause is measured with; Linux has 200 ms, RFC 6298 §2.4 one second");
+const MINIMUM_RTO: Parameter = Parameter::millis("min_rto", 200, 1..=60_000)
+    .about("least RTO that a pause is measured with; Linux has 200 ms, RFC 6298 §2.4 one second");
 
 /// min(IW, cwnd), the window after a long pause (RFC 5681 §4.1 calls it RW), bytes.
 fn restart_window(core: &Core) -> u64 {

@@ -8,8 +8,6 @@ use crate::state::{Batch, Core};
 use crate::timestamp::nanos;
 use crate::{Phase, Timestamp};
 
-use core::time::Duration;
-
 use super::pipe_ack::{PipeAck, sampling_period_ns};
 use super::{AnyIdlePolicy, IdlePolicy, remember_three_quarters, restart_window};
 
@@ -177,12 +175,8 @@ impl IdlePolicy for NewCwv {
     }
 }
 
-const NVP: Parameter = Parameter::time(
-    "nvp",
-    Duration::from_secs(300),
-    Duration::from_secs(1)..=Duration::from_secs(86_400),
-)
-.about("non-validated period: after each of this length half of the window is given up");
+const NVP: Parameter = Parameter::millis("nvp", 300_000, 1_000..=86_400_000)
+    .about("non-validated period: after each of this length half of the window is given up");
 const QUARTER: Parameter = Parameter::switch("quarter", false).about(
     "in slow start a quarter of the window in use validates it instead of half, as in Apple's stack: pipeACK \
      lags doubling",

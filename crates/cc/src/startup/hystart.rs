@@ -1,7 +1,5 @@
 //! `hystart`: HyStart as in Linux since 2.6.29 for CUBIC; it leaves slow start immediately.
 
-use core::time::Duration;
-
 use crate::entry::{Entry, Key};
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Batch, Core};
@@ -142,12 +140,8 @@ impl Startup for HyStart {
 const PARAMETERS: &[Parameter] = &[
     Parameter::word("detect", "both", &["both", "train", "delay"])
         .about("signs that end slow start: a train of ACK frames, a rise of the RTT, or both"),
-    Parameter::time(
-        "spacing",
-        Duration::from_millis(2),
-        Duration::ZERO..=Duration::from_secs(1),
-    )
-    .about("ACK frames of a train follow each other within this time (hystart_ack_delta of Linux)"),
+    Parameter::millis("spacing", 2, 0..=1_000)
+        .about("ACK frames of a train follow each other within this time (hystart_ack_delta of Linux)"),
 ];
 
 pub(crate) fn entry() -> Entry {

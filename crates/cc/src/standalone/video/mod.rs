@@ -184,18 +184,10 @@ impl CongestionController for Video {
 
 const PARAMETERS: &[Parameter] = &[
     Parameter::number("pace", 2.0, 1.0..=1_000.0).about("times the video's rate after a pause of the player"),
-    Parameter::time(
-        "patience",
-        Duration::from_secs(3),
-        Duration::ZERO..=Duration::from_secs(100),
-    )
-    .about("time without a pause after which the player may have all that the path gives"),
-    Parameter::time(
-        "queue",
-        Duration::from_millis(4),
-        Duration::ZERO..=Duration::from_secs(1),
-    )
-    .about("queueing delay that is aimed at on a fast path; on a slow one it is that of two packets"),
+    Parameter::millis("patience", 3_000, 0..=100_000)
+        .about("time without a pause after which the player may have all that the path gives"),
+    Parameter::millis("queue", 4, 0..=1_000)
+        .about("queueing delay that is aimed at on a fast path; on a slow one it is that of two packets"),
     Parameter::number("loss", 0.02, 0.0..=0.5).about("share of packets whose loss costs nothing"),
     Parameter::switch("rate", true)
         .about("use the rate of the video; off: no ceiling, as for any other data"),
