@@ -15,47 +15,25 @@ const MINIMUM_PERIOD_NS: u64 = 1_000_000_000;
 ///
 /// NOTE: once all samples have expired, pipeACK is zero, so the window is not validated. RFC 7661 does not define this:
 /// ngtcp2 makes pipeACK undefined, and the authors' Linux module keeps the last sample.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PipeAck {
-    /// Largest sample of each bin, newest bin first; [`NONE`] if it has none.
+    /// Largest sample of each bin, newest bin first; zero if it has none. 32 bits keep a connection's state small and
+    /// suffice, because no window is larger.
     bins: [u32; BINS],
     /// Beginning of the newest bin.
     newest: Timestamp,
     /// True once there has been a sample.
     is_defined: bool,
-    /// Bytes acknowledged in the current round trip; [`NONE`] until one begins.
-    round: u32,
+    /// Bytes acknowledged in the current round trip; `None` until one begins.
+    round: Option<u32>,
     /// Time when `round` last grew. A sample belongs to this time, not to the end of a following pause.
     round_acked: Timestamp,
-}
-
-/// No sample. Samples have 32 bits, to keep a connection's state small, and are less than this: no window is larger.
-const NONE: u32 = u32::MAX;
-
-fn known(sample: u32) -> Option<u64> {
-    (sample != NONE).then_some(u64::from(sample))
-}
-
-fn narrow(bytes: u64) -> u32 {
-    u32::try_from(bytes).unwrap_or(NONE).min(NONE - 1)
 }
 
 /// The sampling period, ns.
 pub(super) fn sampling_period_ns(smoothed_rtt_ns: Option<u64>) -> u64 {
     let rounds = smoothed_rtt_ns.unwrap_or(0).saturating_mul(3);
     rounds.max(MINIMUM_PERIOD_NS)
-}
-
-impl Default for PipeAck {
-    fn default() -> Self {
-        Self {
-            bins: [NONE; BINS],
-            newest: Timestamp::ZERO,
-            is_defined: false,
-            round: NONE,
-            round_acked: Timestamp::ZERO,
-        }
-    }
 }
 
 impl PipeAck {
@@ -71,47 +49,44 @@ impl PipeAck {
             .min(BINS)
     }
 
-    pub(super) fn sample(&mut self, bytes: u64, at: Timestamp, period_ns: u64) {
-        let (passed, bytes) = (self.passed(at, period_ns), narrow(bytes));
+    pub(super) fn sample(&mut self, bytes: u32, at: Timestamp, period_ns: u64) {
+        let passed = self.passed(at, period_ns);
         if passed == BINS || !self.is_defined {
-            self.bins = [NONE; BINS];
+            self.bins = [0; BINS];
             self.newest = at;
         } else if passed > 0 {
             self.bins.rotate_right(passed);
-            self.bins.iter_mut().take(passed).for_each(|bin| *bin = NONE);
+            self.bins[..passed].fill(0);
             let bins = u64::try_from(passed).unwrap_or(0);
             self.newest = self.newest.plus_nanos((period_ns / BINS_NS).saturating_mul(bins));
         }
-        if let Some(bin) = self.bins.first_mut() {
-            *bin = if *bin == NONE { bytes } else { bytes.max(*bin) };
-        }
+        self.bins[0] = self.bins[0].max(bytes);
         self.is_defined = true;
     }
 
     /// Takes an ACK batch; the first batch of a new round trip completes the previous one's sample.
     pub(super) fn on_batch(&mut self, batch: &Batch, period_ns: u64) {
         if batch.new_round {
-            if let Some(bytes) = known(self.round) {
+            if let Some(bytes) = self.round {
                 self.sample(bytes, self.round_acked, period_ns);
             }
-            self.round = 0;
+            self.round = Some(0);
         }
-        if let Some(bytes) = known(self.round) {
-            self.round = narrow(bytes.saturating_add(batch.acked));
-        }
+        let acked = u32::try_from(batch.acked).unwrap_or(u32::MAX);
+        self.round = self.round.map(|bytes| bytes.saturating_add(acked));
         self.round_acked = batch.now;
     }
 
     /// pipeACK; `None` while it is undefined.
     pub(super) fn get(&self, now: Timestamp, period_ns: u64) -> Option<u64> {
         let alive = BINS.saturating_sub(self.passed(now, period_ns));
-        let largest = self.bins.iter().take(alive).filter_map(|&bin| known(bin)).max();
-        largest.or_else(|| (self.is_defined || self.broke_off(now, period_ns)).then_some(0))
+        let largest = self.bins[..alive].iter().max().copied().unwrap_or(0);
+        (self.is_defined || self.broke_off(now, period_ns)).then_some(largest.into())
     }
 
     /// Returns true if a sampling period has passed since the last acknowledgement of an incomplete round trip.
     fn broke_off(&self, now: Timestamp, period_ns: u64) -> bool {
-        known(self.round).is_some_and(|bytes| bytes > 0) && now.nanos_since(self.round_acked) >= period_ns
+        self.round.is_some_and(|bytes| bytes > 0) && now.nanos_since(self.round_acked) >= period_ns
     }
 
     /// Makes pipeACK undefined until the next complete sample.
