@@ -12,15 +12,8 @@ const COMPANION_NS: u64 = 1_000_000;
 /// it and was acknowledged separately: then the peer acknowledges every packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct PromptSamples {
-    /// A lone packet's sample that may still prove prompt.
-    lone: Option<Lone>,
-}
-
-/// A packet that was acknowledged alone.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Lone {
-    sent: Timestamp,
-    sample_ns: u64,
+    /// Departure of a packet that was acknowledged alone, and its sample, ns, which may still prove prompt.
+    lone: Option<(Timestamp, u64)>,
 }
 
 impl PromptSamples {
@@ -28,20 +21,12 @@ impl PromptSamples {
     /// previous lone packet's, considering only samples known to be prompt.
     #[inline]
     pub(crate) fn on_sample(&mut self, sent: Timestamp, packets: u32, sample_ns: u64) -> Option<u64> {
-        let lone = self.lone;
-        let mut prompt = None;
-        if packets >= 2 {
-            prompt = Some(sample_ns);
-        } else {
-            self.lone = Some(Lone { sent, sample_ns });
-        }
-        let Some(lone) = lone else { return prompt };
-        if packets >= 2 {
-            self.lone = None;
-        }
-        if sent.nanos_since(lone.sent) <= COMPANION_NS {
-            prompt = prompt.max(Some(lone.sample_ns));
-        }
-        prompt
+        let (lone, prompt) = match packets {
+            0..=1 => (Some((sent, sample_ns)), None),
+            _ => (None, Some(sample_ns)),
+        };
+        let before = core::mem::replace(&mut self.lone, lone);
+        let before = before.filter(|&(left, _)| sent.nanos_since(left) <= COMPANION_NS);
+        prompt.max(before.map(|(_, sample_ns)| sample_ns))
     }
 }

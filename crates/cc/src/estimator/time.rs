@@ -9,6 +9,7 @@
 use core::time::Duration;
 
 use crate::Timestamp;
+use crate::timestamp::nanos;
 
 use super::{PromptSamples, SlotMax, mean};
 
@@ -158,11 +159,6 @@ impl Rtt {
                 .saturating_add(own.variance.saturating_mul(4).max(GRANULARITY_NS))
         })
     }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "2⁶⁴ ns are 584 years")]
-const fn nanos(time: Duration) -> u64 {
-    time.as_nanos() as u64
 }
 
 /// Counts round trips. A round ends when a packet that left in it is acknowledged; the next one begins then.

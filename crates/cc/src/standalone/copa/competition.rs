@@ -40,12 +40,7 @@ impl Competition {
     /// sender.
     pub(super) fn on_batch(&mut self, nearly_empty: bool, new_round: bool, may_grow: bool) {
         if nearly_empty {
-            *self = Self {
-                inverse_delta: None,
-                rounds: 0,
-                lost: false,
-                ..*self
-            };
+            (self.inverse_delta, self.rounds, self.lost) = (None, 0, false);
             return;
         }
         if !new_round {

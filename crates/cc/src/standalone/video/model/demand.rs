@@ -13,7 +13,7 @@ const PAUSE_RTTS: u64 = 2;
 const BELIEVED: f64 = 1.25;
 
 /// Pauses of the player, and the bytes received between them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Demand {
     /// Multiple of the video's rate after a pause.
     pace: f64,
@@ -38,9 +38,7 @@ impl Demand {
             uses_rate: arguments.is_on("rate"),
             uses_ladder: arguments.is_on("ladder"),
             believes_player: arguments.is_on("player"),
-            asked: None,
-            received: 0,
-            consumed: 0.0,
+            ..Self::default()
         }
     }
 

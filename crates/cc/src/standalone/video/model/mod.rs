@@ -23,7 +23,7 @@ pub(super) struct Frame {
 }
 
 /// Rate, RTT without a queue, queueing delay and losses of the path. Sizes are bytes, times nanoseconds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Model {
     ack_delay: AckDelay,
     pub(super) queue: Queue,
@@ -36,10 +36,8 @@ impl Model {
     /// Creates the model of an unknown path. `least_target_ns` is the target queueing delay on a fast path.
     pub(super) fn new(least_target_ns: u64) -> Self {
         Self {
-            ack_delay: AckDelay::default(),
             queue: Queue::new(least_target_ns),
-            round: OpenRound::default(),
-            ended: None,
+            ..Self::default()
         }
     }
 

@@ -38,15 +38,13 @@ pub(crate) enum Finding {
     Crowd,
 }
 
-/// State before a back-off. Times are nanoseconds.
+/// State before a back-off.
 #[derive(Clone, Copy, Debug)]
 struct BackOff {
     window: u64,
-    /// Mean RTT of the round trip, and the queue that persisted throughout it.
-    rtt: u64,
+    /// The queue that persisted throughout the round trip, ns.
     queue: u64,
-    /// Delivery rate, bytes per second.
-    rate: f64,
+    round: Round,
 }
 
 /// Judges back-offs, and schedules tests of a crowd. Times are nanoseconds, sizes bytes.
@@ -85,12 +83,8 @@ impl GivingWay {
     pub(crate) const fn backs_off(&mut self, window: u64, round: &Round, queue: u64) -> bool {
         self.note(window);
         self.smaller = None;
-        self.last = Some(BackOff {
-            window,
-            rtt: round.rtt_mean,
-            queue,
-            rate: round.rate,
-        });
+        let round = *round;
+        self.last = Some(BackOff { window, queue, round });
         self.is_inconclusive
     }
 
@@ -108,11 +102,12 @@ impl GivingWay {
         self.is_inconclusive = false;
         // With a queue, the RTT falls with the window and the rate stays; on a longer route it is the other way round.
         let left = float(window) / float(last.window.max(1));
-        let fall = floor_bytes(float(last.rtt) * (1.0 - left)).min(last.queue);
-        let unchanged = unchanged(last.rtt, noise);
-        let is_unchanged = round.rtt_mean.abs_diff(last.rtt) <= unchanged.max(fall / NO_EFFECT);
+        let rtt = last.round.rtt_mean;
+        let fall = floor_bytes(float(rtt) * (1.0 - left)).min(last.queue);
+        let unchanged = unchanged(rtt, noise);
+        let is_unchanged = round.rtt_mean.abs_diff(rtt) <= unchanged.max(fall / NO_EFFECT);
         let is_conclusive = fall >= CONCLUSIVE.saturating_mul(unchanged);
-        if is_unchanged && is_conclusive && round.rate < last.rate * f64::midpoint(1.0, left) {
+        if is_unchanged && is_conclusive && round.rate < last.round.rate * f64::midpoint(1.0, left) {
             return Finding::LongerRoute;
         }
         let expected = target.saturating_add(last.queue.saturating_sub(target) / 2);
@@ -123,7 +118,7 @@ impl GivingWay {
         self.in_vain = self.in_vain.saturating_add(1);
         if is_unchanged {
             self.is_inconclusive = !is_conclusive && self.in_vain >= PROOFS;
-        } else if round.rtt_mean > last.rtt {
+        } else if round.rtt_mean > rtt {
             // The path has changed since; findings from before the change do not count.
             self.in_vain = 1;
         } else if self.in_vain >= PROOFS && queue > target.saturating_mul(2) {
