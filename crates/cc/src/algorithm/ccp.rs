@@ -63,19 +63,14 @@ struct Derivative {
 impl Derivative {
     /// The derivative term for `stored` bytes on the path; samples older than `stale_ns` are ignored.
     fn update(&mut self, now: Timestamp, stored: f64, stale_ns: u64) -> f64 {
-        match self.last {
-            Some((at, _)) if now.nanos_since(at) > stale_ns.max(DERIVATIVE_INTERVAL_NS) => {
-                self.forget();
-                self.last = Some((now, stored));
-            }
-            Some((at, before)) => {
-                let elapsed = now.nanos_since(at);
-                if elapsed >= DERIVATIVE_INTERVAL_NS {
-                    self.value = self.kd_ns / elapsed as f64 * (before - stored);
-                    self.last = Some((now, stored));
-                }
-            }
-            None => self.last = Some((now, stored)),
+        let (at, before) = *self.last.get_or_insert((now, stored));
+        let elapsed = now.nanos_since(at);
+        if elapsed > stale_ns.max(DERIVATIVE_INTERVAL_NS) {
+            self.value = 0.0;
+            self.last = Some((now, stored));
+        } else if elapsed >= DERIVATIVE_INTERVAL_NS {
+            self.value = self.kd_ns / elapsed as f64 * (before - stored);
+            self.last = Some((now, stored));
         }
         self.value
     }

@@ -208,18 +208,14 @@ impl Bbr {
         self.core.set_window(self.core.window().max(self.prior_cwnd));
     }
 
-    /// The window that carries the pacing rate, at most cwnd.
-    fn paced_window(&self) -> u64 {
+    /// Publishes the window that carries the pacing rate, at most cwnd.
+    fn publish(&mut self) {
         let cwnd = self.core.window();
-        match (self.pacing_rate, self.core.rtt.smoothed_ns()) {
+        let paced = match (self.pacing_rate, self.core.rtt.smoothed_ns()) {
             (Some(rate), Some(srtt)) => volume(rate, srtt).saturating_add(self.unused()).min(cwnd),
             _ => cwnd,
-        }
-    }
-
-    /// Publishes a window of this many bytes, within its bounds.
-    fn publish(&mut self, window: u64) {
-        self.window = self.core.bounded(window);
+        };
+        self.window = self.core.bounded(paced);
     }
 
     /// Mean bytes of a window that are not in transit: those at the receiver that the next ACK frame will acknowledge,
@@ -272,7 +268,7 @@ impl CongestionController for Bbr {
             } else if self.machine.state == State::ProbeRtt {
                 self.check_probe_rtt_done(event.now);
             }
-            self.publish(self.paced_window());
+            self.publish();
         }
         self.sampler.on_sent(event);
         self.core.note_sent(event);
@@ -311,7 +307,7 @@ impl CongestionController for Bbr {
         }
         self.set_pacing_rate(self.machine.state.pacing_gain());
         self.set_cwnd(&batch);
-        self.publish(self.paced_window());
+        self.publish();
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
@@ -320,7 +316,7 @@ impl CongestionController for Bbr {
         let too_high = match event.signal {
             Signal::Loss { persistent: true, .. } => {
                 self.restart();
-                self.publish(self.paced_window());
+                self.publish();
                 return;
             }
             Signal::Loss { bytes, .. } => {
@@ -345,7 +341,7 @@ impl CongestionController for Bbr {
 
     fn on_mtu_change(&mut self, mtu: Bytes) {
         self.core.set_mtu(mtu);
-        self.publish(self.paced_window());
+        self.publish();
     }
 
     fn window(&self) -> Bytes {
