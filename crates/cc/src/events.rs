@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use playrate_units::Bytes;
 
-use crate::Timestamp;
+use crate::{Reason, Timestamp};
 
 /// Packets left. Reported once per burst, after the burst has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,6 +134,27 @@ impl Congestion {
             now,
             newest_sent,
             signal,
+        }
+    }
+
+    /// Bytes that were declared lost.
+    pub(crate) const fn lost(&self) -> u64 {
+        match self.signal {
+            Signal::Loss { bytes, .. } => bytes.as_u64(),
+            Signal::EcnCe => 0,
+        }
+    }
+
+    /// Returns true if the loss spans the persistent congestion period.
+    pub(crate) const fn is_persistent(&self) -> bool {
+        matches!(self.signal, Signal::Loss { persistent: true, .. })
+    }
+
+    /// The reason for a reduction that answers the signal.
+    pub(crate) const fn reason(&self) -> Reason {
+        match self.signal {
+            Signal::Loss { .. } => Reason::Loss,
+            Signal::EcnCe => Reason::EcnCe,
         }
     }
 }

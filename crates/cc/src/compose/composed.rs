@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::component::Bursts;
-use crate::events::{AckFrame, Congestion, Sent, Signal};
+use crate::events::{AckFrame, Congestion, Sent};
 use crate::state::{Batch, Core, MINIMUM_RTO_NS};
 use crate::{Bytes, CongestionController, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
 
@@ -86,7 +86,7 @@ impl Composed {
     }
 
     /// Congestion outside any recovery: either the algorithm reduces and a recovery begins, or it holds.
-    fn reduce(&mut self, event: &Congestion, reason: Reason) {
+    fn reduce(&mut self, event: &Congestion) {
         let (core, components) = (&mut self.core, &mut self.components);
         if core.capped {
             core.set_window(core.window().min(self.published));
@@ -102,7 +102,7 @@ impl Composed {
             core.ssthresh = Some(reduction.ssthresh);
             core.recovery_start = Some(event.now);
             core.note_reduction();
-            self.enter(Phase::Recovery, reason, event.now);
+            self.enter(Phase::Recovery, event.reason(), event.now);
             return;
         }
         if in_use.is_some() {
@@ -111,7 +111,7 @@ impl Composed {
         // A window does not double either while a ceiling or the loss policy bounds it.
         let doubles = components.startup.doubles(core) && !core.capped;
         if core.phase.is_slow_start() && (!doubles || components.algorithm.leaves_startup(core, event)) {
-            self.enter(Phase::Avoidance, reason, event.now);
+            self.enter(Phase::Avoidance, event.reason(), event.now);
         }
     }
 
@@ -225,24 +225,20 @@ impl CongestionController for Composed {
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
-        let (reason, persistent) = match event.signal {
-            Signal::Loss { persistent, .. } => (Reason::Loss, persistent),
-            Signal::EcnCe => (Reason::EcnCe, false),
-        };
         let lost_again = self.core.lost_again(event);
         if self.core.in_recovery(event.newest_sent) {
             self.components.idle.on_further_congestion(&mut self.core, event);
         } else if !(lost_again || self.core.is_silent(event.now)) {
-            self.reduce(event, reason);
+            self.reduce(event);
         }
         // RFC 9002 §7.6.2, B.8: whether or not a recovery is going on.
-        if persistent || lost_again {
+        if event.is_persistent() || lost_again {
             let (core, components) = (&mut self.core, &mut self.components);
             components.algorithm.on_persistent(core);
             components.idle.on_persistent(core);
             core.set_window(core.minimum());
             core.note_reduction();
-            let reason = if persistent {
+            let reason = if event.is_persistent() {
                 core.recovery_start = None;
                 core.rtt.forget_extremes();
                 Reason::PersistentCongestion

@@ -7,7 +7,7 @@
 use playrate_units::Bitrate;
 
 use crate::Timestamp;
-use crate::events::{AckFrame, Congestion, Sent, Signal};
+use crate::events::{AckFrame, Congestion, Sent};
 
 use super::{NANOS_PER_SECOND, SlotMax, bytes_per_second};
 
@@ -142,9 +142,7 @@ impl DeliveryRate {
     }
 
     pub(crate) fn on_congestion(&mut self, event: &Congestion) {
-        if let Signal::Loss { bytes, .. } = event.signal {
-            self.in_flight = self.in_flight.saturating_sub(bytes.as_u64());
-        }
+        self.in_flight = self.in_flight.saturating_sub(event.lost());
     }
 
     /// Largest sample of the last ten seconds, a lower bound of the capacity. Limited samples count only if they raise

@@ -2,7 +2,7 @@
 
 use crate::component::Reduction;
 use crate::entry::{Entry, Key};
-use crate::events::{Congestion, Sent, Signal};
+use crate::events::{Congestion, Sent};
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Batch, Core};
 use crate::timestamp::nanos;
@@ -44,14 +44,6 @@ struct Episode {
     in_use: u64,
     /// R: each lost byte is sent again.
     retransmitted: u64,
-}
-
-/// Bytes that a congestion event says were lost.
-fn lost(event: &Congestion) -> u64 {
-    match event.signal {
-        Signal::Loss { bytes, .. } => bytes.as_u64(),
-        Signal::EcnCe => 0,
-    }
 }
 
 impl NewCwv {
@@ -136,7 +128,7 @@ impl IdlePolicy for NewCwv {
     fn on_congestion(&mut self, event: &Congestion, in_use: Option<u64>, reduction: Reduction) -> Reduction {
         self.episode = in_use.map(|in_use| Episode {
             in_use,
-            retransmitted: lost(event),
+            retransmitted: event.lost(),
         });
         let Some(in_use) = in_use else { return reduction };
         let window = reduction.window.min(in_use / 2);
@@ -152,7 +144,7 @@ impl IdlePolicy for NewCwv {
 
     fn on_further_congestion(&mut self, _core: &mut Core, event: &Congestion) {
         if let Some(episode) = &mut self.episode {
-            episode.retransmitted = episode.retransmitted.saturating_add(lost(event));
+            episode.retransmitted = episode.retransmitted.saturating_add(event.lost());
         }
     }
 

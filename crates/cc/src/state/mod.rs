@@ -355,9 +355,7 @@ impl Core {
         if let Some(capacity) = &mut self.capacity {
             capacity.on_congestion(event);
         }
-        if let Signal::Loss { bytes, .. } = event.signal {
-            self.in_flight = self.in_flight.saturating_sub(bytes.as_u64());
-        }
+        self.in_flight = self.in_flight.saturating_sub(event.lost());
     }
 
     /// RFC 9002 §7.2: a smaller MTU found while the handshake runs sets the window to the new initial window;

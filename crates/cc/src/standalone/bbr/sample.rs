@@ -2,7 +2,7 @@
 
 use crate::Timestamp;
 use crate::estimator::{DeliveryRate, MARKS};
-use crate::events::{AckFrame, Congestion, Sent, Signal};
+use crate::events::{AckFrame, Congestion, Sent};
 
 /// A rate sample: RS in the draft. Sizes are bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,9 +70,7 @@ impl Sampler {
     /// Packets were declared lost. Gives the sample of the newest of them, without a rate.
     pub(super) fn on_congestion(&mut self, event: &Congestion) -> Sample {
         self.rate.on_congestion(event);
-        if let Signal::Loss { bytes, .. } = event.signal {
-            self.lost = self.lost.saturating_add(bytes.as_u64());
-        }
+        self.lost = self.lost.saturating_add(event.lost());
         // A packet that left before all marks has the oldest mark, the one behind the newest in the ring.
         let next = self.mark.saturating_add(1);
         let oldest = if next < usize::from(MARKS) { next } else { 0 };

@@ -48,7 +48,7 @@ use std::sync::Arc;
 use crate::adjustment::LossGuard;
 use crate::component::Needs;
 use crate::entry::Entry;
-use crate::events::{AckFrame, Congestion, Sent, Signal};
+use crate::events::{AckFrame, Congestion, Sent};
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Batch, Core, MINIMUM_RTO_NS, float, floor_bytes};
 use crate::{Bytes, CongestionController, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
@@ -202,7 +202,7 @@ impl CongestionController for Copa {
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
-        if matches!(event.signal, Signal::Loss { persistent: true, .. }) {
+        if event.is_persistent() {
             self.restart();
         } else if self.answered_at.is_none_or(|at| event.newest_sent > at)
             && let Some(competition) = &mut self.competition
@@ -213,16 +213,12 @@ impl CongestionController for Copa {
         self.guard.on_congestion(&self.core, event);
         let bound = self.guard.adjust(&self.core, self.core.window());
         if bound < self.core.window() {
-            let reason = match event.signal {
-                Signal::Loss { .. } => Reason::Loss,
-                Signal::EcnCe => Reason::EcnCe,
-            };
             self.core.set_window(bound);
             self.core.note_reduction();
             if self.core.phase.is_slow_start() {
-                self.enter(Phase::Avoidance, reason);
+                self.enter(Phase::Avoidance, event.reason());
             } else {
-                self.core.reason = reason;
+                self.core.reason = event.reason();
                 self.velocity = Velocity::at(bound);
             }
         }

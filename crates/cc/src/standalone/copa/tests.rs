@@ -1,7 +1,7 @@
 use rstest::rstest;
 
 use super::*;
-use crate::events::Acked;
+use crate::events::{Acked, Signal};
 use crate::parameter::Arguments;
 use crate::testing::Demand;
 use crate::tests::trace::{LINK, Link, Trace, lossless, trace, trace_beside_filler};

@@ -24,7 +24,7 @@ use core::time::Duration;
 
 use crate::component::Needs;
 use crate::entry::Entry;
-use crate::events::{AckFrame, Congestion, Sent, Signal};
+use crate::events::{AckFrame, Congestion, Sent};
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Core, float, floor_bytes};
 use crate::timestamp::nanos;
@@ -129,16 +129,12 @@ impl CongestionController for Video {
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
-        let (lost, persistent) = match event.signal {
-            Signal::Loss { bytes, persistent } => (bytes.as_u64(), persistent),
-            Signal::EcnCe => (0, false),
-        };
-        if persistent {
+        if event.is_persistent() {
             self.policy.collapse(&mut self.core, &mut self.path);
             self.paused_until = None;
         } else if !self.core.in_recovery(event.newest_sent) {
             // The last reduction has already answered losses of packets that left before it.
-            self.path.on_lost(lost);
+            self.path.on_lost(event.lost());
             self.policy.on_congestion(&mut self.core, &mut self.path, event);
         }
         self.core.note_congestion(event);

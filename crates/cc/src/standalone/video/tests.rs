@@ -1,7 +1,7 @@
 use super::policy::AFTER_LOSS;
 use super::*;
 use crate::Phase;
-use crate::events::Acked;
+use crate::events::{Acked, Signal};
 use crate::testing::Demand as Application;
 use crate::tests::trace::{
     Conditions, LINK, Link, trace, trace_beside_filler, trace_to_browser, trace_under,

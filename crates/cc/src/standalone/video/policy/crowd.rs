@@ -33,12 +33,12 @@ impl Policy {
     }
 
     /// Answers losses that count while others fill the queue.
-    pub(super) fn reduce(&mut self, core: &mut Core, event: &Congestion, reason: Reason) {
+    pub(super) fn reduce(&mut self, core: &mut Core, event: &Congestion) {
         self.may_double = false;
         if let Some(reduction) = self.cubic.on_congestion(core, event) {
             core.set_window(reduction.window);
             core.recovery_start = Some(event.now);
-            core.enter(Phase::Recovery, reason);
+            core.enter(Phase::Recovery, event.reason());
         }
     }
 }

@@ -355,7 +355,7 @@ impl Policy {
             Mode::Crowded => {
                 let is_heavy = self.losses.are_heavy(path.round.lost(), core);
                 if is_mark || is_heavy || path.queue.is_long() {
-                    self.reduce(core, event, if is_mark { Reason::EcnCe } else { Reason::Loss });
+                    self.reduce(core, event);
                 }
             }
             Mode::Start | Mode::Alone if is_mark => {
