@@ -61,11 +61,7 @@ impl Pace {
     /// The ceiling in bytes. `None` while the rate or the RTT is unknown, and while the player reports that it starts
     /// up or that its buffer is empty: until playback can start, the buffer is filled as fast as possible.
     fn ceiling(self, core: &Core) -> Option<u64> {
-        if core
-            .known
-            .playback()
-            .is_some_and(|playback| playback > Playback::Playing)
-        {
+        if core.known.playback() > Some(Playback::Playing) {
             return None;
         }
         let rate = core.known.average_rate()?;

@@ -18,14 +18,6 @@ pub(crate) struct TwoWindows {
 }
 
 impl TwoWindows {
-    #[cfg(test)]
-    pub(super) fn of_delay(delay: f64) -> Self {
-        Self {
-            delay,
-            ..Self::default()
-        }
-    }
-
     /// Congestion avoidance begins. The delay window is kept only across a recovery.
     pub(super) fn begin(&mut self, reason: Reason) {
         if reason != Reason::RecoveryEnded {
@@ -89,6 +81,15 @@ impl TwoWindows {
 mod tests {
     use super::*;
     use crate::Bytes;
+
+    impl TwoWindows {
+        pub(in crate::algorithm) fn of_delay(delay: f64) -> Self {
+            Self {
+                delay,
+                ..Self::default()
+            }
+        }
+    }
 
     #[test]
     fn what_is_below_a_byte_is_kept() {

@@ -57,21 +57,14 @@ impl HyStartPp {
         let Some(round_min) = self.round_min.filter(|_| self.samples >= N_RTT_SAMPLE) else {
             return;
         };
-        match self.css {
-            None => {
-                let rose = self
-                    .last_round_min
-                    .is_some_and(|last| round_min >= last.saturating_add(threshold(last)));
-                if rose {
-                    self.css = Some(ConservativeSlowStart {
-                        baseline: round_min,
-                        rounds: 0,
-                    });
-                }
-            }
-            Some(css) if round_min < css.baseline => self.css = None,
-            Some(_) => {}
-        }
+        let rose = |last: u64| round_min >= last.saturating_add(threshold(last));
+        self.css = match self.css {
+            None if self.last_round_min.is_some_and(rose) => Some(ConservativeSlowStart {
+                baseline: round_min,
+                rounds: 0,
+            }),
+            css => css.filter(|css| round_min >= css.baseline),
+        };
     }
 }
 
