@@ -113,16 +113,12 @@ impl Ccp {
     ///
     /// Derivatives older than `stale_ns` do not count.
     pub(crate) fn equation(&mut self, now: Timestamp, state: PathState, stale_ns: u64) -> f64 {
-        let PathState {
-            storage,
-            backlog,
-            in_flight,
-        } = state;
+        let free = state.storage - state.backlog;
         match &mut self.derivative {
-            None => self.kp.mul_add(storage - backlog, -in_flight) / 2.0,
+            None => self.kp.mul_add(free, -state.in_flight) / 2.0,
             Some(derivative) => {
-                let d = derivative.update(now, backlog + in_flight, stale_ns);
-                self.kp.mul_add(storage - backlog - in_flight, d)
+                let d = derivative.update(now, state.backlog + state.in_flight, stale_ns);
+                self.kp.mul_add(free - state.in_flight, d)
             }
         }
     }

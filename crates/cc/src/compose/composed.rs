@@ -153,14 +153,8 @@ impl Composed {
 
     #[inline(never)]
     fn publish_bounded(&mut self) {
-        let core = &mut self.core;
-        let Components {
-            shaper,
-            loss,
-            ceiling,
-            ..
-        } = &mut self.components;
-        let shaper = shaper.filter(|shaper| match core.phase {
+        let (core, components) = (&mut self.core, &mut self.components);
+        let shaper = components.shaper.filter(|shaper| match core.phase {
             Phase::Avoidance => true,
             Phase::Recovery => shaper.acts_in_recovery(),
             _ => false,
@@ -169,10 +163,11 @@ impl Composed {
             Some(shaper) => core.bounded(shaper.adjust(core, core.window())),
             None => core.window(),
         };
-        let bounded = match loss {
+        let bounded = match &mut components.loss {
             Some(guard) => guard.adjust(core, wanted),
             None => wanted,
         };
+        let ceiling = components.ceiling;
         let bounded = ceiling.map_or(bounded, |ceiling| ceiling.adjust(core, bounded));
         let bounded = core.bounded(bounded);
         core.capped = bounded < wanted;

@@ -120,18 +120,13 @@ impl DeliveryRate {
         }
         self.sampled = self.newest_sent;
         let sample = self.sample(now, rtt_ns, min_rtt_ns);
-        if let Some(RateSample {
-            bytes_per_second,
-            app_limited,
-            busy,
-            ..
-        }) = sample
-        {
-            if !app_limited || bytes_per_second > self.max.max() {
-                self.max.insert(bytes_per_second);
+        if let Some(sample) = sample {
+            let rate = sample.bytes_per_second;
+            if !sample.app_limited || rate > self.max.max() {
+                self.max.insert(rate);
             }
-            if busy {
-                self.busy_max.insert(bytes_per_second);
+            if sample.busy {
+                self.busy_max.insert(rate);
             }
         }
         if is_due {

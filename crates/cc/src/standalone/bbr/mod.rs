@@ -222,11 +222,7 @@ impl Bbr {
     /// (f − mtu)/2 for frames of f bytes, and the half packet that a strict transport keeps.
     fn unused(&self) -> u64 {
         let frame = (self.frame_bytes / 8).max(self.core.mtu());
-        let kept = if self.core.headroom() > 0 {
-            0
-        } else {
-            self.core.mtu()
-        };
+        let kept = self.core.mtu().saturating_sub(self.core.headroom());
         frame.saturating_sub(kept) / 2
     }
 

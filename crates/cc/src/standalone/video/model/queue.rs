@@ -152,12 +152,8 @@ impl Queue {
     }
 
     pub(crate) fn on_frame(&mut self, batch: &Batch, sample: Option<Sample>) {
-        let Some(Sample {
-            rtt_ns: rtt, packets, ..
-        }) = sample
-        else {
-            return;
-        };
+        let Some(sample) = sample else { return };
+        let rtt = sample.rtt_ns;
         let close = self
             .min_rtt()
             .map(|least| least.saturating_add(least.min(64_000_000) / 64));
@@ -175,7 +171,7 @@ impl Queue {
         }
         self.latest_rtt = rtt;
         // The peer may have delayed the acknowledgement of a lone packet.
-        if packets >= 2 {
+        if sample.packets >= 2 {
             let queue = self.within(rtt);
             self.longest.insert(batch.now, queue, QUEUE_WINDOW_NS);
         }

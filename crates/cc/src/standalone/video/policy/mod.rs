@@ -233,11 +233,7 @@ impl Policy {
 
     /// Answers a queue that persisted throughout a round trip.
     fn answer_queue(&mut self, core: &mut Core, path: &mut Model, standing: &Stood<'_>) {
-        let Stood {
-            queue: stood,
-            target,
-            round,
-        } = *standing;
+        let (stood, target, round) = (standing.queue, standing.target, standing.round);
         let window = core.window();
         if self.judge_back_off(core, path, standing) {
             return;
