@@ -81,7 +81,7 @@ impl Components {
         let shaper = self.shaper.map_or(Facts::NONE, Shaper::facts);
         let ceiling = self.ceiling.map_or(Facts::NONE, |_| Pace::FACTS);
         needs.knowledge = needs.knowledge.union(shaper).union(ceiling);
-        if self.rules.follow_resends() {
+        if self.rules.resends.is_some() {
             needs.bursts = needs.bursts.max(Bursts::Every);
         }
         needs

@@ -2,9 +2,9 @@
 
 use super::MINIMUM_RTO_NS;
 use crate::Timestamp;
-use crate::parameter::{Arguments, Parameter};
+use crate::parameter::Parameter;
 
-const TCP: &str = "tcp";
+pub(super) const TCP: &str = "tcp";
 
 /// The parameter of every algorithm that selects the cost of losing data again.
 pub(crate) const RECOVERY: Parameter = Parameter::word("recovery", "quic", &["quic", TCP]).about(
@@ -35,12 +35,6 @@ pub(crate) struct Resends {
 }
 
 impl Resends {
-    /// `None` unless an algorithm's arguments say `tcp`.
-    pub(crate) fn from_arguments(arguments: &Arguments) -> Option<Box<Self>> {
-        let is_tcp = arguments.word(RECOVERY.name) == TCP;
-        is_tcp.then(Box::default)
-    }
-
     /// A burst of `bytes` left; lost data goes first.
     pub(super) fn on_sent(&mut self, now: Timestamp, bytes: u64) {
         if self.owed == 0 {

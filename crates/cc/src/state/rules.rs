@@ -3,7 +3,7 @@
 use crate::Bytes;
 use crate::parameter::{Arguments, Parameter, Value};
 
-use super::resends::{RECOVERY, Resends};
+use super::resends::{RECOVERY, Resends, TCP};
 use super::{float, floor_bytes};
 
 /// Parameters of every algorithm, behind all others.
@@ -64,7 +64,7 @@ pub(crate) struct Rules {
     /// Window above which slow start is bounded, packets; 0 for no bound.
     max_ssthresh: u64,
     /// Resent data, if losing it again costs a timeout.
-    pub(super) resends: Option<Box<Resends>>,
+    pub(crate) resends: Option<Box<Resends>>,
 }
 
 impl Default for Rules {
@@ -84,13 +84,8 @@ impl Rules {
             initial_packets: arguments.number(INITIAL_WINDOW.name),
             ssthresh: (ssthresh > 0).then_some(ssthresh),
             max_ssthresh: floor_bytes(arguments.number(MAX_SSTHRESH.name)),
-            resends: Resends::from_arguments(arguments),
+            resends: (arguments.word(RECOVERY.name) == TCP).then(Box::default),
         }
-    }
-
-    /// Returns true if data that is lost again costs a timeout.
-    pub(crate) const fn follow_resends(&self) -> bool {
-        self.resends.is_some()
     }
 
     /// Returns true if the window grows by acknowledged bytes, and only while it is used in full.
