@@ -40,7 +40,6 @@
 mod baseline;
 mod controller;
 mod stack;
-mod totals;
 
 pub use baseline::Baseline;
 pub use controller::QuinnController;
@@ -75,7 +74,6 @@ pub type ControllerChoice = playrate_adapter::ControllerChoice<Quinn>;
 
 /// Telemetry: a connection's congestion control as a stream of [`Sample`](telemetry::Sample)s.
 pub mod telemetry {
-    pub use crate::totals::Totals;
     pub use playrate_adapter::telemetry::{Monitor, Sample, Sink, TimeSeries};
 }
 

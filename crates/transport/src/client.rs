@@ -19,7 +19,6 @@ use crate::options::TransportOptions;
 use crate::quic;
 use crate::time;
 use crate::tls::{Trust, client_config, require_registered_suites, ring_provider};
-use playrate_quinn::telemetry::Totals;
 
 /// Time without an answer from one address before the next one is also tried (RFC 8305 §5).
 const CONNECTION_ATTEMPT_DELAY: Duration = Duration::from_millis(250);
@@ -379,11 +378,6 @@ impl Connection {
             received: 0,
         };
         Ok((response, body))
-    }
-
-    /// Totals of the connection so far, from quinn.
-    pub fn totals(&self) -> Totals {
-        self.quinn.stats().into()
     }
 
     /// The QUIC connection underneath.

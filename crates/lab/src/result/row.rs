@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use playrate_netsim::LinkStats;
-use playrate_transport::telemetry::Totals;
 use playrate_units::{Bitrate, Bytes};
+use quinn::ConnectionStats;
 use serde::{Deserialize, Serialize};
 use video_client::dash::DashReport;
 use video_client::playout::PlaybackReport;
@@ -123,16 +123,16 @@ pub(crate) struct SenderCounts {
     pub(crate) last_srtt_s: f64,
 }
 
-impl From<Totals> for SenderCounts {
-    fn from(totals: Totals) -> Self {
+impl From<ConnectionStats> for SenderCounts {
+    fn from(ConnectionStats { path, udp_tx, .. }: ConnectionStats) -> Self {
         Self {
-            sent_packets: totals.sent_packets,
-            sent_bytes: totals.sent_bytes.as_u64(),
-            lost_packets: totals.lost_packets,
-            lost_bytes: totals.lost_bytes.as_u64(),
-            congestion_events: totals.congestion_events,
-            min_rtt_s: seconds(totals.min_rtt),
-            last_srtt_s: seconds(totals.smoothed_rtt),
+            sent_packets: path.sent_packets,
+            sent_bytes: udp_tx.bytes,
+            lost_packets: path.lost_packets,
+            lost_bytes: path.lost_bytes,
+            congestion_events: path.congestion_events,
+            min_rtt_s: seconds(path.min_rtt),
+            last_srtt_s: seconds(path.rtt),
         }
     }
 }

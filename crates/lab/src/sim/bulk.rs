@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Response};
-use playrate_transport::telemetry::{Monitor, Sample, Totals};
+use playrate_transport::telemetry::{Monitor, Sample};
 use playrate_transport::{Arrival, Client, ConnectionController, Server, Target, time};
-use quinn::Runtime;
+use quinn::{ConnectionStats, Runtime};
 
 use super::recording::Recording;
 use super::session::{Endpoints, FlowEnds};
@@ -33,7 +33,7 @@ pub struct SimulatedBulk {
     /// Error that ended the download early.
     pub error: Option<String>,
     /// Totals of the server's transport; `None` if there was no connection.
-    pub totals: Option<Totals>,
+    pub totals: Option<ConnectionStats>,
     /// Statistics of the server's window, RTT and estimates.
     pub control: Option<ControlStatistics>,
     /// Samples of the server's connection, on the clock of the run; empty if the setup keeps no series.
@@ -158,7 +158,7 @@ impl Download {
             lasted: state.ended.unwrap_or(length).saturating_sub(self.bulk.joins),
             received: playrate_units::Bytes::new(state.received),
             error: state.error.clone(),
-            totals: state.server.as_ref().map(|server| server.stats().into()),
+            totals: state.server.as_ref().map(quinn::Connection::stats),
             control: self.recording.statistics().map(|(control, _)| control),
             transport: self.recording.samples(Duration::ZERO),
             windows: self.recording.counts(length, &state.marks),

@@ -42,9 +42,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use playrate_netsim::{HostConfig, LinkSeries, LinkStats, NetworkStats, PathId, RunLimits, Simulation};
-use playrate_transport::telemetry::{Sample, Totals};
+use playrate_transport::telemetry::Sample;
 use playrate_units::Bytes;
-use quinn::Runtime as _;
+use quinn::{ConnectionStats, Runtime as _};
 use tokio::sync::{Notify, mpsc};
 use video_client::report::QualityReport;
 
@@ -112,7 +112,7 @@ pub struct SimulatedViewer {
     /// Queue of the bottleneck towards the viewers, over all flows; empty if the setup keeps no series.
     pub queue: Vec<QueueSample>,
     /// Totals of the server's transport; `None` if the handshake failed.
-    pub totals: Option<Totals>,
+    pub totals: Option<ConnectionStats>,
     /// Statistics of the server's window, RTT and estimates; `None` without any acknowledgement.
     pub control: Option<ControlStatistics>,
     /// Statistics of restarts after pauses of the server, if there were any.

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use playrate_transport::telemetry::{Sample, Sink, TimeSeries, Totals};
+use playrate_transport::telemetry::{Sample, Sink, TimeSeries};
 use playrate_units::Bytes;
-use quinn::Runtime;
+use quinn::{ConnectionStats, Runtime};
 use video_server::serve::{ConnectionInfo, Observer, SessionSummary};
 
 use super::meter::{ControlStatistics, Meter};
@@ -33,7 +33,7 @@ struct Recorded {
     series: Option<(Instant, Arc<TimeSeries>)>,
     meter: Option<Arc<Meter>>,
     sent: Option<Arc<SentCounter>>,
-    totals: Option<Totals>,
+    totals: Option<ConnectionStats>,
 }
 
 impl Recording {
@@ -117,7 +117,7 @@ impl Recording {
     }
 
     /// Totals of the server's transport, once the connection has ended.
-    pub(super) fn totals(&self) -> Option<Totals> {
+    pub(super) fn totals(&self) -> Option<ConnectionStats> {
         self.recorded().totals
     }
 }
@@ -128,6 +128,6 @@ impl Observer for Recording {
     }
 
     fn finished(&self, session: &SessionSummary) {
-        self.recorded().totals = Some(session.totals);
+        self.recorded().totals = Some(session.transport);
     }
 }

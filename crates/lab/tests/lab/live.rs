@@ -172,7 +172,7 @@ async fn viewers_of_several_servers_share_the_relays_bottleneck() {
     let mut sent = 0;
     for viewer in &live.run.viewers {
         assert_eq!(viewer.report.outcome, video_client::report::Outcome::Complete);
-        sent += viewer.totals.unwrap().sent_packets;
+        sent += viewer.totals.unwrap().path.sent_packets;
     }
     assert!(live.run.forward.is_conserved());
     // One bottleneck carried everything: three megabytes at 6 Mbit/s.

@@ -19,7 +19,6 @@ use super::exchange::{Arrival, SessionContext};
 use crate::error::{ConnectionLost, H3_EXCESSIVE_LOAD};
 use crate::quic::{AcceptedResponse, var_int};
 use crate::{quic, time};
-use playrate_quinn::telemetry::Totals;
 use playrate_quinn::{ConnectionController, WireOverhead};
 
 /// Most bytes accepted in one request, header and body together. `h3` keeps a frame in memory until it is complete.
@@ -112,11 +111,6 @@ impl Session {
     /// The connection's congestion control, to inform it of the video.
     pub fn control(&self) -> &ConnectionController {
         &self.context.control
-    }
-
-    /// Totals of the connection so far, from quinn.
-    pub fn totals(&self) -> Totals {
-        self.context.quinn.stats().into()
     }
 
     /// The QUIC connection underneath.

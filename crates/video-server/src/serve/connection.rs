@@ -129,7 +129,7 @@ pub(super) async fn serve(
         other_arm_requests: connection.arm.mismatches(),
         aborted: connection.aborted.load(Relaxed),
         bytes: Bytes::new(connection.bytes.load(Relaxed)),
-        totals: connection.quinn.stats().into(),
+        transport: connection.quinn.stats(),
         end,
     };
     {
@@ -145,7 +145,7 @@ pub(super) async fn serve(
 }
 
 fn log(session: &SessionSummary) {
-    let (state, totals) = (&session.state, &session.totals);
+    let (state, path) = (&session.state, &session.transport.path);
     let player = state.player.as_ref();
     let sessions = player
         .map(|player| player.sessions.join(" "))
@@ -163,11 +163,11 @@ fn log(session: &SessionSummary) {
         aborted = session.aborted,
         other_arm_requests = state.arm.as_ref().map(|_| session.other_arm_requests),
         bytes = session.bytes.as_u64(),
-        sent_bytes = totals.sent_bytes.as_u64(),
-        sent_packets = totals.sent_packets,
-        lost_packets = totals.lost_packets,
-        congestion_events = totals.congestion_events,
-        smoothed_rtt_ms = milliseconds(totals.smoothed_rtt),
+        sent_bytes = session.transport.udp_tx.bytes,
+        sent_packets = path.sent_packets,
+        lost_packets = path.lost_packets,
+        congestion_events = path.congestion_events,
+        smoothed_rtt_ms = milliseconds(path.rtt),
         delivery_rate = state.delivery_rate.map(bits_per_second),
         player_sessions = sessions,
         player_requests = player.map(|player| player.requests),

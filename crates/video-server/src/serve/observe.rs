@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use playrate_transport::telemetry::{Sink, Totals};
+use playrate_transport::telemetry::Sink;
 use playrate_units::{Bitrate, Bytes};
 
 use playrate_media::cmcd::{Cmcd, ObjectType};
@@ -57,8 +57,8 @@ pub struct SessionSummary {
     pub aborted: u64,
     /// Bytes of content handed to the transport.
     pub bytes: Bytes,
-    /// Counters of the transport.
-    pub totals: Totals,
+    /// Counters of the transport, as quinn counts them.
+    pub transport: quinn::ConnectionStats,
     /// Reason for the end of the connection.
     pub end: SessionEnd,
 }

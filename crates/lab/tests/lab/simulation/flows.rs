@@ -66,9 +66,9 @@ fn bulk_flows_take_the_rate_that_viewers_leave_and_end_on_time() {
         let (totals, counted) = (bulk.totals.unwrap(), &bulk.windows);
         let sum = |pick: fn(&sim::WindowCounts) -> u64| counted.iter().map(pick).sum::<u64>();
         assert_eq!(sum(|counts| counts.received_bytes), bulk.received.as_u64());
-        assert_eq!(sum(|counts| counts.lost_bytes), totals.lost_bytes.as_u64());
+        assert_eq!(sum(|counts| counts.lost_bytes), totals.path.lost_bytes);
         let sent = sum(|counts| counts.sent_bytes);
-        assert!(sent <= totals.sent_bytes.as_u64() && sent > totals.sent_bytes.as_u64() * 98 / 100);
+        assert!(sent <= totals.udp_tx.bytes && sent > totals.udp_tx.bytes * 98 / 100);
         assert!(bulk.control.is_some());
     }
 }
@@ -90,7 +90,7 @@ fn a_run_with_a_least_length_goes_on_for_its_downloads_when_the_viewer_has_left(
 #[test]
 fn a_flow_is_as_far_away_as_its_access_links_say() {
     let run = sim::run(&setup()).unwrap();
-    let rtt = |totals: Option<playrate_transport::telemetry::Totals>| totals.unwrap().min_rtt;
+    let rtt = |totals: Option<quinn::ConnectionStats>| totals.unwrap().path.min_rtt;
     let (near, far) = (rtt(run.viewers[0].totals), rtt(run.bulk[0].totals));
     assert!(near >= RTT && near < RTT + Duration::from_millis(2), "{near:?}");
     // 20 ms more each way.

@@ -81,7 +81,7 @@ fn the_product_s_transport_is_the_default_and_probes_the_mtu() {
         let mut setup = alone(viewer("cubic", &short_film(4, 5)), 20, "none", 7);
         setup.transport = transport;
         let run = sim::run(&setup).unwrap();
-        run.viewers[0].totals.unwrap().sent_packets
+        run.viewers[0].totals.unwrap().path.sent_packets
     };
     // 2.5 MB: the first packets have 1,200 bytes, and larger ones are sent once a probe has been acknowledged.
     let (fixed, discovering) = (sent(TransportProfile::PAPERS), sent(product.transport));
@@ -128,11 +128,11 @@ fn no_packet_is_faster_than_light_and_every_loss_is_counted() {
     let network = run.network;
     assert_eq!(network.unroutable + network.unclaimed + network.overflowed, 0);
     let seen = &run.viewers[0];
-    assert!(seen.totals.unwrap().min_rtt >= RTT, "{:?}", seen.totals);
+    assert!(seen.totals.unwrap().path.min_rtt >= RTT, "{:?}", seen.totals);
     assert!(seen.report.network.connected.unwrap() >= RTT);
     assert!(seen.report.network.first_byte.unwrap() >= RTT * 2);
     let dropped = run.forward.dropped.total().packets;
-    let declared = seen.totals.unwrap().lost_packets;
+    let declared = seen.totals.unwrap().path.lost_packets;
     assert!(declared >= dropped, "{declared} declared, {dropped} dropped");
     assert!(declared <= dropped + 20, "{declared} declared, {dropped} dropped");
     assert_eq!(seen.report.network.received, Bytes::new(5_000_000));

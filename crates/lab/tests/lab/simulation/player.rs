@@ -138,7 +138,7 @@ fn titles_on_one_connection_share_its_throughput_and_the_controller_knows_their_
     let (one, three) = (play(1), play(3));
     let received = one.viewers[0].report.network.received;
     assert_eq!(three.viewers[0].report.network.received, received);
-    let sent = |run: &Simulated| run.viewers[0].totals.unwrap().sent_bytes.as_u64() as f64;
+    let sent = |run: &Simulated| run.viewers[0].totals.unwrap().udp_tx.bytes as f64;
     let times = sent(&three) / sent(&one);
     assert!((2.8..3.1).contains(&times), "{times}");
     // The ceiling is three times the sum of their rates, so each is as fast as one alone.

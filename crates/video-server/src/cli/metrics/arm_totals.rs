@@ -51,10 +51,9 @@ impl ArmTotals {
         let mut all = self.0.lock();
         let sums = all.entry(arm.clone()).or_default();
         sums.sessions += 1;
-        sums.sent_packets += session.totals.sent_packets;
-        sums.lost_packets += session.totals.lost_packets;
-        sums.rtt
-            .add(Some(session.totals.smoothed_rtt.as_secs_f64() * 1e3));
+        sums.sent_packets += session.transport.path.sent_packets;
+        sums.lost_packets += session.transport.path.lost_packets;
+        sums.rtt.add(Some(session.transport.path.rtt.as_secs_f64() * 1e3));
         if let Some(player) = &session.state.player {
             sums.stalls += player.stalls;
             let bits = |rate: Bitrate| rate.as_bits_per_second() as f64;

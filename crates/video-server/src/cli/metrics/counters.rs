@@ -140,7 +140,7 @@ impl Observer for Metrics {
             .observe(state.age.as_secs_f64());
         self.rtts
             .get_or_create(&arm)
-            .observe(session.totals.smoothed_rtt.as_secs_f64());
+            .observe(session.transport.path.rtt.as_secs_f64());
         if let Some(rate) = state.delivery_rate {
             self.rates
                 .get_or_create(&arm)

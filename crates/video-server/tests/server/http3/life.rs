@@ -227,8 +227,8 @@ async fn an_observer_sees_each_connection_from_its_first_sample_to_its_summary()
         );
         // Both count from the beginning of the connection.
         assert!(last.at <= summary.state.age + PATIENCE && last.smoothed_rtt.is_some());
-        assert_eq!(last.lost, summary.totals.lost_bytes);
-        assert!(summary.totals.sent_bytes > summary.bytes);
+        assert_eq!(last.lost.as_u64(), summary.transport.path.lost_bytes);
+        assert!(summary.transport.udp_tx.bytes > summary.bytes.as_u64());
     }
 }
 
