@@ -4,9 +4,7 @@ use core::time::Duration;
 
 use playrate_units::Bitrate;
 
-use crate::{
-    ConfigError, DelaySchedule, Link, LinkConfig, LinkSeries, Loss, QueueLimit, Rate, Seed, WifiConfig,
-};
+use crate::{ConfigError, DelaySchedule, Link, LinkConfig, Loss, QueueLimit, Rate, Seed, WifiConfig};
 
 /// Configuration of both directions of a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -93,17 +91,6 @@ pub struct Path {
     pub forward: Link,
     /// Direction of requests and acknowledgements, from the clients to the server.
     pub backward: Link,
-}
-
-impl Path {
-    /// Keeps `series` of both links from now on.
-    #[must_use]
-    pub fn with_series(self, series: &LinkSeries) -> Self {
-        Self {
-            forward: self.forward.with_series(series.clone()),
-            backward: self.backward.with_series(series.clone()),
-        }
-    }
 }
 
 #[cfg(test)]

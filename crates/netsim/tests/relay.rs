@@ -75,7 +75,6 @@ fn an_echo_takes_at_least_the_round_trip() {
         (5, 5)
     );
     assert!(report.totals.lateness.mean <= report.totals.lateness.max);
-    assert_eq!(report.is_valid(), report.flaws().is_empty());
 }
 
 #[test]

@@ -256,15 +256,11 @@ impl Link {
     fn deliver(&mut self, departs: Time, payload: usize, marked: bool) -> Verdict {
         let delay = self.delay(departs);
         let at = self.arrival(departs, delay);
-        let damage = self.faults.damages(departs, payload);
-        let copy = self.faults.duplicates(departs, delay);
-        self.stats.damaged += u64::from(damage.is_some());
-        self.stats.duplicated += u64::from(copy.is_some());
         Verdict::Deliver {
             at,
             marked,
-            damage,
-            copy_at: copy.map(|later| at + later),
+            damage: self.faults.damages(departs, payload),
+            copy_at: self.faults.duplicates(departs, delay).map(|later| at + later),
         }
     }
 
@@ -314,7 +310,6 @@ impl Link {
         self.backlog += packet.bytes;
         self.waiting.push_back(packet);
         self.stats.max_queue = self.stats.max_queue.max(Bytes::new(self.backlog));
-        self.stats.max_queue_packets = self.stats.max_queue_packets.max(self.waiting.len() as u64);
     }
 
     fn depart(&mut self, packet: QueuedPacket) {

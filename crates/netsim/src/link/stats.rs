@@ -118,18 +118,10 @@ pub struct LinkStats {
     pub dropped: Drops,
     /// Packets delivered with the congestion-experienced mark (RFC 3168).
     pub marked: u64,
-    /// Packets delivered with an inverted bit.
-    #[serde(default)]
-    pub damaged: u64,
-    /// Packets that are delivered twice; the copies are in no other counter.
-    #[serde(default)]
-    pub duplicated: u64,
     /// Packets of cross traffic.
     pub cross: CrossStats,
     /// Longest queue so far, the packet on the wire included.
     pub max_queue: Bytes,
-    /// Longest queue so far in packets.
-    pub max_queue_packets: u64,
     /// Longest wait between arrival and first bit on the wire.
     pub max_queue_delay: Duration,
     /// Mean of those waits.

@@ -142,8 +142,8 @@ impl Relay {
     ///
     /// The server need not run yet: refused datagrams are counted, and the relay continues.
     pub fn start(config: &RelayConfig) -> Result<Self, RelayError> {
-        let path = config.path.build(config.seed)?;
-        let path = path.with_series(&LinkSeries::new(BIN_WIDTH, MAX_BINS));
+        let mut path = config.path.build(config.seed)?;
+        path.forward = path.forward.with_series(LinkSeries::new(BIN_WIDTH, MAX_BINS));
         let any_port = SocketAddr::new(config.listen.ip(), 0);
         let listen = std::iter::once(config.listen).chain(std::iter::repeat(any_port));
         let servers = config.servers.iter().zip(listen);

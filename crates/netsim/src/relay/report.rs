@@ -3,7 +3,6 @@
 use core::fmt;
 use core::time::Duration;
 
-use playrate_units::Bytes;
 use serde::Serialize;
 
 use crate::{LinkSeries, LinkStats, Path, PathConfig};
@@ -164,18 +163,13 @@ pub struct RelayReport {
     pub totals: RelaySnapshot,
     /// From the server to its clients, over time.
     pub forward_series: LinkSeries,
-    /// From the clients to the server, over time.
-    pub backward_series: LinkSeries,
     /// Datagrams that the kernel dropped because the relay did not read in time; `None` if the system does not report
     /// them.
     pub kernel_drops: Option<u64>,
-    /// The smallest socket buffer that the kernel granted. Below 4 MiB bursts may be lost; then `kernel_drops` counts
-    /// them.
-    pub socket_buffer: Bytes,
 }
 
 impl RelayReport {
-    /// Reasons why this run is invalid.
+    /// Reasons why this run is invalid; none if the path behaved as configured all the time.
     pub fn flaws(&self) -> Vec<RelayFlaw> {
         let late = self.totals.lateness;
         let drops = self.kernel_drops.unwrap_or(0);
@@ -186,11 +180,6 @@ impl RelayReport {
             (overflow > 0).then_some(RelayFlaw::Overflow(overflow)),
         ];
         flaws.into_iter().flatten().collect()
-    }
-
-    /// Returns true if the path behaved as configured all the time.
-    pub fn is_valid(&self) -> bool {
-        self.flaws().is_empty()
     }
 }
 
@@ -229,7 +218,7 @@ impl fmt::Display for RelayReport {
 mod tests {
     use super::*;
 
-    use playrate_units::Bitrate;
+    use playrate_units::{Bitrate, Bytes};
 
     use crate::{LinkConfig, QueueLimit, Rate, Seed};
 
@@ -272,18 +261,15 @@ mod tests {
 
     #[test]
     fn a_run_is_invalid_when_it_was_late_or_lost_packets_outside_the_model() {
-        let series = LinkSeries::new(Duration::from_millis(10), 2);
         let mut report = RelayReport {
             totals: RelaySnapshot {
                 lateness: lateness(20, &[(99, 1), (1, 25)]),
                 ..RelaySnapshot::default()
             },
-            forward_series: series.clone(),
-            backward_series: series,
+            forward_series: LinkSeries::new(Duration::from_millis(10), 2),
             kernel_drops: None,
-            socket_buffer: Bytes::from_mib(4),
         };
-        assert!(report.is_valid(), "{report}");
+        assert!(report.flaws().is_empty(), "{report}");
 
         let late = lateness(20, &[(98, 1), (2, 25)]);
         report.totals.lateness = late;

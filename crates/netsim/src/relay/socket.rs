@@ -5,32 +5,24 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 
-use playrate_units::Bytes;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 /// Raw loopback loses 1–13 % of a fast burst with the kernel's default of 208 KiB.
 const BUFFER: usize = 4 << 20;
 
-#[derive(Debug)]
-pub(super) struct Buffered {
-    pub(super) socket: UdpSocket,
-    /// The smaller of the two buffers that the kernel granted.
-    pub(super) granted: Bytes,
-}
-
 /// A socket that communicates only with `server`.
-pub(super) fn connect(server: SocketAddr) -> io::Result<Buffered> {
+pub(super) fn connect(server: SocketAddr) -> io::Result<UdpSocket> {
     let any: SocketAddr = match server {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
     };
-    let opened = bind(any)?;
-    opened.socket.connect(server)?;
-    Ok(opened)
+    let socket = bind(any)?;
+    socket.connect(server)?;
+    Ok(socket)
 }
 
 /// A socket at `address` for all senders.
-pub(super) fn bind(address: SocketAddr) -> io::Result<Buffered> {
+pub(super) fn bind(address: SocketAddr) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     socket.set_nonblocking(true)?;
     socket.set_recv_buffer_size(BUFFER)?;
@@ -47,10 +39,7 @@ pub(super) fn bind(address: SocketAddr) -> io::Result<Buffered> {
         );
     }
     socket.bind(&SockAddr::from(address))?;
-    Ok(Buffered {
-        socket: socket.into(),
-        granted: Bytes::from(granted),
-    })
+    Ok(socket.into())
 }
 
 /// Number of datagrams that the kernel dropped because `socket` was not read in time; `None` if the kernel
@@ -103,7 +92,7 @@ mod tests {
         let reader = UdpSocket::from(reader);
         let writer = connect(reader.local_addr().unwrap()).unwrap();
         for _ in 0..100 {
-            writer.socket.send(&[0; 1_200]).unwrap();
+            writer.send(&[0; 1_200]).unwrap();
         }
         let drops = kernel_drops(&reader).expect("Linux keeps the count");
         assert!((50..100).contains(&drops), "{drops} of 100 dropped");

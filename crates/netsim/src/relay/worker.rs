@@ -9,11 +9,10 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use playrate_units::Bytes;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::report::Lateness;
-use super::socket::{self, Buffered};
+use super::socket;
 use super::{RelayConfig, RelayDirection, RelayError, RelayReport, RelaySnapshot};
 use crate::{Link, LinkSeries, Packet, Path, Time, Verdict};
 
@@ -86,13 +85,6 @@ impl DirectionState {
             ..self.counts
         }
     }
-
-    fn series(&self) -> LinkSeries {
-        self.link
-            .series()
-            .cloned()
-            .unwrap_or_else(|| LinkSeries::new(REST, 2))
-    }
 }
 
 /// Socket for the clients of one server.
@@ -101,17 +93,15 @@ pub(super) struct ServerListener {
     socket: UdpSocket,
     pub(super) address: SocketAddr,
     server: SocketAddr,
-    socket_buffer: Bytes,
 }
 
 impl ServerListener {
     pub(super) fn open(listen: SocketAddr, server: SocketAddr) -> io::Result<Self> {
-        let Buffered { socket, granted } = socket::bind(listen)?;
+        let socket = socket::bind(listen)?;
         Ok(Self {
             address: socket.local_addr()?,
             socket,
             server,
-            socket_buffer: granted,
         })
     }
 }
@@ -141,7 +131,6 @@ pub(super) struct Worker {
     lateness: Lateness,
     turned_away: u64,
     server_unreachable: u64,
-    socket_buffer: Bytes,
     /// Drops on sockets that are already closed.
     kernel_drops: Option<u64>,
     last_traffic: Time,
@@ -159,11 +148,6 @@ impl Worker {
         let worker = Self {
             started: Instant::now(),
             max_clients: config.max_clients,
-            socket_buffer: listeners
-                .iter()
-                .map(|listener| listener.socket_buffer)
-                .min()
-                .unwrap_or(Bytes::ZERO),
             listeners,
             clients: BTreeMap::new(),
             stopped,
@@ -299,15 +283,12 @@ impl Worker {
             return false;
         };
         match socket::connect(server) {
-            Ok(opened) => {
-                self.socket_buffer = self.socket_buffer.min(opened.granted);
-                self.clients.insert(
-                    client,
-                    RelayClient {
-                        upstream: opened.socket,
-                        last_seen: now,
-                    },
-                );
+            Ok(upstream) => {
+                let state = RelayClient {
+                    upstream,
+                    last_seen: now,
+                };
+                self.clients.insert(client, state);
                 true
             }
             Err(error) => {
@@ -455,12 +436,11 @@ impl Worker {
             .map(|client| &client.upstream)
             .chain(self.listeners.iter().map(|listener| &listener.socket));
         let open = sockets.map(socket::kernel_drops).sum::<Option<u64>>();
+        let series = self.forward.link.series().cloned();
         RelayReport {
             totals,
-            forward_series: self.forward.series(),
-            backward_series: self.backward.series(),
+            forward_series: series.unwrap_or_else(|| LinkSeries::new(REST, 2)),
             kernel_drops: self.kernel_drops.zip(open).map(|(closed, open)| closed + open),
-            socket_buffer: self.socket_buffer,
         }
     }
 }
