@@ -4,11 +4,10 @@ use std::fmt::{Display, Write as _};
 use std::io::{ErrorKind, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
+use tokio_util::sync::CancellationToken;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -206,15 +205,16 @@ fn print(text: &str) -> ExitCode {
     }
 }
 
-/// A flag that SIGINT sets; a second SIGINT ends the process at once.
-fn interruption() -> Arc<AtomicBool> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let interrupted = Arc::clone(&stop);
+/// A token that SIGINT cancels; a second SIGINT ends the process at once.
+fn interruption() -> CancellationToken {
+    let stop = CancellationToken::new();
+    let interrupted = stop.clone();
     tokio::spawn(async move {
         while tokio::signal::ctrl_c().await.is_ok() {
-            if interrupted.swap(true, Relaxed) {
+            if interrupted.is_cancelled() {
                 std::process::exit(INTERRUPTED);
             }
+            interrupted.cancel();
         }
     });
     stop

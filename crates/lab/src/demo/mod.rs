@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use playrate_units::Bytes;
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 pub use args::DemoArgs;
 
@@ -198,7 +199,7 @@ async fn play(job: Job, status: StatusCell, handle: &Arc<RunHandle>) -> Result<D
 async fn compare(scenario: &Scenario, runs: &[DemoRun]) -> Result<Vec<ControllerComparison>, CommandError> {
     let mut seeds = scenario.clone();
     seeds.trials = SEEDS;
-    let virtual_runs = simulate_all(&Arc::new(seeds), &Arc::default()).await?;
+    let virtual_runs = simulate_all(&Arc::new(seeds), &CancellationToken::new()).await?;
     let compared = runs.iter().zip(virtual_runs).map(|(run, virtual_runs)| {
         let attempts = vec![run.attempt.clone()];
         let controller = run.row.key.controller.clone();

@@ -14,11 +14,11 @@ mod output;
 
 use std::io::{self, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use playrate_transport::ControllerChoice;
 use playrate_units::rounded::time;
+use tokio_util::sync::CancellationToken;
 
 pub use args::LiveArgs;
 pub(crate) use compare::ReferenceVerdict;
@@ -29,20 +29,20 @@ use crate::error::CommandError;
 use crate::result::Row;
 use crate::run::{Job, ProgressDisplay, plan, work};
 use crate::scenario::Scenario;
-use crate::sim::{self, LiveRun, RunHandle, Setup, SimError};
+use crate::sim::{self, LiveRun, RunHandle, SimError};
 use crate::words::count;
 
 /// Maximum number of attempts at a valid live run.
 const ATTEMPTS: usize = 4;
 
-/// Makes the runs of `args`, shows progress on stderr, writes the report and prints it to `out`. When `stop` becomes
-/// true, the current run is abandoned and the finished controllers are reported.
+/// Makes the runs of `args`, shows progress on stderr, writes the report and prints it to `out`. When `stop` is
+/// cancelled, the current run is abandoned and the finished controllers are reported.
 ///
 /// # Errors
 /// See [`CommandError`]. A disagreement between live and virtual runs is not an error but part of the report.
 pub async fn run(
     args: &LiveArgs,
-    stop: &Arc<AtomicBool>,
+    stop: &CancellationToken,
     out: &mut impl Write,
 ) -> Result<LiveReport, CommandError> {
     let scenario = choice::scenario(args)?;
@@ -99,11 +99,11 @@ fn announce(scenario: &Scenario) {
 /// The virtual runs of each controller, in scenario order.
 pub(crate) async fn simulate_all(
     scenario: &Arc<Scenario>,
-    stop: &Arc<AtomicBool>,
+    stop: &CancellationToken,
 ) -> Result<Vec<Vec<Vec<Row>>>, CommandError> {
     let jobs = plan(&[Arc::clone(scenario)]);
     let trials = scenario.trials.max(1) as usize;
-    let stop = Arc::clone(stop);
+    let stop = stop.clone();
     let rows = tokio::task::spawn_blocking(move || simulate(&jobs, &stop))
         .await
         .map_err(|error| SimError::setup("the virtual runs", &error))??;
@@ -111,7 +111,7 @@ pub(crate) async fn simulate_all(
 }
 
 /// The rows of each job, in order.
-fn simulate(jobs: &[Job], stop: &AtomicBool) -> Result<Vec<Vec<Row>>, CommandError> {
+fn simulate(jobs: &[Job], stop: &CancellationToken) -> Result<Vec<Vec<Row>>, CommandError> {
     let mut all: Vec<Vec<Row>> = vec![Vec::new(); jobs.len()];
     let mut failed = Vec::new();
     let jobs: Vec<&Job> = jobs.iter().collect();
@@ -119,7 +119,7 @@ fn simulate(jobs: &[Job], stop: &AtomicBool) -> Result<Vec<Vec<Row>>, CommandErr
         Ok(results) => all[index] = results.rows,
         Err(why) => failed.push(why),
     });
-    if stop.load(Relaxed) {
+    if stop.is_cancelled() {
         return Err(SimError::Stopped.into());
     }
     if failed.is_empty() {
@@ -134,7 +134,7 @@ fn simulate(jobs: &[Job], stop: &AtomicBool) -> Result<Vec<Vec<Row>>, CommandErr
 async fn compare_all(
     scenario: &Arc<Scenario>,
     simulated: Vec<Vec<Vec<Row>>>,
-    stop: &AtomicBool,
+    stop: &CancellationToken,
 ) -> Result<Vec<ControllerComparison>, CommandError> {
     let jobs = plan(&[Arc::clone(scenario)]);
     let number = scenario.controllers.len();
@@ -169,7 +169,7 @@ struct LiveRunner<'a> {
     scenario: &'a Arc<Scenario>,
     display: ProgressDisplay,
     done: usize,
-    stop: &'a AtomicBool,
+    stop: &'a CancellationToken,
 }
 
 impl LiveRunner<'_> {
@@ -190,10 +190,14 @@ impl LiveRunner<'_> {
             .map_err(|error| SimError::setup("the rehearsal", &error))??;
         let setup = self.scenario.setup(&begins, seed).without_taps();
         let mut attempts = Vec::new();
+        let before = millis(choice::length(self.scenario)) * self.done as u64;
         loop {
-            let Some(live) = self.once(&setup).await? else {
+            let (handle, began) = (RunHandle::child_of(self.stop), Instant::now());
+            let tick = || self.display.show(self.done, before + millis(began.elapsed()));
+            let live = sim::ticking(sim::run_live(&setup, &[], &handle), tick).await?;
+            if self.stop.is_cancelled() {
                 return Ok(None);
-            };
+            }
             let attempt = Attempt::of(&live.relay);
             let valid = attempt.flaws.is_empty();
             attempts.push(attempt);
@@ -204,21 +208,6 @@ impl LiveRunner<'_> {
                 return Ok(Some((attempts, live)));
             }
         }
-    }
-
-    /// One live run; `None` if stopped.
-    async fn once(&mut self, setup: &Setup) -> Result<Option<LiveRun>, CommandError> {
-        let handle = Arc::new(RunHandle::default());
-        let began = Instant::now();
-        let before = millis(choice::length(self.scenario)) * self.done as u64;
-        let tick = || {
-            self.display.show(self.done, before + millis(began.elapsed()));
-            if self.stop.load(Relaxed) {
-                handle.stop();
-            }
-        };
-        let live = sim::ticking(sim::run_live(setup, &[], &handle), tick).await?;
-        Ok((!self.stop.load(Relaxed)).then_some(live))
     }
 }
 

@@ -3,13 +3,14 @@
 
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use clap::ValueEnum;
 use playrate_transport::ControllerChoice;
+use tokio_util::sync::CancellationToken;
 
 use super::progress::ProgressDisplay;
 use crate::result::{IDEAL, ResultKey, Row, Store, series_files};
@@ -139,12 +140,12 @@ impl SeriesOf {
 }
 
 /// Runs `jobs`, `threads` at a time (`None` means the number of cores), and shows progress on stderr. Calls `done` with
-/// the index of each finished job and its results or an error message. When `stop` becomes true, no more jobs start and
+/// the index of each finished job and its results or an error message. When `stop` is cancelled, no more jobs start and
 /// the running ones are stopped.
 pub(crate) fn work(
     jobs: &[&Job],
     threads: Option<NonZeroUsize>,
-    stop: &AtomicBool,
+    stop: &CancellationToken,
     mut done: impl FnMut(usize, Result<JobResults, String>),
 ) {
     let mut display = ProgressDisplay::new(jobs.len(), jobs.iter().map(|job| job.weight()).sum());
@@ -152,22 +153,20 @@ pub(crate) fn work(
     let threads = threads.or_else(|| std::thread::available_parallelism().ok());
     let threads = threads.map_or(1, NonZeroUsize::get);
     let next = AtomicUsize::new(0);
-    let handles: Vec<Mutex<Arc<RunHandle>>> = (0..threads).map(|_| Mutex::default()).collect();
+    let handles: Vec<_> = (0..threads).map(|_| RunHandle::child_of(stop)).collect();
     let (sender, results) = channel();
     std::thread::scope(|scope| {
         for handle in &handles {
             let (sender, next) = (sender.clone(), &next);
             scope.spawn(move || {
-                loop {
+                while !stop.is_cancelled() {
                     let index = next.fetch_add(1, Relaxed);
                     let Some(job) = jobs.get(index) else { break };
-                    let fresh = Arc::new(RunHandle::default());
-                    *lock(handle) = Arc::clone(&fresh);
-                    let Some(result) = perform(job, &fresh) else {
+                    let Some(result) = perform(job, handle) else {
                         break;
                     };
                     // A finished job's weight accounts for its bytes.
-                    *lock(handle) = Arc::default();
+                    handle.forget_received();
                     if sender.send((index, result)).is_err() {
                         break;
                     }
@@ -185,21 +184,11 @@ pub(crate) fn work(
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            let running: u64 = handles.iter().map(|handle| lock(handle).received()).sum();
+            let running: u64 = handles.iter().map(|handle| handle.received()).sum();
             display.show(runs, weight + running);
-            if stop.load(Relaxed) {
-                next.store(jobs.len(), Relaxed);
-                for handle in &handles {
-                    lock(handle).stop();
-                }
-            }
         }
     });
     display.finish();
-}
-
-fn lock(handle: &Mutex<Arc<RunHandle>>) -> MutexGuard<'_, Arc<RunHandle>> {
-    handle.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs one job; `None` if stopped.

@@ -14,11 +14,11 @@ use std::io::{self, Write};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use clap::Args;
 use indexmap::{IndexMap, IndexSet};
 use playrate_transport::ControllerChoice;
+use tokio_util::sync::CancellationToken;
 
 pub(crate) use job::{Job, plan, work};
 pub(crate) use progress::{ProgressDisplay, bar_style};
@@ -186,11 +186,15 @@ impl RunArgs {
 }
 
 /// Makes the runs of `args`, shows progress on stderr, stores the results and prints a summary to `out`. When `stop`
-/// becomes true, the finished runs are kept.
+/// is cancelled, the finished runs are kept.
 ///
 /// # Errors
 /// If a scenario is invalid, the directory holds other results, rows cannot be stored, or runs fail or are stopped.
-pub(crate) fn run(args: &RunArgs, stop: &AtomicBool, out: &mut impl Write) -> Result<(), CommandError> {
+pub(crate) fn run(
+    args: &RunArgs,
+    stop: &CancellationToken,
+    out: &mut impl Write,
+) -> Result<(), CommandError> {
     let all = plan(&args.open()?);
     if let Some(baseline) = &args.baseline {
         check_baseline(baseline, &all)?;
@@ -228,7 +232,7 @@ pub(crate) fn run(args: &RunArgs, stop: &AtomicBool, out: &mut impl Write) -> Re
         made,
         failed,
     } = make_missing(&jobs, &mut store, args.jobs, stop).map_err(failed_store)?;
-    if stop.load(Relaxed) && made + failed.len() < missing {
+    if stop.is_cancelled() && made + failed.len() < missing {
         return Err(CommandError::Stopped {
             done: jobs.len() - (missing - made),
             all: jobs.len(),
@@ -301,7 +305,7 @@ struct MissingRuns {
 }
 
 /// Makes those of `jobs` whose rows or time series are missing in `store`, `threads` at a time, shows progress on
-/// stderr and adds rows and time series to `store`. When `stop` becomes true, the finished runs are kept.
+/// stderr and adds rows and time series to `store`. When `stop` is cancelled, the finished runs are kept.
 ///
 /// # Errors
 /// If the rows or series of a run cannot be stored; the other runs are still made.
@@ -309,7 +313,7 @@ fn make_missing(
     jobs: &[Job],
     store: &mut Store,
     threads: Option<NonZeroUsize>,
-    stop: &AtomicBool,
+    stop: &CancellationToken,
 ) -> io::Result<MissingRuns> {
     let lacks_series = |job: &Job| job.series && job.controller.is_some() && !store.has_series(&job.key);
     let missing = jobs

@@ -78,11 +78,7 @@ pub async fn run_live(
         session.viewing.status = statuses.get(index).cloned();
         let (handle, joins) = (Arc::clone(handle), viewer.joins);
         sessions.spawn(async move {
-            tokio::select! {
-                biased;
-                () = handle.stopped() => {}
-                () = tokio::time::sleep(joins) => {}
-            }
+            handle.sleep(&TokioRuntime, Some(joins)).await;
             (index, Box::pin(session.play(&handle)).await)
         });
     }

@@ -38,14 +38,16 @@ mod viewing;
 mod windows;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use playrate_netsim::{HostConfig, LinkSeries, LinkStats, NetworkStats, PathId, RunLimits, Simulation};
 use playrate_transport::telemetry::Sample;
+use playrate_transport::time;
 use playrate_units::Bytes;
-use quinn::{ConnectionStats, Runtime as _};
-use tokio::sync::{Notify, mpsc};
+use quinn::{ConnectionStats, Runtime};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 use video_client::report::QualityReport;
 
 pub use bulk::SimulatedBulk;
@@ -131,40 +133,52 @@ pub struct QueueSample {
 /// Stops a run from another thread, and reports its progress.
 #[derive(Debug, Default)]
 pub struct RunHandle {
-    stop: AtomicBool,
-    stopped: Notify,
+    stop: CancellationToken,
     received: AtomicU64,
 }
 
 impl RunHandle {
-    /// Ends the run early: in virtual time it returns [`SimError::Stopped`], live it returns the results so far.
-    pub fn stop(&self) {
-        self.stop.store(true, Relaxed);
-        self.stopped.notify_waiters();
+    /// A handle of a run that also ends early when `stop` is cancelled.
+    pub(crate) fn child_of(stop: &CancellationToken) -> Arc<Self> {
+        Arc::new(Self {
+            stop: stop.child_token(),
+            received: AtomicU64::new(0),
+        })
     }
 
-    /// Bytes received so far, over all flows.
+    /// Ends the run early: in virtual time it returns [`SimError::Stopped`], live it returns the results so far.
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Bytes received so far, over all flows, or since the last call of [`Self::forget_received`].
     pub(crate) fn received(&self) -> u64 {
         self.received.load(Relaxed)
+    }
+
+    /// Counts from zero again, before the next run with this handle.
+    pub(crate) fn forget_received(&self) {
+        self.received.store(0, Relaxed);
     }
 
     fn add_received(&self, bytes: u64) {
         self.received.fetch_add(bytes, Relaxed);
     }
 
-    /// Returns true after a call of [`stop`](Self::stop).
+    /// Returns true after a call of [`stop`](Self::stop), and after its parent was cancelled.
     pub(crate) fn is_stopped(&self) -> bool {
-        self.stop.load(Relaxed)
+        self.stop.is_cancelled()
     }
 
-    /// Resolves when the run is stopped.
-    async fn stopped(&self) {
-        let mut notified = std::pin::pin!(self.stopped.notified());
-        // From here on, a stop cannot be missed.
-        notified.as_mut().enable();
-        if !self.is_stopped() {
-            notified.await;
-        }
+    /// Waits for `time`, or without a limit, but no longer than until the run is stopped.
+    async fn sleep(&self, runtime: &dyn Runtime, time: Option<Duration>) {
+        let sleep = async {
+            match time {
+                Some(time) => time::sleep(runtime, time).await,
+                None => std::future::pending().await,
+            }
+        };
+        self.stop.run_until_cancelled(sleep).await;
     }
 }
 

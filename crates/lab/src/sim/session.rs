@@ -1,17 +1,14 @@
 //! [`Session`]: server and client of one viewer, on any runtime and sockets.
 
-use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use playrate_media::{MediaSource, Title};
 use playrate_netsim::{LinkSeries, Seed};
 use playrate_transport::{
-    Client, ClientOptions, Identity, Pin, Server, ServerOptions, Target, TransportOptions, Trust, time,
+    Client, ClientOptions, Identity, Pin, Server, ServerOptions, Target, TransportOptions, Trust,
 };
 use playrate_units::Bytes;
 use quinn::rustls::crypto::CryptoProvider;
@@ -294,7 +291,7 @@ impl Session {
                 let _ = other.play(&mut Discard, &mut (), std::future::pending()).await;
             }));
         }
-        let leaving = leave(Arc::clone(&self.runtime), self.leaves_after, Arc::clone(handle));
+        let leaving = handle.sleep(&*self.runtime, self.leaves_after);
         let played = Box::pin(self.player.play(&mut Discard, &mut self.viewing, leaving)).await;
         let report = played
             .map_err(|error| SimError::setup("the player", &error))?
@@ -385,27 +382,6 @@ fn settings(viewer: &Viewer, recording: &Arc<Recording>) -> Settings {
     settings.ack_request = viewer.ack_request;
     settings.observers.push(Arc::clone(recording) as Arc<_>);
     settings
-}
-
-/// Resolves when the viewer leaves, `after` its beginning, or when the run is stopped.
-async fn leave(runtime: Arc<dyn Runtime>, after: Option<Duration>, handle: Arc<RunHandle>) {
-    let enough = async {
-        match after {
-            Some(after) => time::sleep(&*runtime, after).await,
-            None => std::future::pending().await,
-        }
-    };
-    let (mut enough, mut stopped) = (pin!(enough), pin!(handle.stopped()));
-    let mut registered = false;
-    poll_fn(|cx| {
-        // One registration is enough to be woken; after that, reading the flag is cheaper than polling again.
-        if handle.is_stopped() || (!registered && stopped.as_mut().poll(cx).is_ready()) {
-            return Poll::Ready(());
-        }
-        registered = true;
-        enough.as_mut().poll(cx)
-    })
-    .await;
 }
 
 impl FinishedSession {

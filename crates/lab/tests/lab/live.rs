@@ -5,7 +5,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Parser;
@@ -14,6 +13,7 @@ use lab::live::{self, COMPARED, LiveArgs, LiveReport};
 use lab::scenario::{self, Changes, Scenario};
 use lab::sim::{self, RunHandle, SimError, StatusCell, ViewerState};
 use playrate_test_support::{SCENARIO, assert_contains};
+use tokio_util::sync::CancellationToken;
 
 /// The scenario on a path of 6 Mbit/s with a queue, and without random loss.
 fn scenario_text() -> String {
@@ -43,7 +43,7 @@ fn args(directory: &Path, text: &str, more: &str) -> LiveArgs {
 async fn run(text: &str, more: &str) -> (Result<LiveReport, CommandError>, String, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let mut printed = Vec::new();
-    let never = Arc::new(AtomicBool::new(false));
+    let never = CancellationToken::new();
     let made = live::run(&args(directory.path(), text, more), &never, &mut printed).await;
     (made, String::from_utf8(printed).unwrap(), directory)
 }
@@ -144,11 +144,11 @@ async fn a_scenario_with_cases_needs_one_named() {
 async fn stopping_it_does_not_wait_for_the_end() {
     let directory = tempfile::tempdir().unwrap();
     let args = args(directory.path(), &scenario_text(), "--duration 60s --trials 1");
-    let stop = Arc::new(AtomicBool::new(false));
-    let later = Arc::clone(&stop);
+    let stop = CancellationToken::new();
+    let later = stop.clone();
     tokio::spawn(async move {
         tokio::time::sleep(Duration::from_millis(1_500)).await;
-        later.store(true, Ordering::Relaxed);
+        later.cancel();
     });
     let made = live::run(&args, &stop, &mut Vec::new()).await;
     let is_stopped = matches!(made, Err(CommandError::Sim(SimError::Stopped)));
@@ -212,7 +212,9 @@ async fn live_and_virtual_runs_agree_within_five_percent() {
         let words = std::iter::once("live").chain(line.split(' '));
         let args = TestCli::parse_from(words.chain(["--out", out.to_str().unwrap()])).live;
         let mut printed = Vec::new();
-        let report = live::run(&args, &Arc::default(), &mut printed).await.unwrap();
+        let report = live::run(&args, &CancellationToken::new(), &mut printed)
+            .await
+            .unwrap();
         let printed = String::from_utf8(printed).unwrap();
         println!("{printed}");
         for compared in &report.comparisons {
