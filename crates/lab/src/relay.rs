@@ -89,21 +89,16 @@ pub(crate) struct RelayArgs {
 impl RelayArgs {
     fn path(&self) -> PathConfig {
         let mut path = PathConfig::of_rate(self.rate.clone(), self.rtt.clone());
-        path.forward = path
-            .forward
-            .with_queue(self.queue)
-            .with_loss(self.loss)
-            .with_jitter(self.jitter);
-        path.forward.reordering = self.late;
-        path.backward = path
-            .backward
-            .with_loss(self.ack_loss)
-            .with_batches(self.ack_batches);
+        let (forward, backward) = (&mut path.forward, &mut path.backward);
+        forward.queue = self.queue;
+        forward.loss = self.loss;
+        forward.jitter = self.jitter;
+        forward.reordering = self.late;
+        backward.loss = self.ack_loss;
+        backward.batches = self.ack_batches;
         if let Some(rate) = &self.uplink {
-            path.backward = path
-                .backward
-                .with_rate(rate.clone())
-                .with_queue(self.uplink_queue);
+            backward.rate = rate.clone();
+            backward.queue = self.uplink_queue;
         }
         path
     }

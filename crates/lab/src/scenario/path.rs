@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use playrate_netsim::{ConfigError, LinkConfig, Loss, PathConfig, QueueLimit, Rate, Seed};
+use playrate_netsim::{Aqm, ConfigError, LinkConfig, Loss, PathConfig, QueueLimit, Rate, Seed};
 use playrate_units::Bitrate;
 
 use super::error::{ScenarioError, SourceMap};
-use super::file::PathTable;
+use super::file::{PathTable, time};
 
 /// Default queue of an uplink, including that of a Wi-Fi client: two thirds of a second of acknowledgements at 50
 /// kbit/s, less than modems have.
@@ -83,24 +83,13 @@ fn forward(
     table: &PathTable,
     mut forward: LinkConfig,
 ) -> Result<LinkConfig, ScenarioError> {
-    if let Some(loss) = loss(map, table)? {
-        forward = forward.with_loss(loss);
-    }
-    if let Some(aqm) = &table.aqm {
-        forward = forward.with_aqm(aqm.0);
-    }
-    if let Some(policer) = &table.policer {
-        forward = forward.with_policer(policer.0);
-    }
-    if let Some(reordering) = &table.reordering {
-        forward = forward.with_reordering(reordering.0);
-    }
-    if let Some(jitter) = &table.jitter {
-        forward = forward.with_jitter(jitter.0.0);
-    }
-    for traffic in &table.cross_traffic {
-        forward = forward.with_cross_traffic(traffic.0);
-    }
+    // A Wi-Fi hop has a loss of its own.
+    forward.loss = loss(map, table)?.unwrap_or(forward.loss);
+    forward.aqm = table.aqm.map_or(Aqm::None, |aqm| aqm.0);
+    forward.policer = table.policer.map(|policer| policer.0);
+    forward.reordering = table.reordering.map(|reordering| reordering.0);
+    forward.jitter = time(table.jitter).unwrap_or_default();
+    forward.cross_traffic = table.cross_traffic.iter().map(|traffic| traffic.0).collect();
     Ok(forward)
 }
 
@@ -110,12 +99,8 @@ fn backward(
     table: &PathTable,
     mut backward: LinkConfig,
 ) -> Result<LinkConfig, ScenarioError> {
-    if let Some(loss) = &table.ack_loss {
-        backward = backward.with_loss(loss.0);
-    }
-    if let Some(batches) = &table.ack_batches {
-        backward = backward.with_batches(batches.0.0);
-    }
+    backward.loss = table.ack_loss.map_or(backward.loss, |loss| loss.0);
+    backward.batches = time(table.ack_batches).unwrap_or_default();
     match (&table.uplink, table.uplink_queue) {
         (Some(_), _) if backward.rate.shared_medium().is_some() => {
             let problem = "both directions of a Wi-Fi hop share its rate: leave `path.uplink` out";
