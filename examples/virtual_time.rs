@@ -37,7 +37,7 @@ fn main() -> Outcome<()> {
     let config = PathConfig::bottleneck(rate, rtt, QueueLimit::ONE_BDP, "0.01%".parse::<Probability>()?);
     let path = sim.add_path(config.build(sim.seed().child("path"))?);
     let host = || sim.add_host(HostConfig::default());
-    let (server, client) = (host()?, host()?);
+    let (server, client) = (host(), host());
     sim.connect(server, client, &[path]);
     let own = rcgen::generate_simple_self_signed(["server".to_owned()])?;
     let (certificate, mut roots) = (own.cert.der().clone(), RootCertStore::empty());

@@ -60,8 +60,8 @@ pub fn measured() -> anyhow::Result<RttEstimator> {
     let link = || LinkConfig::new(Rate::Unlimited, RTT / 2);
     let path = simulation.add_path(PathConfig::new(link(), link()).build(seed)?);
     let (near, far) = (
-        simulation.add_host(HostConfig::default())?,
-        simulation.add_host(HostConfig::default())?,
+        simulation.add_host(HostConfig::default()),
+        simulation.add_host(HostConfig::default()),
     );
     simulation.connect(far, near, &[path]);
     let endpoint = |host: Host, server| -> anyhow::Result<Endpoint> {

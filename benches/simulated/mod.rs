@@ -23,8 +23,8 @@ impl SimulatedPair {
         let sim = Simulation::new(seed);
         let path = sim.add_path(config.build(seed.child("path"))?);
         let (near, far) = (
-            sim.add_host(HostConfig::default())?,
-            sim.add_host(HostConfig::default())?,
+            sim.add_host(HostConfig::default()),
+            sim.add_host(HostConfig::default()),
         );
         sim.connect(near, far, &[path]);
         let runtime: Arc<dyn Runtime> = sim.runtime();

@@ -38,7 +38,7 @@ impl Rig {
             identity: Identity::development(&[]).unwrap(),
             runtime: sim.runtime(),
             seed,
-            server: sim.add_host(HostConfig::default()).unwrap(),
+            server: sim.add_host(HostConfig::default()),
             sim,
             started: AtomicUsize::new(0),
         }
@@ -70,7 +70,7 @@ impl Rig {
 
     /// A client on a host of its own, and the address of the server for it.
     pub(crate) fn client(&self, name: &str, change: impl FnOnce(&mut TransportOptions)) -> (Client, Target) {
-        let host = self.sim.add_host(HostConfig::default()).unwrap();
+        let host = self.sim.add_host(HostConfig::default());
         self.sim.connect(self.server, host, &[self.path]);
         let socket = self.sim.bind(host, 0).unwrap();
         let mut options = ClientOptions::new(Trust::Pin(self.identity.pin()));

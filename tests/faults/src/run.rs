@@ -129,11 +129,11 @@ pub(crate) fn run(plan: &FaultPlan) -> anyhow::Result<SessionRecord> {
     let title = plan.title.served()?;
     let path = simulation.add_path(plan.path.config(&plan.faults).build(plan.seed_of("path"))?);
     let host = || simulation.add_host(HostConfig::default());
-    let (server, client) = (host()?, host()?);
+    let (server, client) = (host(), host());
     simulation.connect(server, client, &[path]);
     let mut others = Vec::new();
     for _ in plan.of_kind(FaultKind::NewAddress) {
-        let other = host()?;
+        let other = host();
         simulation.connect(server, other, &[path]);
         others.push(other);
     }

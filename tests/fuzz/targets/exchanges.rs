@@ -72,7 +72,7 @@ pub(super) fn check(bytes: &[u8]) {
 pub(crate) fn run(bytes: &[u8]) -> u64 {
     let seed = Seed::new(1);
     let sim = Simulation::new(seed);
-    let host = || sim.add_host(HostConfig::default()).expect("a host");
+    let host = || sim.add_host(HostConfig::default());
     let (server_host, attacker_host, honest_host) = (host(), host(), host());
     let rate = Bitrate::from_mbps(50);
     let config = PathConfig::bottleneck(

@@ -86,7 +86,7 @@ fn served() -> Served {
 
 fn site(library: Library) -> Arc<Site> {
     let sim = Simulation::new(Seed::new(1));
-    let host = sim.add_host(HostConfig::default()).expect("a host");
+    let host = sim.add_host(HostConfig::default());
     let options = ServerOptions::new(Identity::development(&[]).expect("an identity"));
     let socket = sim.bind(host, 443).expect("a socket");
     let transport = Server::new(sim.runtime(), socket, options).expect("an endpoint");

@@ -276,7 +276,7 @@ fn endpoints(
     encrypts: bool,
 ) -> Result<Endpoints, SimError> {
     let host = |delay| simulation.add_host(HostConfig::default().with_access_delay(delay));
-    let (server, client) = (host(access.server)?, host(access.client)?);
+    let (server, client) = (host(access.server), host(access.client));
     simulation.connect(server, client, &[path]);
     let server = simulation.bind(server, PORT)?;
     let runtime = simulation.runtime();

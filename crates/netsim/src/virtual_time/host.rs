@@ -8,8 +8,6 @@ use std::net::IpAddr;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HostConfig {
-    /// Address; `None` selects the next free one of 10.0.0.0/16.
-    pub address: Option<IpAddr>,
     /// One-way delay between the host and its path, without a rate limit.
     pub access_delay: Duration,
     /// Interrupt moderation: datagrams become visible together, this long after the first of them. It makes a receiver
@@ -19,9 +17,6 @@ pub struct HostConfig {
 
 impl HostConfig {
     setters! {
-        /// The same host at this address.
-        with_address(address: IpAddr);
-
         /// The same host with this one-way delay to its path.
         with_access_delay(access_delay: Duration);
 
@@ -30,7 +25,7 @@ impl HostConfig {
     }
 }
 
-/// A host of a simulation.
+/// A host of a simulation, at an address of its own in 10.0.0.0/8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Host {
     pub(super) ip: IpAddr,

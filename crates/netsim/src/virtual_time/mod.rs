@@ -26,7 +26,7 @@ mod tests;
 use core::fmt;
 use core::time::Duration;
 use std::future::Future;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -143,9 +143,6 @@ pub enum RunError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SetupError {
-    /// Another host has this address.
-    #[error("address {0} is taken by another host; leave it out to get a free one")]
-    AddressTaken(IpAddr),
     /// The port is taken, or none is left.
     #[error("port {port} of {ip} is taken; choose another, or 0 for any")]
     PortTaken {
@@ -229,17 +226,9 @@ impl Simulation {
     }
 
     /// Adds a host; [`Simulation::connect`] adds its routes.
-    pub fn add_host(&self, config: HostConfig) -> Result<Host, SetupError> {
-        let mut network = lock(&self.shared.network);
-        let ip = config.address.unwrap_or_else(|| {
-            let [.., high, low] = (network.hosts.len() + 1).to_be_bytes();
-            Ipv4Addr::new(10, 0, high, low).into()
-        });
-        if network.add_host(ip, config) {
-            Ok(Host { ip })
-        } else {
-            Err(SetupError::AddressTaken(ip))
-        }
+    pub fn add_host(&self, config: HostConfig) -> Host {
+        let ip = lock(&self.shared.network).add_host(config);
+        Host { ip }
     }
 
     /// Routes packets between two hosts through these paths, from the server's end to the client's; without paths they
@@ -254,14 +243,8 @@ impl Simulation {
 
     /// A socket at this port of this host; 0 selects a free one.
     pub fn bind(&self, host: Host, port: u16) -> Result<Arc<VirtualSocket>, SetupError> {
-        let mut network = lock(&self.shared.network);
-        let taken = SetupError::PortTaken { ip: host.ip, port };
-        let index = network.bind(host.ip, port).ok_or(taken)?;
-        let address = network
-            .sockets
-            .get(index as usize)
-            .map(|socket| socket.address)
-            .ok_or(taken)?;
+        let bound = lock(&self.shared.network).bind(host.ip, port);
+        let (index, address) = bound.ok_or(SetupError::PortTaken { ip: host.ip, port })?;
         Ok(Arc::new(VirtualSocket {
             shared: Arc::clone(&self.shared),
             index,

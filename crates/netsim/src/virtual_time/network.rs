@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -107,18 +107,16 @@ pub(super) struct Network {
 }
 
 impl Network {
-    pub(super) fn add_host(&mut self, ip: IpAddr, config: HostConfig) -> bool {
-        let new = !self.hosts.contains_key(&ip);
-        if new {
-            self.hosts.insert(
-                ip,
-                HostState {
-                    config,
-                    next_port: FIRST_EPHEMERAL_PORT,
-                },
-            );
-        }
-        new
+    /// Adds a host; returns its address.
+    pub(super) fn add_host(&mut self, config: HostConfig) -> IpAddr {
+        let [.., top, middle, low] = (self.hosts.len() + 1).to_be_bytes();
+        let ip = Ipv4Addr::new(10, top, middle, low).into();
+        let host = HostState {
+            config,
+            next_port: FIRST_EPHEMERAL_PORT,
+        };
+        self.hosts.insert(ip, host);
+        ip
     }
 
     /// Routes packets from one host to another through these links.
@@ -139,9 +137,9 @@ impl Network {
         }
     }
 
-    /// Binds a socket to this port of this host; 0 selects a free one. `None` if the host is unknown or the port is
-    /// taken.
-    pub(super) fn bind(&mut self, ip: IpAddr, port: u16) -> Option<u32> {
+    /// Binds a socket to this port of this host; 0 selects a free one. Returns its number and address; `None` if the
+    /// host is unknown or the port is taken.
+    pub(super) fn bind(&mut self, ip: IpAddr, port: u16) -> Option<(u32, SocketAddr)> {
         let address = self.free_address(ip, port)?;
         let host = self.hosts.get(&ip)?;
         let socket = SocketState {
@@ -168,7 +166,7 @@ impl Network {
         }
         let index = u32::try_from(index).ok()?;
         self.bound.insert(address, index);
-        Some(index)
+        Some((index, address))
     }
 
     /// The address of this port of this host; 0 selects a free one. `None` if the host is unknown or the port is taken.

@@ -116,7 +116,7 @@ impl Wire {
         let path = simulation.add_path(path.build(Seed::new(7)).unwrap());
         // Datagrams of one burst are received together, so one ACK frame acknowledges them.
         let host = HostConfig::default().with_interrupt_interval(Duration::from_micros(100));
-        let hosts = [(); 2].map(|()| simulation.add_host(host).unwrap());
+        let hosts = [(); 2].map(|()| simulation.add_host(host));
         simulation.connect(hosts[0], hosts[1], &[path]);
         let faults = Arc::<Faults>::default();
         let runtime = simulation.runtime();

@@ -105,7 +105,7 @@ fn timers_of_a_suspended_host_fire_late_and_datagrams_wait() {
 #[test]
 fn a_socket_behind_a_nat_is_reached_at_its_new_address_only() {
     let (sim, server, client, path) = pair(Seed::new(1), &twenty_mbps());
-    let other = sim.add_host(HostConfig::default()).unwrap();
+    let other = sim.add_host(HostConfig::default());
     sim.connect(server, other, &[path]);
     let (near, far) = (sim.bind(client, 9).unwrap(), sim.bind(server, 443).unwrap());
     let seen_from = |address: SocketAddr| {

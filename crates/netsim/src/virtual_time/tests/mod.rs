@@ -41,7 +41,7 @@ pub(super) fn pair_of(
 ) -> (Simulation, Host, Host, PathId) {
     let sim = Simulation::new(seed);
     let path = sim.add_path(config.build(seed.child("path")).unwrap());
-    let [server, client] = hosts.map(|host| sim.add_host(host).unwrap());
+    let [server, client] = hosts.map(|host| sim.add_host(host));
     sim.connect(server, client, &[path]);
     (sim, server, client, path)
 }

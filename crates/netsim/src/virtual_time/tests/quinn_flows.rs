@@ -123,11 +123,11 @@ fn cubic_fills_a_link_with_a_queue_of_one_bdp() {
 fn two_flows_share_a_bottleneck() {
     let sim = Simulation::new(Seed::new(5));
     let path = sim.add_path(twenty_mbps().build(Seed::new(5)).unwrap());
-    let server = sim.add_host(HostConfig::default()).unwrap();
+    let server = sim.add_host(HostConfig::default());
     let (address, config) = serve(&sim, server, 2_000_000);
     let (sender, read) = std::sync::mpsc::channel();
     for _ in 0..2 {
-        let client = sim.add_host(HostConfig::default()).unwrap();
+        let client = sim.add_host(HostConfig::default());
         sim.connect(server, client, &[path]);
         let (calling, config, sender) = (calling(&sim, client), config.clone(), sender.clone());
         sim.runtime().spawn(Box::pin(async move {
