@@ -107,9 +107,8 @@ mod tests {
             Loss::None,
         );
         assert_eq!(config.round_trip(), Duration::from_nanos(100_000_001));
-        let path = config.build(Seed::new(1)).unwrap();
-        assert_eq!(path.forward.queue_limit(), Some(Bytes::from_kb(250)));
-        assert_eq!(path.backward.queue_limit(), None);
+        let limits = [&config.forward, &config.backward].map(|link| link.queue_limit(config.round_trip()));
+        assert_eq!(limits, [Some(Bytes::from_kb(250)), None]);
     }
 
     #[test]

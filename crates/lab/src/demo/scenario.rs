@@ -20,10 +20,10 @@ const NAME: &str = "demo";
 /// If the path's parameters are inconsistent.
 pub(super) fn queue(args: &DemoArgs) -> Result<Bytes, CommandError> {
     let config = PathConfig::bottleneck(args.rate, args.rtt, args.queue, args.loss);
-    let built = config.build(Seed::new(args.seed)).map_err(SimError::from)?;
+    config.build(Seed::new(args.seed)).map_err(SimError::from)?;
     Ok(match args.queue {
         QueueLimit::Packets(packets) => config.forward.mtu * u64::from(packets),
-        _ => built.forward.queue_limit().unwrap_or(Bytes::MAX),
+        _ => config.forward.queue_limit(args.rtt).unwrap_or(Bytes::MAX),
     })
 }
 

@@ -326,8 +326,7 @@ impl Scenario {
         if let QueueLimit::Packets(packets) = link.queue {
             return count(packets.into(), "packet", "packets");
         }
-        let built = link.build(self.path.round_trip(), playrate_netsim::Seed::new(0));
-        let limit = built.ok().and_then(|link| link.queue_limit());
+        let limit = link.queue_limit(self.path.round_trip());
         limit.map_or_else(|| "unlimited".to_owned(), size)
     }
 

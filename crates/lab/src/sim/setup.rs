@@ -89,12 +89,7 @@ impl Setup {
             .rate
             .mean()
             .map_or(Bytes::ZERO, |rate| rate * self.path.longest_round_trip());
-        let queue = link
-            .build(self.path.round_trip(), self.seed)
-            .ok()
-            .and_then(|link| link.queue_limit())
-            .unwrap_or(pipe);
-        pipe + queue
+        pipe + link.queue_limit(self.path.round_trip()).unwrap_or(pipe)
     }
 
     /// Send window of a server's connection: twice the maximum in flight, and at least the product's.

@@ -146,6 +146,13 @@ impl LinkConfig {
         self
     }
 
+    /// Queue limit in bytes on a path with this round-trip propagation delay; `None` if the link is unlimited or its
+    /// limit is in packets.
+    pub fn queue_limit(&self, round_trip: Duration) -> Option<Bytes> {
+        let (bytes, _) = self.queue.resolve(self.rate.mean(), round_trip);
+        (bytes != u64::MAX).then_some(Bytes::new(bytes))
+    }
+
     /// Builds the link. `round_trip` is the propagation delay of the whole path in both directions, on its first route.
     /// Queue limits in multiples of the bandwidth-delay product refer to it.
     pub fn build(&self, round_trip: Duration, seed: Seed) -> Result<Link, ConfigError> {

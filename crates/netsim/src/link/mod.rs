@@ -407,9 +407,4 @@ impl Link {
         let mut faults = self.config.faults.iter();
         faults.any(|fault| matches!(fault.kind, LinkFaultKind::Corruption(_)))
     }
-
-    /// Queue limit in bytes, if there is one, with multiples of the bandwidth-delay product resolved.
-    pub fn queue_limit(&self) -> Option<Bytes> {
-        (self.queue_bytes != u64::MAX).then_some(Bytes::new(self.queue_bytes))
-    }
 }

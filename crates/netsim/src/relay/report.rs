@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use serde::Serialize;
 
-use crate::{LinkSeries, LinkStats, Path, PathConfig};
+use crate::{LinkSeries, LinkStats, PathConfig};
 
 /// Divisor of the path's own delay, its propagation RTT plus its full queue, for [`Lateness::limit`]. A tenth resembles
 /// the jitter of a usual path.
@@ -69,11 +69,12 @@ impl Lateness {
         self.max = self.max.max(by);
     }
 
-    /// The limit of a path with the configuration `config`, built as `path`.
-    pub(super) fn limit_of(config: &PathConfig, path: &Path) -> Duration {
-        let queueing = config.forward.rate.mean().zip(path.forward.queue_limit());
+    /// The limit of this path.
+    pub(super) fn limit_of(path: &PathConfig) -> Duration {
+        let round_trip = path.round_trip();
+        let queueing = path.forward.rate.mean().zip(path.forward.queue_limit(round_trip));
         let queueing = queueing.and_then(|(rate, queue)| rate.time_for(queue));
-        let delay = config.round_trip().saturating_add(queueing.unwrap_or_default());
+        let delay = round_trip.saturating_add(queueing.unwrap_or_default());
         (delay / LIMIT_PART).max(LEAST_LIMIT)
     }
 }
@@ -220,7 +221,7 @@ mod tests {
 
     use playrate_units::{Bitrate, Bytes};
 
-    use crate::{LinkConfig, QueueLimit, Rate, Seed};
+    use crate::{LinkConfig, QueueLimit, Rate};
 
     /// Lateness with the limit of this many ms, after this many datagrams that were this many ms late.
     fn lateness(limit: u64, datagrams: &[(u64, u64)]) -> Lateness {
@@ -250,13 +251,15 @@ mod tests {
 
     #[test]
     fn the_limit_is_a_tenth_of_the_round_trip_with_a_full_queue() {
-        let limit = |config: &PathConfig| Lateness::limit_of(config, &config.build(Seed::new(1)).unwrap());
         let (rate, rtt) = (Bitrate::from_mbps(8), Duration::from_millis(100));
         let queue = QueueLimit::Bytes(Bytes::from_kb(100));
         let path = PathConfig::bottleneck(rate, rtt, queue, playrate_units::Probability::ZERO);
-        assert_eq!(limit(&path), Duration::from_millis(20));
+        assert_eq!(Lateness::limit_of(&path), Duration::from_millis(20));
         let quick = || LinkConfig::new(Rate::Unlimited, Duration::from_millis(2));
-        assert_eq!(limit(&PathConfig::new(quick(), quick())), LEAST_LIMIT);
+        assert_eq!(
+            Lateness::limit_of(&PathConfig::new(quick(), quick())),
+            LEAST_LIMIT
+        );
     }
 
     #[test]

@@ -151,7 +151,7 @@ impl Worker {
             listeners,
             clients: BTreeMap::new(),
             stopped,
-            lateness: Lateness::new(Lateness::limit_of(&config.path, &path)),
+            lateness: Lateness::new(Lateness::limit_of(&config.path)),
             forward: DirectionState::new(path.forward),
             backward: DirectionState::new(path.backward),
             inside: BinaryHeap::new(),

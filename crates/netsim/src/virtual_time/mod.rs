@@ -33,7 +33,6 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use playrate_units::duration;
 use quinn::EndpointConfig;
 use quinn::rustls::crypto::{CryptoProvider, ring};
 use thiserror::Error;
@@ -113,10 +112,7 @@ impl RunLimits {
 #[non_exhaustive]
 pub enum RunError {
     /// Every task waits and nothing is pending: no timer, no packet.
-    #[error(
-        "deadlock at {}: {tasks} tasks wait, and no timer or packet is left to wake them",
-        duration::display(.at.elapsed())
-    )]
+    #[error("deadlock at {at}: {tasks} tasks wait, and no timer or packet is left to wake them")]
     Deadlock {
         /// Time of the deadlock.
         at: Time,
@@ -124,7 +120,7 @@ pub enum RunError {
         tasks: usize,
     },
     /// Tasks wake each other or themselves endlessly, and time does not advance.
-    #[error("tasks spin at {}: {polls} polls without time passing", duration::display(.at.elapsed()))]
+    #[error("tasks spin at {at}: {polls} polls without time passing")]
     Spinning {
         /// Time when the tasks spin.
         at: Time,
@@ -132,7 +128,7 @@ pub enum RunError {
         polls: u32,
     },
     /// The run reached its deadline.
-    #[error("not done by the deadline of {}", duration::display(.at.elapsed()))]
+    #[error("not done by the deadline of {at}")]
     Deadline {
         /// The deadline of the run.
         at: Time,

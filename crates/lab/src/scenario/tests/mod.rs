@@ -512,8 +512,7 @@ fn an_rtt_that_changes_is_split_over_both_directions_and_its_first_value_sizes_t
     assert_eq!(delays, ["50ms,down@30s,10ms@30.3s"; 2]);
     let queues = [GOOD, &text].map(|text| {
         let path = parse_with(text, &Changes::default()).path;
-        let link = path.forward.build(path.round_trip(), Seed::new(0)).unwrap();
-        link.queue_limit()
+        path.forward.queue_limit(path.round_trip())
     });
     assert_eq!(queues[0], queues[1]);
     assert!(explain(&[scenario]).contains("50ms,down@30s,10ms@30.3s"));
