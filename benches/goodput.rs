@@ -16,7 +16,7 @@ use playrate::transport::{
     Client, ClientOptions, ConnectionController, ControllerChoice, Identity, Incoming, Server, ServerOptions,
     Target, Trust,
 };
-use playrate_netsim::{LinkStats, Loss, PathConfig, QueueLimit, Relay, RelayConfig, RunLimits, Seed};
+use playrate_netsim::{LinkStats, Loss, PathConfig, QueueLimit, Relay, RelayConfig, Seed};
 use playrate_units::{Bitrate, Bytes};
 use quinn::Runtime;
 
@@ -105,7 +105,7 @@ fn in_simulation(choice: &ControllerChoice, time: Duration) -> anyhow::Result<(T
     } = SimulatedPair::new(&path(), |_| {})?;
     let address = server.local_addr()?;
     let run = transfer(runtime, (server, client), address, choice.clone(), time);
-    let done = sim.run(RunLimits::until(time + Duration::from_secs(60)), run)??;
+    let done = sim.run(time + Duration::from_secs(60), run)??;
     Ok((done, sim.link_stats(path.forward)))
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use bytes::Bytes as Chunk;
 use playrate::transport::{ConnectionController, ControllerChoice, Incoming, LossDetection, Target};
-use playrate_netsim::{Loss, PathConfig, QueueLimit, Reordering, RunLimits};
+use playrate_netsim::{Loss, PathConfig, QueueLimit, Reordering};
 use playrate_units::{Bitrate, Bytes, Probability};
 
 mod simulated;
@@ -125,7 +125,7 @@ fn run(
             drop(done.send(serve(incoming, control).await));
         }
     }));
-    let (times, stats) = sim.run(RunLimits::until(LIMIT), async {
+    let (times, stats) = sim.run(LIMIT, async {
         let connection = client.connect(&target).await?;
         let mut times = Vec::new();
         for _ in 0..RESPONSES {

@@ -1,7 +1,7 @@
 //! A plain quinn program in virtual time: ten megabytes over 20 Mbit/s and 100 ms, within milliseconds of
 //! real time.
 
-use playrate_netsim::{Host, HostConfig, PathConfig, QueueLimit, RunLimits, Seed, Simulation};
+use playrate_netsim::{Host, HostConfig, PathConfig, QueueLimit, Seed, Simulation};
 use playrate_units::{Bitrate, Probability};
 use quinn::rustls::{RootCertStore, pki_types::PrivatePkcs8KeyDer};
 use quinn::{ClientConfig, Endpoint, ServerConfig};
@@ -49,7 +49,7 @@ fn main() -> Outcome<()> {
     calling.set_default_client_config(ClientConfig::with_root_certificates(Arc::new(roots))?);
     let download = download(calling, listening.local_addr()?);
     quinn::Runtime::spawn(&*sim.runtime(), Box::pin(async { drop(serve(listening).await) }));
-    let received = sim.run(RunLimits::default(), download)??;
+    let received = sim.run(Simulation::DAY, download)??;
     let dropped = sim.link_stats(path.forward).dropped.total().packets;
     println!(
         "{received} bytes in {:.3} s, {dropped} packets dropped",

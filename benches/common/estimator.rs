@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::Context as _;
-use playrate_netsim::{Host, HostConfig, LinkConfig, PathConfig, Rate, RunLimits, Seed, Simulation};
+use playrate_netsim::{Host, HostConfig, LinkConfig, PathConfig, Rate, Seed, Simulation};
 use quinn::congestion::{Controller, ControllerFactory, NewReno, NewRenoConfig};
 use quinn::{Endpoint, TransportConfig};
 use quinn_proto::RttEstimator;
@@ -104,7 +104,7 @@ pub fn measured() -> anyhow::Result<RttEstimator> {
         connection.closed().await;
         anyhow::Ok(())
     };
-    simulation.run(RunLimits::default(), async {
+    simulation.run(Simulation::DAY, async {
         tokio::select! {
             biased;
             sent = sending => sent,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use playrate_netsim::{Host, HostConfig, PathConfig, PathId, RunLimits, Seed, Simulation};
+use playrate_netsim::{Host, HostConfig, PathConfig, PathId, Seed, Simulation};
 use playrate_transport::{
     Client, ClientOptions, Identity, Server, ServerOptions, Target, TransportOptions, Trust,
 };
@@ -82,9 +82,7 @@ impl Rig {
 
     /// Runs `main` for at most an hour of virtual time.
     pub(crate) fn run<F: Future>(&self, main: F) -> F::Output {
-        self.sim
-            .run(RunLimits::until(Duration::from_secs(3_600)), main)
-            .unwrap()
+        self.sim.run(Duration::from_secs(3_600), main).unwrap()
     }
 }
 

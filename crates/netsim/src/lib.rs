@@ -60,6 +60,6 @@ pub use relay::{
 pub use seed::Seed;
 pub use time::Time;
 pub use virtual_time::{
-    Host, HostConfig, LinkId, NetworkStats, PathId, RunError, RunLimits, SetupError, Simulation,
-    VirtualRuntime, VirtualSocket,
+    Host, HostConfig, LinkId, NetworkStats, PathId, RunError, SetupError, Simulation, VirtualRuntime,
+    VirtualSocket,
 };

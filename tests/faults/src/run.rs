@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use lab::sim::{SERVER_NAME, ServedTitle, identity};
 use parking_lot::Mutex;
-use playrate_netsim::{Host, HostConfig, RunLimits, Simulation, VirtualRuntime, VirtualSocket};
+use playrate_netsim::{Host, HostConfig, Simulation, VirtualRuntime, VirtualSocket};
 use playrate_transport::{Client, ClientOptions, Pin, Target, Trust, time};
 use playrate_units::Bytes;
 use quinn::Runtime;
@@ -161,10 +161,7 @@ pub(crate) fn run(plan: &FaultPlan) -> anyhow::Result<SessionRecord> {
         simulation: &simulation,
     };
     let viewer = Viewer::new(simulation.runtime_on(client), &plan.faults, counters.clone());
-    let outcome = simulation.run(
-        RunLimits::until(deadline(plan)),
-        scene.play(&title, pin, viewer.clone()),
-    );
+    let outcome = simulation.run(deadline(plan), scene.play(&title, pin, viewer.clone()));
     let taken = viewer.taken();
     let comparison = compare(&title, &taken)?;
     let mut record = match outcome {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use playrate_media::{FrameTrace, MediaSource, MemorySource, TraceSource};
-use playrate_netsim::{HostConfig, PathConfig, QueueLimit, RunLimits, Seed, Simulation};
+use playrate_netsim::{HostConfig, PathConfig, QueueLimit, Seed, Simulation};
 use playrate_transport::{
     Client, ClientOptions, Connection, Identity, Server, ServerOptions, Target, Trust, time,
 };
@@ -160,8 +160,7 @@ pub(crate) fn run(bytes: &[u8]) -> u64 {
         let report = server.shutdown(Duration::from_secs(3)).await;
         assert!(report.drained && report.cut == 0, "{report:?}");
     };
-    sim.run(RunLimits::until(Duration::from_secs(3_600)), main)
-        .expect("the run ends");
+    sim.run(Duration::from_secs(3_600), main).expect("the run ends");
     sim.digest()
 }
 

@@ -41,7 +41,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use playrate_netsim::{HostConfig, LinkSeries, LinkStats, NetworkStats, PathId, RunLimits, Simulation};
+use playrate_netsim::{HostConfig, LinkSeries, LinkStats, NetworkStats, PathId, Simulation};
 use playrate_transport::telemetry::Sample;
 use playrate_transport::time;
 use playrate_units::Bytes;
@@ -241,7 +241,7 @@ pub(crate) fn run_with(setup: &Setup, handle: &Arc<RunHandle>) -> Result<Simulat
         }
         Ok::<_, SimError>(in_order(all))
     };
-    let sessions = simulation.run(RunLimits::until(setup.deadline()), sessions)??;
+    let sessions = simulation.run(setup.deadline(), sessions)??;
     if handle.is_stopped() {
         return Err(SimError::Stopped);
     }

@@ -77,35 +77,8 @@ impl fmt::Debug for SimulationCore {
     }
 }
 
-/// Limits that end a run if its future does not complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RunLimits {
-    /// Virtual time, from the beginning of the simulation.
-    pub deadline: Duration,
-    /// Maximum number of polls without progress of time.
-    pub polls_per_instant: u32,
-}
-
-impl Default for RunLimits {
-    /// A day, and a million polls per instant.
-    fn default() -> Self {
-        Self {
-            deadline: Duration::from_secs(86_400),
-            polls_per_instant: 1_000_000,
-        }
-    }
-}
-
-impl RunLimits {
-    /// The default limits with this deadline.
-    pub fn until(deadline: Duration) -> Self {
-        Self {
-            deadline,
-            ..Self::default()
-        }
-    }
-}
+/// Maximum number of polls without progress of time.
+const POLLS_PER_INSTANT: u32 = 1_000_000;
 
 /// Reason why a run ended before its future completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -173,6 +146,9 @@ pub struct Simulation {
 }
 
 impl Simulation {
+    /// A day, as the deadline of runs that should end long before it.
+    pub const DAY: Duration = Duration::from_secs(86_400);
+
     /// An empty network at time zero. `seed` is the seed of the endpoints and of everything derived from
     /// [`Simulation::seed`]; paths have their own.
     pub fn new(seed: Seed) -> Self {
@@ -295,12 +271,16 @@ impl Simulation {
     }
 
     /// Runs `main` to its end, together with everything spawned. Tasks that are still running continue in the next run.
+    /// `deadline` is a virtual time, from the beginning of the simulation.
+    ///
+    /// # Errors
+    /// If `main` is not done by the deadline, or never will be.
     ///
     /// # Panics
     /// If a task panics.
-    pub fn run<F: Future>(&self, limits: RunLimits, main: F) -> Result<F::Output, RunError> {
+    pub fn run<F: Future>(&self, deadline: Duration, main: F) -> Result<F::Output, RunError> {
         let executor = &self.shared.executor;
-        let deadline = Time::from(limits.deadline);
+        let deadline = Time::from(deadline);
         let mut main = pin!(main);
         let own = executor.main();
         let mut polls = 0;
@@ -312,7 +292,7 @@ impl Simulation {
                     return Ok(output);
                 }
                 polls += 1;
-                if polls >= limits.polls_per_instant {
+                if polls >= POLLS_PER_INSTANT {
                     return Err(RunError::Spinning {
                         at: self.now(),
                         polls,

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join;
-use playrate_netsim::{HostConfig, LinkConfig, PathConfig, Rate, RunLimits, Seed, Simulation, VirtualSocket};
+use playrate_netsim::{HostConfig, LinkConfig, PathConfig, Rate, Seed, Simulation, VirtualSocket};
 use quinn::udp::{EcnCodepoint, RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, Endpoint, Runtime, UdpPoller, VarInt};
 use rustls::RootCertStore;
@@ -138,7 +138,7 @@ impl Wire {
             .unwrap();
         let accepting = async { server.accept().await.unwrap().await.unwrap() };
         let (client, server) = simulation
-            .run(RunLimits::default(), join(connecting, accepting))
+            .run(Simulation::DAY, join(connecting, accepting))
             .unwrap();
         let (writer, mut lengths) = mpsc::unbounded_channel();
         runtime.spawn(Box::pin({
@@ -193,7 +193,7 @@ impl Wire {
     /// Runs both ends and the path for `time`.
     pub(super) fn run_for(&mut self, time: Duration) {
         let sleep = self.simulation.runtime().sleep(time);
-        self.simulation.run(RunLimits::default(), sleep).unwrap();
+        self.simulation.run(Simulation::DAY, sleep).unwrap();
     }
 }
 

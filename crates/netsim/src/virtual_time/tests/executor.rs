@@ -19,9 +19,9 @@ fn empty() -> (Simulation, Arc<VirtualRuntime>) {
 fn timers_are_exact_to_the_nanosecond_and_take_no_real_time() {
     let (sim, runtime) = empty();
     let begun = Instant::now();
-    let limits = RunLimits::until(Duration::from_secs(1_000_000));
+    let deadline = Duration::from_secs(1_000_000);
     let slept = Duration::from_nanos(864_000_000_000_001);
-    sim.run(limits, runtime.sleep(slept)).unwrap();
+    sim.run(deadline, runtime.sleep(slept)).unwrap();
     assert_eq!(sim.now().elapsed(), slept);
     assert!(begun.elapsed() < Duration::from_secs(60));
 }
@@ -37,7 +37,7 @@ fn tasks_run_in_the_order_of_their_timers_and_of_spawning() {
             sender.send(name).unwrap();
         }));
     }
-    sim.run(RunLimits::default(), runtime.sleep(Duration::from_millis(30)))
+    sim.run(Simulation::DAY, runtime.sleep(Duration::from_millis(30)))
         .unwrap();
     assert_eq!(order.try_iter().collect::<String>(), "abc");
 }
@@ -63,7 +63,7 @@ fn a_timer_that_is_reset_goes_off_once_at_its_last_deadline() {
             _ => timer.as_mut().poll(cx),
         }
     });
-    sim.run(RunLimits::default(), run).unwrap();
+    sim.run(Simulation::DAY, run).unwrap();
     assert_eq!((sim.now(), polls), (Time::from_millis(60), 2));
 }
 
@@ -80,7 +80,7 @@ fn a_reset_to_an_earlier_time_counts_without_another_poll() {
         }
         polled
     });
-    sim.run(RunLimits::default(), run).unwrap();
+    sim.run(Simulation::DAY, run).unwrap();
     assert_eq!(sim.now(), Time::from_millis(10));
 }
 
@@ -89,7 +89,7 @@ fn waiting_for_nothing_is_a_deadlock() {
     let (sim, runtime) = empty();
     runtime.spawn(Box::pin(pending()));
     let sleep = runtime.sleep(Duration::from_millis(5));
-    let ended = sim.run(RunLimits::default(), async {
+    let ended = sim.run(Simulation::DAY, async {
         sleep.await;
         pending::<()>().await;
     });
@@ -104,12 +104,8 @@ fn a_task_that_wakes_itself_for_ever_is_found_spinning() {
         cx.waker().wake_by_ref();
         Poll::<()>::Pending
     });
-    let limits = RunLimits {
-        polls_per_instant: 500,
-        ..RunLimits::default()
-    };
-    let ended = sim.run(limits, spin);
-    let expected = "tasks spin at 0s: 500 polls without time passing";
+    let ended = sim.run(Simulation::DAY, spin);
+    let expected = "tasks spin at 0s: 1000000 polls without time passing";
     assert_eq!(ended.unwrap_err().to_string(), expected);
 }
 
@@ -126,7 +122,7 @@ fn the_deadline_ends_a_run_on_time_and_the_next_run_goes_on() {
     }));
     for (deadline, ticked) in [(35, 3), (55, 5)] {
         let at = Time::from_millis(deadline);
-        let ended = sim.run(RunLimits::until(at.elapsed()), pending::<()>());
+        let ended = sim.run(at.elapsed(), pending::<()>());
         assert_eq!(ended, Err(RunError::Deadline { at }));
         assert_eq!((sim.now(), ticks.load(Ordering::Relaxed)), (at, ticked));
     }
@@ -141,7 +137,7 @@ fn dropping_a_simulation_drops_its_tasks() {
         own.sleep(Duration::from_secs(1_000)).await;
         drop(held);
     }));
-    sim.run(RunLimits::default(), runtime.sleep(Duration::from_millis(1)))
+    sim.run(Simulation::DAY, runtime.sleep(Duration::from_millis(1)))
         .unwrap();
     assert_eq!(Arc::strong_count(&alive), 2);
     drop(sim);

@@ -25,7 +25,7 @@ fn count_on(sim: &Simulation, host: Host) -> Arc<AtomicU32> {
 }
 
 fn sleep(sim: &Simulation, time: Duration) {
-    sim.run(RunLimits::default(), sim.runtime().sleep(time)).unwrap();
+    sim.run(Simulation::DAY, sim.runtime().sleep(time)).unwrap();
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn a_crashed_host_sends_nothing_more_and_its_port_is_free() {
     sim.crash(server);
     send(&from, to.address(), b"sent after", None);
     send(&to, from.address(), b"answer", None);
-    let received = sim.run(RunLimits::default(), async {
+    let received = sim.run(Simulation::DAY, async {
         let (data, _) = receive(&to).await;
         sim.runtime().sleep(SECOND).await;
         data
@@ -61,7 +61,7 @@ fn a_crashed_host_sends_nothing_more_and_its_port_is_free() {
     // Closing the old socket leaves the port to the new one.
     drop(from);
     send(&to, again.address(), b"answer", None);
-    let received = sim.run(RunLimits::default(), receive(&again));
+    let received = sim.run(Simulation::DAY, receive(&again));
     assert_eq!(received.unwrap().0, b"answer");
 }
 
@@ -110,10 +110,10 @@ fn a_socket_behind_a_nat_is_reached_at_its_new_address_only() {
     let (near, far) = (sim.bind(client, 9).unwrap(), sim.bind(server, 443).unwrap());
     let seen_from = |address: SocketAddr| {
         send(&near, far.address(), b"?", None);
-        let (_, meta) = sim.run(RunLimits::default(), receive(&far)).unwrap();
+        let (_, meta) = sim.run(Simulation::DAY, receive(&far)).unwrap();
         assert_eq!(meta.addr, address);
         send(&far, address, b"!", None);
-        sim.run(RunLimits::default(), receive(&near)).unwrap();
+        sim.run(Simulation::DAY, receive(&near)).unwrap();
     };
     seen_from(near.address());
     let port = sim.rebind(&near, client).unwrap();

@@ -13,10 +13,7 @@ use crate::{LinkFault, LinkFaultKind};
 
 /// Bytes to send, all the same.
 static BLOCK: [u8; 50_000] = [0x5A; 50_000];
-const LIMIT: RunLimits = RunLimits {
-    deadline: Duration::from_secs(60),
-    polls_per_instant: 1_000_000,
-};
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// Sends a client ten blocks, with new keys after each.
 async fn send_blocks(incoming: Incoming) {

@@ -63,7 +63,7 @@ fn download(seed: u64) -> u64 {
     let (sim, server, client, path) = pair(Seed::new(seed), &config);
     let (address, config) = serve(&sim, server, 1_000_000);
     let calling = calling(&sim, client);
-    let read = sim.run(RunLimits::until(Duration::from_secs(60)), async {
+    let read = sim.run(Duration::from_secs(60), async {
         let connection = connect(&calling, address, config).await;
         assert!(
             connection.rtt() >= Duration::from_millis(100),
@@ -99,9 +99,9 @@ fn cubic_fills_a_link_with_a_queue_of_one_bdp() {
         read_all(&connection).await;
     }));
     let run_until = |seconds| {
-        let limits = RunLimits::until(Duration::from_secs(seconds));
+        let deadline = Duration::from_secs(seconds);
         assert!(matches!(
-            sim.run(limits, std::future::pending::<()>()),
+            sim.run(deadline, std::future::pending::<()>()),
             Err(RunError::Deadline { .. })
         ));
         sim.link_stats(path.forward)
@@ -135,10 +135,7 @@ fn two_flows_share_a_bottleneck() {
             sender.send(read_all(&connection).await).unwrap();
         }));
     }
-    let ended = sim.run(
-        RunLimits::until(Duration::from_secs(10)),
-        std::future::pending::<()>(),
-    );
+    let ended = sim.run(Duration::from_secs(10), std::future::pending::<()>());
     // Both finish well before that, and then no task has a timer left.
     assert!(ended.is_err());
     assert_eq!(read.try_iter().collect::<Vec<_>>(), [2_000_000; 2]);
@@ -158,7 +155,7 @@ fn cubic_heeds_marks_and_nothing_is_dropped() {
     let (sim, server, client, path) = pair(Seed::new(1), &config);
     let (address, config) = serve(&sim, server, 20_000_000);
     let calling = calling(&sim, client);
-    let read = sim.run(RunLimits::until(Duration::from_secs(30)), async {
+    let read = sim.run(Duration::from_secs(30), async {
         let connection = connect(&calling, address, config).await;
         read_all(&connection).await
     });

@@ -38,7 +38,7 @@ fn a_segmented_send_arrives_as_datagrams_spaced_by_the_rate() {
     let (sim, server, client, _) = pair(Seed::new(1), &twenty_mbps());
     let (from, to) = (sim.bind(server, 0).unwrap(), sim.bind(client, 9).unwrap());
     send(&from, to.address(), &[5; 1_452 * 2 + 100], Some(1_452));
-    let arrivals = sim.run(RunLimits::default(), async {
+    let arrivals = sim.run(Simulation::DAY, async {
         let mut arrivals = Vec::new();
         for _ in 0..3 {
             let (data, meta) = receive(&to).await;
@@ -65,7 +65,7 @@ fn access_delays_add_up_and_hosts_may_share_a_path() {
     let (one, two) = (sim.bind(near, 0).unwrap(), sim.bind(far, 0).unwrap());
     send(&two, to.address(), &[2; 972], None);
     send(&one, to.address(), &[1; 972], None);
-    sim.run(RunLimits::default(), async {
+    sim.run(Simulation::DAY, async {
         // 1000 B at 20 Mbit/s are 400 µs.
         assert_eq!(receive(&to).await.0[0], 1);
         assert_eq!(sim.now(), Time::from_micros(50_400 + 3_000));
@@ -90,7 +90,7 @@ fn paths_in_a_row_are_passed_in_order_and_back() {
     let [server, client] = [(); 2].map(|()| sim.add_host(HostConfig::default()));
     sim.connect(server, client, &paths);
     let (one, two) = (sim.bind(server, 1).unwrap(), sim.bind(client, 2).unwrap());
-    sim.run(RunLimits::default(), async {
+    sim.run(Simulation::DAY, async {
         send(&one, two.address(), b"ping", None);
         receive(&two).await;
         assert_eq!(sim.now(), Time::from_millis(7));
@@ -107,7 +107,7 @@ fn what_nobody_awaits_is_counted() {
     let from = sim.bind(server, 0).unwrap();
     send(&from, SocketAddr::new(client.ip(), 1_000), b"?", None);
     send(&from, "10.9.9.9:1".parse().unwrap(), b"?", None);
-    sim.run(RunLimits::default(), sim.runtime().sleep(Duration::from_secs(1)))
+    sim.run(Simulation::DAY, sim.runtime().sleep(Duration::from_secs(1)))
         .unwrap();
     let stats = sim.network_stats();
     assert_eq!((stats.unclaimed, stats.unroutable, stats.delivered), (1, 1, 0));
@@ -120,7 +120,7 @@ fn interrupt_moderation_delivers_in_lumps() {
     let (from, to) = (sim.bind(server, 0).unwrap(), sim.bind(client, 9).unwrap());
     // 400 µs apart: the second and third arrive within a millisecond after the first.
     send(&from, to.address(), &[0; 972 * 4], Some(972));
-    let seen = sim.run(RunLimits::default(), async {
+    let seen = sim.run(Simulation::DAY, async {
         let mut seen = Vec::new();
         for _ in 0..4 {
             receive(&to).await;

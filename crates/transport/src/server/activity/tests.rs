@@ -1,7 +1,7 @@
 use std::pin::Pin;
 
 use futures_util::FutureExt;
-use playrate_netsim::{RunLimits, Seed, Simulation};
+use playrate_netsim::{Seed, Simulation};
 
 use super::*;
 
@@ -14,7 +14,7 @@ struct TestClock(Simulation);
 impl TestClock {
     fn advance(&self, time: Duration) {
         let sleeping = self.0.runtime().sleep(time);
-        self.0.run(RunLimits::until(LIMIT * 10), sleeping).unwrap();
+        self.0.run(LIMIT * 10, sleeping).unwrap();
     }
 }
 
