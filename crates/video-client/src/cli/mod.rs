@@ -65,7 +65,7 @@ pub(crate) fn main() -> ExitCode {
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(io::stderr)
         .with_target(false)
-        .with_ansi(watched());
+        .with_ansi(io::stderr().is_terminal());
     tracing_subscriber::registry().with(filter).with(lines).init();
     let given = matches.subcommand_matches("play");
     let prepared = match prepare(&play, given) {
@@ -244,9 +244,4 @@ fn explain(error: PlayError, play: &PlayArguments) -> anyhow::Error {
     } else {
         error
     }
-}
-
-/// Returns true if stderr is a terminal.
-fn watched() -> bool {
-    io::stderr().is_terminal()
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressStyle};
 use playrate_units::{Bitrate, Bytes};
 use video_client::{Observer, Progress};
 
@@ -18,16 +18,9 @@ pub(crate) struct Bar {
 }
 
 impl Bar {
-    /// Creates a bar on stderr, hidden if that is not a terminal.
+    /// Creates a bar on stderr, which `indicatif` hides if that is not a terminal.
     pub(crate) fn new() -> Self {
-        let bar = ProgressBar::with_draw_target(
-            None,
-            if super::watched() {
-                ProgressDrawTarget::stderr()
-            } else {
-                ProgressDrawTarget::hidden()
-            },
-        );
+        let bar = ProgressBar::no_length();
         // The template is a constant; if it were wrong, the default bar would do.
         if let Ok(style) = ProgressStyle::with_template("{bar:30.cyan/blue} {percent:>3} % {msg}") {
             bar.set_style(style.progress_chars("━╸─"));
