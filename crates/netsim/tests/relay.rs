@@ -100,11 +100,11 @@ fn an_echo_takes_the_new_route_once_it_applies_and_waits_for_its_batch() {
 #[test]
 fn servers_behind_one_relay_share_its_path_and_hear_only_their_own_clients() {
     let (first, second, client) = (socket(), socket(), socket());
-    let config = RelayConfig::new(
+    let mut config = RelayConfig::new(
         first.local_addr().unwrap(),
         PathConfig::new(free(Duration::from_millis(1)), free(Duration::from_millis(1))),
-    )
-    .with_server(second.local_addr().unwrap());
+    );
+    config.servers.push(second.local_addr().unwrap());
     let relay = Relay::start(&config).unwrap();
     assert_eq!(relay.addresses().len(), 2);
     assert_eq!(relay.addresses()[0], relay.local_addr());
@@ -249,7 +249,8 @@ fn a_datagram_beyond_the_mtu_is_dropped_and_counted() {
 #[test]
 fn a_client_beyond_the_limit_is_turned_away() {
     let server = socket();
-    let config = RelayConfig::new(server.local_addr().unwrap(), PathConfig::default()).with_max_clients(1);
+    let mut config = RelayConfig::new(server.local_addr().unwrap(), PathConfig::default());
+    config.max_clients = 1;
     let relay = Relay::start(&config).unwrap();
     let (first, second) = (socket(), socket());
     pass(b"first", &first, relay.local_addr(), &server);

@@ -117,15 +117,13 @@ fn relay(setup: &Setup, servers: &[Arc<dyn AsyncUdpSocket>]) -> Result<Relay, Si
     let addresses = addresses
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| SimError::setup("the servers", &error))?;
-    let Some((first, more)) = addresses.split_first() else {
+    let Some(&first) = addresses.first() else {
         return Err(SimError::setup("the relay", &"the setup has no viewer"));
     };
-    let config = RelayConfig::new(*first, setup.path.clone()).with_seed(setup.seed.child("path"));
-    let config = more
-        .iter()
-        .fold(config, |config, &server| config.with_server(server));
-    let clients = addresses.len().max(config.max_clients);
-    Relay::start(&config.with_max_clients(clients)).map_err(|error| SimError::setup("the relay", &error))
+    let mut config = RelayConfig::new(first, setup.path.clone()).with_seed(setup.seed.child("path"));
+    config.max_clients = config.max_clients.max(addresses.len());
+    config.servers = addresses;
+    Relay::start(&config).map_err(|error| SimError::setup("the relay", &error))
 }
 
 /// Waits for all sessions and returns their results in the order of their numbers.

@@ -40,7 +40,7 @@ pub struct RelayConfig {
     /// Address for clients. Port 0 selects a free one; see [`Relay::local_addr`].
     pub listen: SocketAddr,
     /// Addresses of the real servers. The relay listens at `listen` for clients of the first server, and at the same
-    /// address on a free port for clients of each further server.
+    /// address on a free port for clients of each further server; see [`Relay::addresses`].
     pub servers: Vec<SocketAddr>,
     /// Path between clients and servers.
     pub path: PathConfig,
@@ -69,16 +69,6 @@ impl RelayConfig {
 
         /// The same relay at this address.
         with_listen(listen: SocketAddr);
-
-        /// The same relay with this maximum number of clients.
-        with_max_clients(max_clients: usize);
-    }
-
-    /// The same relay with one more server on the same path; see [`Relay::addresses`].
-    #[must_use]
-    pub fn with_server(mut self, server: SocketAddr) -> Self {
-        self.servers.push(server);
-        self
     }
 }
 
