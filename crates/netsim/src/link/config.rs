@@ -107,6 +107,12 @@ impl LinkConfig {
         /// The same link with this reordering.
         with_reordering(reordering: Reordering);
 
+        /// The same link with this cross traffic.
+        with_cross_traffic(cross_traffic: Vec<CrossTraffic>);
+
+        /// The same link with these faults.
+        with_faults(faults: Vec<LinkFault>);
+
         /// The same link with this MTU, headers included.
         with_mtu(mtu: Bytes);
     }
@@ -130,20 +136,6 @@ impl LinkConfig {
             (_, (bytes, _)) => QueueLimit::Bytes(Bytes::new(scaled(bytes)).max(self.mtu)),
         };
         self.with_queue(queue)
-    }
-
-    /// The same link with this additional cross traffic.
-    #[must_use]
-    pub fn with_cross_traffic(mut self, cross_traffic: CrossTraffic) -> Self {
-        self.cross_traffic.push(cross_traffic);
-        self
-    }
-
-    /// The same link with this additional fault.
-    #[must_use]
-    pub fn with_fault(mut self, fault: LinkFault) -> Self {
-        self.faults.push(fault);
-        self
     }
 
     /// Queue limit in bytes on a path with this round-trip propagation delay; `None` if the link is unlimited or its

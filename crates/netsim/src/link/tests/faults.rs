@@ -7,7 +7,7 @@ const UNTIL: Duration = Duration::from_secs(4);
 
 /// Verdicts on packets of 1000 bytes, one every 10 ms for 6 s, on a link of 20 Mbit/s with this fault from 2 s to 4 s.
 fn verdicts(kind: LinkFaultKind) -> Vec<(Duration, Verdict)> {
-    let mut link = build(&twenty_mbps().with_fault(LinkFault::new(FROM, UNTIL, kind)));
+    let mut link = build(&twenty_mbps().with_faults(vec![LinkFault::new(FROM, UNTIL, kind)]));
     let times = (0..600).map(|number| Duration::from_millis(number * 10));
     let offered = times.map(|at| (at, link.offer(Time::from(at), Packet::new(1_000))));
     let offered = offered.collect();
@@ -105,7 +105,7 @@ fn damage_inverts_one_bit_outside_of_the_lengths_of_a_header() {
         Duration::MAX,
         LinkFaultKind::Corruption(Probability::ONE),
     );
-    let (mut link, mut short) = (build(&twenty_mbps().with_fault(always)), [0_u8; 3]);
+    let (mut link, mut short) = (build(&twenty_mbps().with_faults(vec![always])), [0_u8; 3]);
     for number in 0..100 {
         if let Verdict::Deliver {
             damage: Some(damage), ..
@@ -123,7 +123,7 @@ fn a_fault_in_the_past_changes_no_later_packet() {
         let config = twenty_mbps().with_loss(percent(1));
         let config = if faulty {
             let loss = LinkFaultKind::Loss(percent(20).into());
-            config.with_fault(LinkFault::new(FROM, UNTIL, loss))
+            config.with_faults(vec![LinkFault::new(FROM, UNTIL, loss)])
         } else {
             config
         };

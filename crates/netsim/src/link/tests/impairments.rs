@@ -102,7 +102,7 @@ fn codel_marks_what_can_be_marked() {
 
 #[test]
 fn cross_traffic_takes_its_share_and_stands_in_no_other_count() {
-    let config = twenty_mbps().with_cross_traffic("poisson(10Mbit/s)".parse().unwrap());
+    let config = twenty_mbps().with_cross_traffic(vec!["poisson(10Mbit/s)".parse().unwrap()]);
     let mut link = build(&config);
     // 20 Mbit/s of our own and 10 of others share 20. Evenly spaced packets find room more often than random ones.
     let verdicts = offer_evenly(&mut link, Duration::from_micros(592), 20);
@@ -124,7 +124,7 @@ fn cross_traffic_takes_its_share_and_stands_in_no_other_count() {
 #[test]
 fn what_others_send_waits_no_longer_than_it_would_have() {
     // After an hour without offers no queue remains: the sources have come and gone.
-    let mut link = build(&twenty_mbps().with_cross_traffic("onoff(1Mbit/s,1s,1s)".parse().unwrap()));
+    let mut link = build(&twenty_mbps().with_cross_traffic(vec!["onoff(1Mbit/s,1s,1s)".parse().unwrap()]));
     let now = Time::from_secs(3_600);
     let at = link.offer(now, Packet::new(1_452)).arrival().unwrap();
     assert!(at.since(now) < RTT / 2 + Duration::from_millis(2));
@@ -178,7 +178,7 @@ fn packets_far_apart_do_not_share_a_burst_whatever_else_the_link_carries() {
     let config = twenty_mbps().with_loss("gilbert(0.1%,0.1%)".parse::<Loss>().unwrap());
     let beside = config
         .clone()
-        .with_cross_traffic("poisson(19Mbit/s)".parse().unwrap());
+        .with_cross_traffic(vec!["poisson(19Mbit/s)".parse().unwrap()]);
     for (config, case) in [(config, "alone"), (beside, "beside cross traffic")] {
         let verdicts = offer_evenly(&mut build(&config), Duration::from_secs(1), 2_000);
         let lost: Vec<bool> = verdicts.iter().map(|fate| fate.arrival().is_none()).collect();
@@ -196,8 +196,10 @@ fn everything(rate: Rate) -> LinkConfig {
         .with_loss("gilbert(1%,20%,90%,0.1%)".parse::<Loss>().unwrap())
         .with_jitter(Duration::from_millis(3))
         .with_reordering("2%,9ms".parse().unwrap())
-        .with_cross_traffic("poisson(2Mbit/s,700B)".parse().unwrap())
-        .with_cross_traffic("onoff(6Mbit/s,200ms,300ms)".parse().unwrap())
+        .with_cross_traffic(vec![
+            "poisson(2Mbit/s,700B)".parse().unwrap(),
+            "onoff(6Mbit/s,200ms,300ms)".parse().unwrap(),
+        ])
 }
 
 #[test]

@@ -119,11 +119,8 @@ fn one_endpoint_of_a_real_network_is_enough_for_protection() {
 fn links_that_damage_packets_get_real_protection() {
     let mut path = twenty_mbps();
     let share = Probability::from_parts_per_billion(20_000_000);
-    path.forward = path.forward.with_fault(LinkFault::new(
-        Duration::ZERO,
-        Duration::MAX,
-        LinkFaultKind::Corruption(share),
-    ));
+    let damage = LinkFaultKind::Corruption(share);
+    path.forward.faults = vec![LinkFault::new(Duration::ZERO, Duration::MAX, damage)];
     // If damaged bytes were accepted, it would fail.
     let (_, is_clear) = download(&path, Arc::new(CubicConfig::default()), [false; 2]);
     assert!(!is_clear);
