@@ -57,7 +57,7 @@ impl SessionsDisplay {
     /// Shows the latest status of every session.
     pub(super) fn refresh(&mut self) {
         for shown in &mut self.0 {
-            let now = shown.status.get();
+            let now = *shown.status.borrow();
             let span = now.at.saturating_sub(shown.before.at);
             let interval = shown.bar.as_ref().map_or(LINE_EVERY, |_| RATE_OVER);
             let is_due = span >= interval;

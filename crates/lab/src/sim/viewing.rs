@@ -1,9 +1,10 @@
 //! [`Viewing`]: the reports of one flow's client; [`LiveStatus`]: the same during the session.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use playrate_units::Bytes;
+use tokio::sync::watch;
 use video_client::observer::{Observer, Progress};
 use video_client::playout::{PlayoutEvent, PlayoutEventKind};
 
@@ -96,19 +97,7 @@ pub struct LiveStatus {
 }
 
 /// The latest [`LiveStatus`] of a session. Clones share it.
-#[derive(Clone, Debug, Default)]
-pub struct StatusCell(Arc<Mutex<LiveStatus>>);
-
-impl StatusCell {
-    pub(super) fn set(&self, status: LiveStatus) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = status;
-    }
-
-    /// Returns the status that was set last.
-    pub fn get(&self) -> LiveStatus {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+pub type StatusCell = watch::Sender<LiveStatus>;
 
 impl Viewing {
     /// A viewer of a title with a display time of `frame_time` per frame. `delivery` is for a title in one file.
@@ -196,11 +185,13 @@ impl Observer for Viewing {
             PlayoutEventKind::UnderflowBegan => self.underflows += 1,
             PlayoutEventKind::Ended => {
                 if let Some(status) = &self.status {
-                    status.set(LiveStatus {
-                        at: status.get().at,
-                        state: ViewerState::Ended,
-                        underflows: self.underflows,
-                        ..LiveStatus::default()
+                    status.send_modify(|status| {
+                        *status = LiveStatus {
+                            at: status.at,
+                            state: ViewerState::Ended,
+                            underflows: self.underflows,
+                            ..LiveStatus::default()
+                        }
                     });
                 }
             }
@@ -223,7 +214,7 @@ impl Observer for Viewing {
             Some(still) if still > self.frame_time.saturating_mul(3) => ViewerState::Stalled,
             Some(_) => ViewerState::Playing,
         };
-        status.set(LiveStatus {
+        status.send_replace(LiveStatus {
             at: now.at,
             state,
             ahead: now.held_time,

@@ -178,7 +178,7 @@ async fn viewers_of_several_servers_share_the_relays_bottleneck() {
     // One bottleneck carried everything: three megabytes at 6 Mbit/s.
     assert!(live.run.forward.offered.packets <= sent && live.run.forward.offered.packets * 10 > sent * 9);
     assert!(live.run.length >= Duration::from_secs(4), "{:?}", live.run.length);
-    assert_eq!(statuses[0].get().state, ViewerState::Ended);
+    assert_eq!(statuses[0].borrow().state, ViewerState::Ended);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
