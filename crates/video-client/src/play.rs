@@ -89,7 +89,7 @@ impl Session {
             }
             Player::Adaptive(options) => {
                 let source = DashSource::new(options, path)?;
-                let driver = Driver::new(source, route, &options.session, observer).with_timer();
+                let driver = Driver::new(source, route, &options.session, observer);
                 Box::pin(driver.play(sink, stop)).await
             }
         })

@@ -147,7 +147,7 @@ pub(crate) struct Driver<'a, O, P> {
     /// Remaining jumps of the viewer.
     pub(super) seeks: VecDeque<Seek>,
     began: Instant,
-    timer: Option<Pin<Box<dyn AsyncTimer>>>,
+    timer: Pin<Box<dyn AsyncTimer>>,
     throughput: Throughput,
     connected: Option<Duration>,
     first_byte: Option<Duration>,
@@ -174,14 +174,15 @@ pub(super) enum WakeUp {
 impl<'a, O: Observer, P: TitleSource> Driver<'a, O, P> {
     /// Creates a session that begins now and plays `source`.
     pub(crate) fn new(source: P, route: &'a Route, options: &'a SessionOptions, observer: &'a mut O) -> Self {
+        let began = route.runtime().now();
         Self {
             source,
-            began: route.runtime().now(),
+            began,
             route,
             options,
             observer,
             seeks: options.seeks.iter().copied().collect(),
-            timer: None,
+            timer: route.runtime().new_timer(began),
             throughput: Throughput::new(Duration::ZERO),
             connected: None,
             first_byte: None,
@@ -194,13 +195,6 @@ impl<'a, O: Observer, P: TitleSource> Driver<'a, O, P> {
             backoff: options.reconnect.as_ref().map(Backoff::new),
             has_begun: false,
         }
-    }
-
-    /// Creates the timer now rather than at the first wait. In virtual time a timer draws its slack when it is created,
-    /// so reproducible runs depend on this order.
-    pub(crate) fn with_timer(mut self) -> Self {
-        self.timer = Some(self.route.runtime().new_timer(self.began));
-        self
     }
 
     /// Plays the source until it is done, something fails or `stop` resolves.
@@ -286,10 +280,8 @@ impl<'a, O: Observer, P: TitleSource> Driver<'a, O, P> {
 
     /// The timer, set to `until` or the observer's next progress call, whichever is earlier.
     fn timer(&mut self, until: Duration) -> Pin<&mut dyn AsyncTimer> {
-        let runtime = self.route.runtime();
-        let timer = self.timer.get_or_insert_with(|| runtime.new_timer(runtime.now()));
         let until = until.min(self.next_progress);
-        let mut timer = timer.as_mut();
+        let mut timer = self.timer.as_mut();
         timer
             .as_mut()
             .reset(self.began.checked_add(until).unwrap_or(self.began));
