@@ -117,13 +117,10 @@ impl Download {
         time::sleep(&*self.runtime, self.bulk.joins).await;
         let joined = self.recording.since_start(self.runtime.now());
         self.state(|state| state.marks.see(joined, 0));
-        let pulled = self.pull(&handle);
-        let result = match self.bulk.leaves_after {
-            Some(after) => match time::timeout(&*self.runtime, after, pulled).await {
-                Ok(result) => result,
-                Err(time::Elapsed) => Ok(()),
-            },
-            None => pulled.await,
+        let result = tokio::select! {
+            biased;
+            result = self.pull(&handle) => result,
+            () = handle.sleep(&*self.runtime, self.bulk.leaves_after) => Ok(()),
         };
         let now = self.recording.since_start(self.runtime.now());
         self.state(|state| {
@@ -143,9 +140,6 @@ impl Download {
                 state.received = state.received.saturating_add(length);
                 state.marks.see(now, state.received);
             });
-            if handle.is_stopped() {
-                break;
-            }
         }
         Ok(())
     }
