@@ -211,9 +211,7 @@ pub(crate) fn run_with(setup: &Setup, handle: &Arc<RunHandle>) -> Result<Simulat
         let (sender, handle, joins) = (sender.clone(), Arc::clone(handle), viewer.joins);
         let runtime = simulation.runtime();
         runtime.clone().spawn(Box::pin(async move {
-            if !joins.is_zero() {
-                runtime.sleep(joins).await;
-            }
+            runtime.sleep(joins).await;
             let played = Box::pin(session.play(&handle)).await;
             // The run waits for all of them; if it is gone, the result is not needed.
             let _ = sender.send((index, played));
@@ -228,17 +226,13 @@ pub(crate) fn run_with(setup: &Setup, handle: &Arc<RunHandle>) -> Result<Simulat
         simulation.runtime().spawn(Box::pin(run));
         downloads.push(download);
     }
-    // Without it a run ends exactly as it did before least lengths existed.
-    let least_length =
-        (!setup.least_length.is_zero()).then(|| simulation.runtime().sleep(setup.least_length));
+    let least_length = simulation.runtime().sleep(setup.least_length);
     let sessions = async {
         let mut all = Vec::new();
         while let Some((index, played)) = finished.recv().await {
             all.push((index, played?));
         }
-        if let Some(least_length) = least_length {
-            least_length.await;
-        }
+        least_length.await;
         Ok::<_, SimError>(in_order(all))
     };
     let sessions = simulation.run(setup.deadline(), sessions)??;
