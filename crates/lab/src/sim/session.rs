@@ -17,7 +17,7 @@ use quinn::{AsyncUdpSocket, Runtime};
 use rcgen::{CertificateParams, KeyPair, PKCS_ED25519};
 use video_client::cmcd::CmcdMode;
 use video_client::report::QualityReport;
-use video_client::{Discard, FrameSource, PlayOptions, SharedConnection};
+use video_client::{Discard, FrameSource, PlayOptions, Player, SessionOptions, SharedConnection};
 use video_server::library::Library;
 use video_server::serve::{Settings, VideoServer};
 
@@ -166,35 +166,40 @@ fn title_name(viewer: &Viewer, number: u32) -> String {
 
 /// The player of title `number` of `viewer`, which keeps its time series if the setup of `ends` does.
 fn player(ends: &FlowEnds<'_>, client: Client, viewer: &Viewer, number: u32) -> video_client::Session {
-    let path = format!("/{}", title_name(viewer, number));
-    let keeps_series = ends.setup.taps;
-    if let Some(presentation) = viewer.title.representations() {
+    let mut session = SessionOptions::default();
+    session.seeks.clone_from(&viewer.seeks);
+    if viewer.reports_speed {
+        session.cmcd.mode = CmcdMode::Header;
+    }
+    let player: Player = if let Some(presentation) = viewer.title.representations() {
         let mut options = viewer.dash.clone();
         options.presentation = Some(Arc::clone(presentation));
-        if !keeps_series {
+        options.speed_percent = viewer.playout.speed_percent;
+        options.session.cmcd.mode = session.cmcd.mode;
+        options.session.seeks = session.seeks;
+        if !ends.setup.taps {
             options.series_interval = Duration::ZERO;
         }
-        options.speed_percent = viewer.playout.speed_percent;
-        options.session.cmcd.mode = cmcd_mode(viewer);
-        options.session.seeks.clone_from(&viewer.seeks);
-        return video_client::Session::new(client, ends.target(), &path, options);
-    }
-    let mut options = PlayOptions::default();
-    options.playout = viewer.playout.clone();
-    if viewer.receive_autotuning {
-        options.playout.receive_buffer = options.playout.playout_buffer;
-    }
-    options.frames = viewer.title.frames();
-    if !viewer.seeks.is_empty() {
-        // A jump also needs the index of a title with boxes.
-        options.frames = FrameSource::Index(Arc::clone(viewer.title.source()));
-        options.session.seeks.clone_from(&viewer.seeks);
-    }
-    options.session.cmcd.mode = cmcd_mode(viewer);
-    if !keeps_series {
-        options.playout.series_interval = Duration::ZERO;
-    }
-    video_client::Session::new(client, ends.target(), &path, options)
+        options.into()
+    } else {
+        let mut options = PlayOptions::default();
+        options.playout = viewer.playout.clone();
+        options.session = session;
+        options.frames = viewer.title.frames();
+        if !viewer.seeks.is_empty() {
+            // A jump also needs the index of a title with boxes.
+            options.frames = FrameSource::Index(Arc::clone(viewer.title.source()));
+        }
+        if viewer.receive_autotuning {
+            options.playout.receive_buffer = options.playout.playout_buffer;
+        }
+        if !ends.setup.taps {
+            options.playout.series_interval = Duration::ZERO;
+        }
+        options.into()
+    };
+    let path = format!("/{}", title_name(viewer, number));
+    video_client::Session::new(client, ends.target(), &path, player)
 }
 
 /// One viewer's server and client, ready to begin.
@@ -361,14 +366,6 @@ impl MediaSource for Misdeclared {
 
     fn identity(&self) -> &str {
         self.source.identity()
-    }
-}
-
-const fn cmcd_mode(viewer: &Viewer) -> CmcdMode {
-    if viewer.reports_speed {
-        CmcdMode::Header
-    } else {
-        CmcdMode::Off
     }
 }
 
