@@ -2,8 +2,6 @@
 
 use std::str::FromStr;
 
-use super::Job;
-
 /// One of several shares of all runs, counted from 1 and written `2/3`. It takes every N-th run in the order of the
 /// plan, so that all shares take about equally long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,18 +11,9 @@ pub(crate) struct Shard {
 }
 
 impl Shard {
-    /// Returns true if the run at this position in the plan belongs to the shard.
-    const fn has(self, index: usize) -> bool {
-        index % self.of == self.number - 1
-    }
-
-    /// The jobs of this shard.
-    pub(super) fn select(self, jobs: Vec<Job>) -> Vec<Job> {
-        let numbered = jobs.into_iter().enumerate();
-        numbered
-            .filter(|(index, _)| self.has(*index))
-            .map(|(_, job)| job)
-            .collect()
+    /// The runs of this shard among all runs in the order of the plan.
+    pub(super) fn select<T>(self, all: Vec<T>) -> Vec<T> {
+        all.into_iter().skip(self.number - 1).step_by(self.of).collect()
     }
 }
 
@@ -64,14 +53,14 @@ mod tests {
     #[test]
     fn each_run_belongs_to_one_shard_and_shards_are_of_equal_size() {
         let shards: Vec<Shard> = (1..=3).map(|number| Shard { number, of: 3 }).collect();
-        for index in 0..20 {
-            let owners: Vec<_> = shards.iter().filter(|shard| shard.has(index)).collect();
-            assert_eq!(owners.len(), 1);
-        }
-        let sizes = shards
+        let runs: Vec<Vec<u32>> = shards
             .iter()
-            .map(|shard| (0..20).filter(|index| shard.has(*index)).count());
-        assert_eq!(sizes.collect::<Vec<_>>(), [7, 7, 6]);
+            .map(|shard| shard.select((0..20).collect()))
+            .collect();
+        assert_eq!(runs.iter().map(Vec::len).collect::<Vec<_>>(), [7, 7, 6]);
+        let mut all = runs.concat();
+        all.sort_unstable();
+        assert!(all.into_iter().eq(0..20));
         assert_eq!("2/3".parse::<Shard>().unwrap(), shards[1]);
     }
 }
