@@ -1,29 +1,19 @@
 //! Distributions in bounded memory: a histogram of magnitudes, and mean with standard deviation.
 
+use std::collections::BTreeMap;
+
 /// Number of bins per octave: neighbouring bins are 1.1 % apart.
 const OCTAVE_BINS: u64 = 64;
 const OCTAVE_BINS_LOG2: u32 = OCTAVE_BINS.ilog2();
-/// Number of bins: one for each number below [`OCTAVE_BINS`], then [`OCTAVE_BINS`] for each octave of 64 bits.
-const BINS: usize = (65 - OCTAVE_BINS_LOG2 as usize) << OCTAVE_BINS_LOG2;
 
 /// The weight of each number, accurate to 1.1 % of the number. Mean and maximum are exact.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Histogram {
-    bins: Vec<u64>,
+    /// The bins that have a weight: one for each number below [`OCTAVE_BINS`], then [`OCTAVE_BINS`] for each octave.
+    bins: BTreeMap<u64, u64>,
     sum: u128,
     weight: u64,
     max: u64,
-}
-
-impl Default for Histogram {
-    fn default() -> Self {
-        Self {
-            bins: vec![0; BINS],
-            sum: 0,
-            weight: 0,
-            max: 0,
-        }
-    }
 }
 
 impl Histogram {
@@ -31,9 +21,8 @@ impl Histogram {
         if weight == 0 {
             return;
         }
-        if let Some(bin) = self.bins.get_mut(bin(value)) {
-            *bin = bin.saturating_add(weight);
-        }
+        let bin = self.bins.entry(bin(value)).or_default();
+        *bin = bin.saturating_add(weight);
         self.sum = self
             .sum
             .saturating_add(u128::from(value).saturating_mul(weight.into()));
@@ -53,34 +42,28 @@ impl Histogram {
 
     /// The number below which `percent` of the weight lies; `None` if nothing was added.
     pub(super) fn percentile(&self, percent: u32) -> Option<u64> {
-        if self.weight == 0 {
-            return None;
-        }
         let wanted = u128::from(self.weight) * u128::from(percent);
         let mut below = 0_u128;
-        for (index, weight) in self.bins.iter().enumerate() {
-            below += u128::from(*weight) * 100;
-            if *weight > 0 && below >= wanted {
-                return Some(middle(index).min(self.max));
+        for (&bin, &weight) in &self.bins {
+            below += u128::from(weight) * 100;
+            if below >= wanted {
+                return Some(middle(bin).min(self.max));
             }
         }
-        Some(self.max)
+        (self.weight > 0).then_some(self.max)
     }
 }
 
-fn bin(value: u64) -> usize {
-    let bin = if value < OCTAVE_BINS {
-        value
-    } else {
-        let shift = value.ilog2() - OCTAVE_BINS_LOG2;
-        u64::from(shift) * OCTAVE_BINS + (value >> shift)
-    };
-    usize::try_from(bin).unwrap_or(BINS)
+fn bin(value: u64) -> u64 {
+    if value < OCTAVE_BINS {
+        return value;
+    }
+    let shift = value.ilog2() - OCTAVE_BINS_LOG2;
+    u64::from(shift) * OCTAVE_BINS + (value >> shift)
 }
 
 /// The number in the middle of a bin.
-fn middle(bin: usize) -> u64 {
-    let bin = bin as u64;
+fn middle(bin: u64) -> u64 {
     if bin < OCTAVE_BINS {
         return bin;
     }
