@@ -16,7 +16,6 @@ mod share;
 mod titles;
 mod variation;
 
-use std::fmt::Write as _;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
@@ -385,12 +384,9 @@ fn hash(
             hash.update(at.to_le_bytes());
         }
     }
-    let digest = hash.finalize();
-    digest.iter().take(8).fold(String::new(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    let digest: [u8; 32] = hash.finalize().into();
+    let first = digest.first_chunk().copied().map_or(0, u64::from_be_bytes);
+    format!("{first:016x}")
 }
 
 impl Flows {
