@@ -226,18 +226,6 @@ pub struct Bulk {
     pub access: Access,
 }
 
-impl Bulk {
-    /// A flow from the beginning of the run to its end, without access delays.
-    pub fn new(controller: ControllerChoice) -> Self {
-        Self {
-            controller,
-            joins: Duration::ZERO,
-            leaves_after: None,
-            access: Access::default(),
-        }
-    }
-}
-
 impl Viewer {
     /// A viewer with the papers' player (catch-up clock, 448 packets of playout buffer, a receive buffer of 256 MB),
     /// from the beginning of the run to the end of the title.

@@ -21,15 +21,21 @@ fn setup() -> Setup {
     viewer.leaves_after = Some(seconds(12));
     viewer.playout.receive_buffer = Bytes::from_kb(200);
     viewer.playout.playout_buffer = Bytes::from_kb(100);
-    let mut first = Bulk::new("cubic".parse().unwrap());
-    first.joins = seconds(2);
-    first.access = Access {
-        server: Duration::from_millis(5),
-        client: Duration::from_millis(15),
+    let first = Bulk {
+        controller: "cubic".parse().unwrap(),
+        joins: seconds(2),
+        leaves_after: None,
+        access: Access {
+            server: Duration::from_millis(5),
+            client: Duration::from_millis(15),
+        },
     };
-    let mut second = Bulk::new("reno".parse().unwrap());
-    second.joins = seconds(4);
-    second.leaves_after = Some(seconds(4));
+    let second = Bulk {
+        controller: "reno".parse().unwrap(),
+        joins: seconds(4),
+        leaves_after: Some(seconds(4)),
+        access: Access::default(),
+    };
     let mut setup = Setup::new(path, Seed::new(3)).with_viewer(viewer);
     setup.bulk = vec![first, second];
     setup.windows = ["0s..2s", "2s..8s", "8s.."]
