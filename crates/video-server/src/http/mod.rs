@@ -1,15 +1,13 @@
 //! HTTP semantics of a file server (RFC 9110), as pure functions from a request and a resource to the head of
 //! the response and the range of its content. No sockets, no files, no clock.
 //!
-//! - `path`: resource names from request targets;
+//! - `path`: resource names from request targets, and their media types;
 //! - `range`: ranges of bytes;
 //! - `validator`: entity tags, modification dates and conditions;
-//! - `content_type`: media types of file names;
 //! - [`cors`]: access by pages of other origins;
 //! - `answer`: all of it combined.
 
 pub(crate) mod answer;
-pub(crate) mod content_type;
 pub mod cors;
 pub(crate) mod path;
 pub(crate) mod range;

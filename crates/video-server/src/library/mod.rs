@@ -46,7 +46,6 @@ use settling::Unsettled;
 use stored::Stored;
 
 use crate::http::answer::ContentInfo;
-use crate::http::content_type;
 use crate::http::path::ResourceName;
 use crate::http::validator::{EntityTag, Validators};
 
@@ -350,7 +349,7 @@ impl Library {
         Ok(Some(Resource {
             info: ContentInfo {
                 length,
-                content_type: content_type::of(name.as_str()),
+                content_type: name.content_type(),
                 validators: Validators::new(etag, modified),
             },
             average_rate: packaged_rate.or(rate),
