@@ -13,7 +13,7 @@ use playrate_units::{Bitrate, Bytes};
 use tokio::sync::mpsc;
 
 use super::connection::ActiveConnection;
-use super::fetched::MediaRequest;
+use super::playback::MediaRequest;
 use super::{ServerState, WorkerContext};
 use crate::library::CHUNK;
 use crate::site::{Content, ResourceBody};
@@ -138,7 +138,7 @@ async fn answer(
                 }
             }
             let request = media_request(exchange.request(), &body);
-            let _playback = connection.playback.begin(&request);
+            let _playback = connection.playback.begin(&request, context.runtime.now());
             if request.cmcd.is_some() {
                 connection.playback.log(connection.id);
                 add_cmsd(head.headers_mut(), &body, connection, context);
@@ -159,7 +159,8 @@ async fn answer(
                 };
                 // Counted before it is written, because the client may have received a part of an aborted chunk.
                 running.sent += chunk.len() as u64;
-                connection.playback.delivered(Bytes::from(chunk.len()));
+                let bytes = Bytes::from(chunk.len());
+                connection.playback.delivered(bytes, context.runtime.now());
                 writer.write(chunk).await?;
             }
             writer.finish().await?;

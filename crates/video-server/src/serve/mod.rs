@@ -19,7 +19,6 @@
 pub mod arms;
 mod connection;
 mod exchange;
-mod fetched;
 mod observe;
 mod playback;
 mod start_queue;

@@ -16,7 +16,6 @@ use playrate_media::cmcd::{Cmcd, ObjectType};
 use playrate_units::{Bitrate, Bytes};
 use quinn::Runtime;
 
-use super::fetched::{FetchedTitles, MediaRequest, is_media, speed_per_mille};
 use super::observe::PlayerReport;
 use crate::http::path::ResourceName;
 
@@ -30,6 +29,26 @@ const MAX_SILENCE: Duration = Duration::from_secs(70);
 const SETTLED: u32 = 3;
 /// Playing time delivered ahead of playback above which no player needs media urgently, whatever it reports.
 const URGENT: Duration = Duration::from_secs(5);
+
+/// Maximum number of titles per connection whose rates count at a time.
+const MAX_TITLES: usize = 16;
+
+/// Maximum credible playback speed in thousandths: four times, the most that players offer in their menus.
+const MAX_SPEED_PER_MILLE: u64 = 4_000;
+
+/// A request for a resource of the library, with the player's report.
+#[derive(Clone, Debug)]
+pub(super) struct MediaRequest {
+    /// Title, and number of the set of representations within it that replace each other.
+    pub(super) title: ResourceName,
+    pub(super) set: usize,
+    /// Average rate of the resource, if the library knows it.
+    pub(super) rate: Option<Bitrate>,
+    /// Average rate of the best representation of the set, if the library knows it.
+    pub(super) highest_rate: Option<Bitrate>,
+    /// Report of the player.
+    pub(super) cmcd: Option<Cmcd>,
+}
 
 /// Playback sessions of one connection.
 #[derive(Debug)]
@@ -197,12 +216,8 @@ impl PlaybackTracker {
         );
     }
 
-    /// Begins a response, which lasts until the guard is dropped. `None` if it is not part of playback.
-    pub(super) fn begin(self: &Arc<Self>, request: &MediaRequest) -> Option<ResponseGuard> {
-        self.begin_at(request, self.runtime.now())
-    }
-
-    fn begin_at(self: &Arc<Self>, request: &MediaRequest, now: Instant) -> Option<ResponseGuard> {
+    /// Begins a response at `now`, which lasts until the guard is dropped. `None` if it is not part of playback.
+    pub(super) fn begin(self: &Arc<Self>, request: &MediaRequest, now: Instant) -> Option<ResponseGuard> {
         let mut state = self.state.lock();
         let is_counted = state.titles.begin(request);
         let report = request.cmcd.as_ref();
@@ -218,12 +233,8 @@ impl PlaybackTracker {
         })
     }
 
-    /// Counts bytes of content that were handed to the transport.
-    pub(super) fn delivered(&self, bytes: Bytes) {
-        self.delivered_at(bytes, self.runtime.now());
-    }
-
-    fn delivered_at(&self, bytes: Bytes, now: Instant) {
+    /// Counts bytes of content that were handed to the transport at `now`.
+    pub(super) fn delivered(&self, bytes: Bytes, now: Instant) {
         let mut state = self.state.lock();
         if let Some(rate) = self.knowledge.average_rate() {
             state.ahead.add(bytes, rate, now);
@@ -336,6 +347,130 @@ impl Drop for ResponseGuard {
     fn drop(&mut self) {
         self.tracker.end(self);
     }
+}
+
+/// Titles being fetched on one connection, and the last one whose responses have ended.
+///
+/// Every object of a title counts once, at the rate at which its player consumes it: the library's rate times the
+/// playback speed that the player reports. A report can raise the sum by that speed only, at most
+/// [`MAX_SPEED_PER_MILLE`]; in all other respects each object counts at most as much as it would without a report.
+#[derive(Debug, Default)]
+struct FetchedTitles(BTreeMap<ResourceName, FetchedTitle>);
+
+#[derive(Debug, Default)]
+struct FetchedTitle {
+    /// Objects that play together: the last requested one of each set of representations.
+    objects: BTreeMap<usize, FetchedObject>,
+    responses: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct FetchedObject {
+    rate: Bitrate,
+    /// Rate of the best representation that could replace it.
+    highest: Bitrate,
+    /// Type of the object according to its player.
+    object_type: Option<ObjectType>,
+}
+
+impl FetchedTitles {
+    /// Begins the response to a request. Returns false if it is not counted because its rate is unknown or there are
+    /// too many titles.
+    fn begin(&mut self, request: &MediaRequest) -> bool {
+        let Some(rate) = request.rate else {
+            return false;
+        };
+        let (title, report) = (&request.title, request.cmcd.as_ref());
+        self.0
+            .retain(|known, fetched| known == title || fetched.responses > 0);
+        if self.0.len() >= MAX_TITLES && !self.0.contains_key(title) {
+            return false;
+        }
+        let fetched = self.0.entry(title.clone()).or_default();
+        fetched.responses += 1;
+        let object_type = report.and_then(|report| report.object_type);
+        // The player may know better which objects replace each other: it knows the languages, for example.
+        fetched
+            .objects
+            .retain(|_, other| !is_replaced(other.object_type, object_type));
+        let reported = report.and_then(|report| report.bitrate);
+        let at_speed = |rate: Bitrate| rate.scaled(report.map_or(1_000, speed_per_mille), 1_000);
+        let object = FetchedObject {
+            rate: at_speed(lowered(rate, reported)),
+            highest: at_speed(request.highest_rate.unwrap_or(rate).max(rate)),
+            object_type,
+        };
+        fetched.objects.insert(request.set, object);
+        true
+    }
+
+    /// Ends a response of `title`. Returns true if this removes the title: its responses have ended while those of
+    /// other titles are in progress.
+    fn end(&mut self, title: &ResourceName) -> bool {
+        if let Some(fetched) = self.0.get_mut(title) {
+            fetched.responses = fetched.responses.saturating_sub(1);
+        }
+        let others = self
+            .0
+            .iter()
+            .any(|(known, fetched)| known != title && fetched.responses > 0);
+        let ended = self.0.get(title).is_some_and(|fetched| fetched.responses == 0);
+        if others && ended {
+            self.0.remove(title);
+        }
+        others && ended
+    }
+
+    /// Sum of the rates; `None` if no rate is known.
+    fn rate(&self) -> Option<Bitrate> {
+        self.sum_of(|object| object.rate)
+    }
+
+    /// Sum of the highest rates; `None` if no rate is known.
+    fn highest_rate(&self) -> Option<Bitrate> {
+        self.sum_of(|object| object.highest)
+    }
+
+    fn sum_of(&self, rate: fn(&FetchedObject) -> Bitrate) -> Option<Bitrate> {
+        let objects = self.0.values().flat_map(|fetched| fetched.objects.values());
+        let sum: Bitrate = objects.map(rate).sum();
+        Some(sum).filter(|&sum| sum > Bitrate::ZERO)
+    }
+}
+
+/// The library's rate, or the player's if that is lower. A reported rate of zero counts as absent: it would hide the
+/// library's rate.
+fn lowered(rate: Bitrate, reported: Option<Bitrate>) -> Bitrate {
+    reported
+        .filter(|&reported| reported > Bitrate::ZERO)
+        .map_or(rate, |reported| reported.min(rate))
+}
+
+/// Playback speed (`pr`) in thousandths, as far as it is credible. A player that is paused or slower than real time
+/// still counts at normal speed: it may resume at once.
+fn speed_per_mille(report: &Cmcd) -> u64 {
+    let speed = report.playback_rate.unwrap_or(1.0) * 1_000.0;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a number of thousandths, from 0 to 100,000"
+    )]
+    let speed = speed.round() as u64;
+    speed.clamp(1_000, MAX_SPEED_PER_MILLE)
+}
+
+/// Returns true if an object of the type `new` replaces one of the type `other`, instead of playing together with it.
+fn is_replaced(other: Option<ObjectType>, new: Option<ObjectType>) -> bool {
+    let is_muxed = |object| object == Some(ObjectType::Muxed);
+    is_muxed(new) || is_muxed(other) || (other == new && new.is_some_and(is_media))
+}
+
+/// Returns true if objects of this type are played and so have a rate.
+fn is_media(object: ObjectType) -> bool {
+    !matches!(
+        object,
+        ObjectType::Manifest | ObjectType::Initialization | ObjectType::Key
+    )
 }
 
 /// Buffer level of a modelled player that plays from the first byte on and never pauses: what was delivered, less the

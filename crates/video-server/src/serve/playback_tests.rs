@@ -26,10 +26,14 @@ impl Fixture {
         }
     }
 
+    fn now(&self) -> Instant {
+        self.tracker.runtime.now()
+    }
+
     /// A request of a player without reports.
     fn silent(&self, title: &str, set: usize, kbps: u64) -> ResponseGuard {
         self.tracker
-            .begin(&request(title, set, Some(kbps), None))
+            .begin(&request(title, set, Some(kbps), None), self.now())
             .unwrap()
     }
 
@@ -51,7 +55,7 @@ impl Fixture {
             .or(request.rate)
             .filter(|_| !is(ObjectType::Manifest));
         self.tracker
-            .begin_at(&request, self.began + Duration::from_secs(after))
+            .begin(&request, self.began + Duration::from_secs(after))
     }
 
     fn kbps(&self) -> Option<u64> {
@@ -266,7 +270,7 @@ fn many_sessions_of_one_title_count_once() {
     for number in 0..8 {
         let report = format!("sid=\"{number}\",ot=v,br=4000");
         let request = request("film.mp4", 0, Some(4_000), Some(&report));
-        responses.push(fixture.tracker.begin(&request));
+        responses.push(fixture.tracker.begin(&request, fixture.now()));
         assert_eq!(fixture.kbps(), Some(4_000), "{number}");
     }
 }
@@ -275,7 +279,7 @@ fn many_sessions_of_one_title_count_once() {
 fn a_rate_that_the_library_does_not_know_is_not_believed() {
     let fixture = Fixture::new();
     let request = request("film.bin", 0, None, Some("sid=\"a\",ot=v,br=8000,bl=2000"));
-    drop(fixture.tracker.begin(&request));
+    drop(fixture.tracker.begin(&request, fixture.now()));
     assert_eq!((fixture.kbps(), fixture.buffered_ms()), (None, Some(2_000)));
 }
 
@@ -285,7 +289,7 @@ fn a_player_that_was_delivered_seconds_ahead_is_not_believed_to_need_media_urgen
         let fixture = Fixture::new();
         let playback = |after: u64, kilobytes: u64| {
             let now = fixture.began + Duration::from_secs(after);
-            fixture.tracker.delivered_at(Bytes::from_kb(kilobytes), now);
+            fixture.tracker.delivered(Bytes::from_kb(kilobytes), now);
             fixture.playback().unwrap()
         };
         let report = format!("sid=\"a\",ot=v,br=8000,{urgent}");
@@ -350,8 +354,8 @@ proptest! {
             let request = request(&format!("{title}.mpd"), set, kbps, report.as_deref());
             let unreported = MediaRequest { cmcd: None, ..request.clone() };
             let responses = (
-                reporting.tracker.begin_at(&request, now(&reporting)),
-                silent.tracker.begin_at(&unreported, now(&silent)),
+                reporting.tracker.begin(&request, now(&reporting)),
+                silent.tracker.begin(&unreported, now(&silent)),
             );
             if stays {
                 open.push(responses);
@@ -362,7 +366,7 @@ proptest! {
             prop_assert_eq!(rate.is_some(), without.is_some());
             prop_assert!(rate <= without, "{:?} above {:?}", rate, without);
             prop_assert_eq!(reporting.knowledge.playout_buffer(), None);
-            reporting.tracker.delivered_at(Bytes::from_kb(kilobytes), now(&reporting));
+            reporting.tracker.delivered(Bytes::from_kb(kilobytes), now(&reporting));
             ahead += rate.map_or(0.0, |rate| kilobytes as f64 * 8e3 / rate.as_bits_per_second() as f64);
             if ahead > URGENT.as_secs_f64() + 0.001 {
                 prop_assert!(reporting.knowledge.playback() <= Some(Playback::Playing));
@@ -384,4 +388,110 @@ fn it_is_what_was_delivered_less_the_time_since_and_never_less_than_nothing() {
     assert_eq!(add(1, at(2)), 5);
     assert_eq!(add(1, at(60)), 1, "the level does not fall below zero");
     assert_eq!(add(1, at(60)), 2);
+}
+
+/// Rates of titles, without times.
+mod titles {
+    use super::*;
+
+    /// A request for a set of `film.mpd` whose rate and highest rate are these in kbit/s.
+    fn request((set, rate, highest): (usize, u64, u64), report: impl Into<Option<Cmcd>>) -> MediaRequest {
+        MediaRequest {
+            title: ResourceName::from_relative(Path::new("film.mpd")).unwrap(),
+            set,
+            rate: Some(Bitrate::from_kbps(rate)),
+            highest_rate: Some(Bitrate::from_kbps(highest)),
+            cmcd: report.into(),
+        }
+    }
+
+    fn report(object_type: ObjectType, kbps: Option<u64>) -> Cmcd {
+        let mut report = Cmcd::default();
+        report.object_type = Some(object_type);
+        report.bitrate = kbps.map(Bitrate::from_kbps);
+        report
+    }
+
+    /// The rate in kbit/s after a request for a 4 Mbit/s set of `film.mpd`, with `report`.
+    fn kbps(titles: &mut FetchedTitles, set: usize, report: impl Into<Option<Cmcd>>) -> u64 {
+        assert!(titles.begin(&request((set, 4_000, 4_000), report)));
+        titles.rate().unwrap().as_bits_per_second() / 1_000
+    }
+
+    #[test]
+    fn the_highest_rates_of_all_objects_add_up_whatever_is_reported() {
+        let mut titles = FetchedTitles::default();
+        assert_eq!(titles.highest_rate(), None);
+        titles.begin(&request((0, 1_000, 6_000), report(ObjectType::Video, Some(500))));
+        titles.begin(&request((1, 128, 128), None::<Cmcd>));
+        assert_eq!(titles.highest_rate(), Some(Bitrate::from_kbps(6_128)));
+        titles.begin(&request((0, 6_000, 1_000), None::<Cmcd>));
+        // It is never below the rate.
+        assert_eq!(titles.highest_rate(), Some(Bitrate::from_kbps(6_128)));
+    }
+
+    #[test]
+    fn a_report_lowers_the_rate_and_never_raises_it() {
+        for (reported, expected) in [
+            (None, 4_000),
+            (Some(3_000), 3_000),
+            (Some(4_001), 4_000),
+            (Some(10_000_000), 4_000),
+            (Some(0), 4_000),
+        ] {
+            let report = report(ObjectType::Video, reported);
+            let mut titles = FetchedTitles::default();
+            assert_eq!(kbps(&mut titles, 0, report), expected, "{reported:?}");
+        }
+    }
+
+    #[test]
+    fn a_reported_speed_above_one_counts_as_consumption_up_to_four() {
+        for (speed, expected) in [
+            (None, 4_000),
+            (Some(1.77), 7_080),
+            (Some(3.0), 12_000),
+            (Some(100.0), 16_000),
+            (Some(0.5), 4_000),
+            (Some(0.0), 4_000),
+        ] {
+            let mut report = report(ObjectType::Video, None);
+            report.playback_rate = speed;
+            let mut titles = FetchedTitles::default();
+            assert_eq!(kbps(&mut titles, 0, report), expected, "{speed:?}");
+            assert_eq!(titles.highest_rate(), Some(Bitrate::from_kbps(expected)));
+        }
+    }
+
+    #[test]
+    fn no_label_of_an_object_adds_to_its_rate_or_withholds_it() {
+        use ObjectType as Type;
+        let mut titles = FetchedTitles::default();
+        let labels = [
+            Type::Manifest,
+            Type::Initialization,
+            Type::Video,
+            Type::Audio,
+            Type::Caption,
+        ];
+        for label in labels.into_iter().chain([Type::Key, Type::Other, Type::Muxed]) {
+            assert_eq!(kbps(&mut titles, 0, report(label, None)), 4_000, "{label:?}");
+        }
+    }
+
+    #[test]
+    fn an_object_that_replaces_another_according_to_its_player_takes_its_place() {
+        let [english, french] = [128, 96].map(|kbps| report(ObjectType::Audio, Some(kbps)));
+        let mut titles = FetchedTitles::default();
+        assert_eq!(kbps(&mut titles, 0, report(ObjectType::Video, None)), 4_000);
+        assert_eq!(kbps(&mut titles, 1, english.clone()), 4_128);
+        assert_eq!(kbps(&mut titles, 2, french), 4_096);
+        assert_eq!(
+            kbps(&mut titles, 3, None::<Cmcd>),
+            8_096,
+            "unreported sets play together"
+        );
+        assert_eq!(kbps(&mut titles, 4, report(ObjectType::Muxed, None)), 4_000);
+        assert_eq!(kbps(&mut titles, 1, english), 128);
+    }
 }
