@@ -30,8 +30,8 @@ use crate::library::Library;
 pub(crate) const HOME: &str = "/";
 /// Path of the file that replaces the page.
 pub(crate) const INDEX: &str = "/index.html";
-/// Prefix of all other paths.
-const PREFIX: &str = "/.playrate/";
+/// Prefix of all other paths; no resource of a library can have it.
+pub(crate) const PREFIX: &str = "/.playrate/";
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = concat!(include_str!("curves.js"), include_str!("page.js"));

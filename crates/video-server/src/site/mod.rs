@@ -213,7 +213,8 @@ impl Site {
     ) -> ControlFlow<Response<Content>, ResourceName> {
         let (method, mut uri) = (request.method(), request.uri());
         let index = Uri::from_static(pages::INDEX);
-        if let Some(pages) = self.pages.as_ref().filter(|_| is_get(method)) {
+        let is_page = is_get(method) && (uri.path() == pages::HOME || uri.path().starts_with(pages::PREFIX));
+        if let Some(pages) = self.pages.as_ref().filter(|_| is_page) {
             let library = self.library();
             if uri.path() == pages::HOME && library.has_index() {
                 uri = &index;
