@@ -39,7 +39,7 @@ pub use changes::LibraryChanges;
 pub use error::{Fault, FaultKind, LibraryError};
 pub use file::CacheTotals;
 use file::{OpenFile, OpenFiles};
-use packaged::{KnownSegment, PackagedIndex};
+use packaged::{PackagedFile, PackagedIndex};
 pub use packaged::{PackagedTitle, RepresentationSummary};
 use settling::Unsettled;
 #[cfg(feature = "object-store")]
@@ -292,7 +292,7 @@ impl Library {
 
     /// Representation that the resource `name` belongs to, if a manifest names it.
     fn representation(&self, name: &ResourceName) -> Option<&Arc<RepresentationSummary>> {
-        Some(&self.packaged.files.get(name)?.first()?.representation)
+        Some(&self.packaged.files.get(name)?.representation)
     }
 
     /// The set of representations that the resource `name` belongs to, and its average rate if known; `None` if it is
@@ -332,8 +332,8 @@ impl Library {
                 Some(reader.object().modified()),
             ),
         };
-        let segments = self.packaged.files.get(name).map(Arc::clone);
-        let representation = self.representation(name);
+        let packaged = self.packaged.files.get(name).cloned();
+        let representation = packaged.as_ref().map(|file| &file.representation);
         let alternatives = representation.and_then(|one| self.alternatives(one).into_iter().max());
         let packaged_rate = representation.and_then(|one| one.average_rate);
         let rate = self.indexed.get(name).and_then(|indexed| {
@@ -354,7 +354,7 @@ impl Library {
             },
             average_rate: packaged_rate.or(rate),
             highest_rate: alternatives.or_else(|| self.highest_rates.get(name).copied()),
-            segments,
+            packaged,
             content,
         }))
     }
@@ -412,7 +412,7 @@ pub struct Resource {
     /// Average rate of the best representation that may replace it during playback, if there are several.
     pub(crate) highest_rate: Option<Bitrate>,
     /// Its segments, if a manifest names it.
-    segments: Option<Arc<[KnownSegment]>>,
+    packaged: Option<Arc<PackagedFile>>,
     content: ResourceContent,
 }
 
@@ -427,12 +427,12 @@ enum ResourceContent {
 impl Resource {
     /// Representation that it belongs to, if a manifest names it.
     pub fn representation(&self) -> Option<&Arc<RepresentationSummary>> {
-        Some(&self.segments.as_ref()?.first()?.representation)
+        Some(&self.packaged.as_ref()?.representation)
     }
 
     /// Duration of the segments that lie within `bytes`, if known.
     pub fn duration_of(&self, bytes: &Range<u64>) -> Option<Duration> {
-        packaged::duration_of(self.segments.as_ref()?, bytes)
+        self.packaged.as_ref()?.duration_of(bytes)
     }
 
     /// Reads the first of `bytes`: at least one, and at most `max`. Returns none only at the end or if `max` is zero.

@@ -55,36 +55,40 @@ pub struct RepresentationSummary {
     pub missing: usize,
 }
 
-/// One segment in a file.
-#[derive(Clone, Debug)]
-pub(super) struct KnownSegment {
-    cut: Cut,
+/// A file that a manifest names.
+#[derive(Debug)]
+pub(super) struct PackagedFile {
+    /// Representation of its first segment.
     pub(super) representation: Arc<RepresentationSummary>,
+    segments: Vec<Cut>,
 }
 
-/// Bytes of the first segment from `end` on, in a file with these segments.
-#[cfg(feature = "object-store")]
-pub(super) fn segment_from(segments: &[KnownSegment], end: u64) -> Option<Range<u64>> {
-    let cuts = segments.iter().filter_map(|segment| segment.cut.bytes.clone());
-    cuts.filter(|bytes| bytes.start >= end)
-        .min_by_key(|bytes| bytes.start)
-}
+impl PackagedFile {
+    /// Bytes of the first segment from `end` on.
+    #[cfg(feature = "object-store")]
+    pub(super) fn segment_from(&self, end: u64) -> Option<Range<u64>> {
+        let segments = self.segments.iter().filter_map(|cut| cut.bytes.clone());
+        segments
+            .filter(|bytes| bytes.start >= end)
+            .min_by_key(|bytes| bytes.start)
+    }
 
-/// Duration of the segments that lie within `part`, in a file with these segments.
-pub(super) fn duration_of(segments: &[KnownSegment], part: &Range<u64>) -> Option<Duration> {
-    let cuts = segments.iter().map(|segment| &segment.cut);
-    let is_within = |bytes: &Range<u64>| part.start <= bytes.start && bytes.end <= part.end;
-    let whole = cuts.filter(|cut| cut.bytes.as_ref().is_none_or(is_within));
-    whole
-        .filter_map(|cut| cut.duration)
-        .reduce(|sum, duration| sum + duration)
+    /// Duration of the segments that lie within `part`.
+    pub(super) fn duration_of(&self, part: &Range<u64>) -> Option<Duration> {
+        let is_within = |bytes: &Range<u64>| part.start <= bytes.start && bytes.end <= part.end;
+        let segments = self.segments.iter();
+        segments
+            .filter(|cut| cut.bytes.as_ref().is_none_or(is_within))
+            .filter_map(|cut| cut.duration)
+            .reduce(|sum, duration| sum + duration)
+    }
 }
 
 /// Contents of the manifests of a directory.
 #[derive(Debug, Default)]
 pub(super) struct PackagedIndex {
     pub(super) titles: Vec<PackagedTitle>,
-    pub(super) files: BTreeMap<ResourceName, Arc<[KnownSegment]>>,
+    pub(super) files: BTreeMap<ResourceName, Arc<PackagedFile>>,
     /// The next file of the representation after each one, for remote files.
     pub(super) next: BTreeMap<ResourceName, ResourceName>,
 }
@@ -264,14 +268,10 @@ impl ManifestReader<'_> {
             return;
         };
         self.packaged.titles.push(title.clone());
-        for (file, segments) in &previous.files {
-            if segments
-                .first()
-                .is_some_and(|segment| segment.representation.title == *name)
-            {
-                let kept = || Arc::clone(segments);
-                self.packaged.files.entry(file.clone()).or_insert_with(kept);
-            }
+        let of_title = |(_, known): &(&ResourceName, &Arc<PackagedFile>)| known.representation.title == *name;
+        for (file, known) in previous.files.iter().filter(of_title) {
+            let files = &mut self.packaged.files;
+            files.entry(file.clone()).or_insert_with(|| Arc::clone(known));
         }
     }
 
@@ -353,7 +353,7 @@ impl ManifestReader<'_> {
 
     fn add(&mut self, path: &Path, title: ResourceName, representations: Vec<ManifestRepresentation>) {
         let mut summaries = Vec::new();
-        let mut files: BTreeMap<ResourceName, Vec<KnownSegment>> = BTreeMap::new();
+        let mut files: BTreeMap<ResourceName, PackagedFile> = BTreeMap::new();
         let (mut missing, mut segments) = (0, 0);
         for representation in representations {
             let (summary, pieces) = self.measure(&title, representation);
@@ -367,9 +367,11 @@ impl ManifestReader<'_> {
                 self.packaged.next.extend(pairs);
             }
             for (file, cut) in pieces {
-                let representation = Arc::clone(&summary);
-                let segment = KnownSegment { cut, representation };
-                files.entry(file).or_default().push(segment);
+                let new = || PackagedFile {
+                    representation: Arc::clone(&summary),
+                    segments: Vec::new(),
+                };
+                files.entry(file).or_insert_with(new).segments.push(cut);
             }
             summaries.push(summary);
         }
@@ -394,9 +396,11 @@ impl ManifestReader<'_> {
             );
             self.faults.push(Fault::warning(path, "segments", message));
         }
-        for (file, pieces) in files {
+        for (file, mut known) in files {
+            known.segments.shrink_to_fit();
             // The first manifest that names a file determines its meaning.
-            self.packaged.files.entry(file).or_insert_with(|| pieces.into());
+            let files = &mut self.packaged.files;
+            files.entry(file).or_insert_with(|| Arc::new(known));
         }
         self.packaged.titles.push(PackagedTitle {
             manifest: title,

@@ -86,8 +86,7 @@ impl Library {
         bytes: &Range<u64>,
     ) -> Option<(Object, Range<u64>)> {
         let stored = self.stored.as_ref()?;
-        let segments = self.packaged.files.get(name)?;
-        if let Some(next) = packaged::segment_from(segments, bytes.end) {
+        if let Some(next) = self.packaged.files.get(name)?.segment_from(bytes.end) {
             return Some((stored.open(name)?, next));
         }
         let object = stored.open(self.packaged.next.get(name)?)?;
