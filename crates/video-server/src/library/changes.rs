@@ -81,14 +81,15 @@ impl LibraryChanges<'_> {
 /// Part of a title that can differ between two of its versions.
 #[derive(PartialEq)]
 enum Version<'a> {
-    File(&'a EntityTag),
+    /// `None` for a title from another source, which never changes.
+    File(Option<&'a EntityTag>),
     Packaged(&'a PackagedTitle),
 }
 
 /// Versions of all titles. A manifest never has the name of a title that is a file.
 fn versions(library: &Library) -> BTreeMap<&ResourceName, Version<'_>> {
-    let files = library.indexed.iter();
-    let files = files.map(|(name, indexed)| (name, Version::File(&indexed.etag)));
+    let files = library.indexed.keys();
+    let files = files.map(|name| (name, Version::File(library.versions.get(name))));
     let packaged = library.packaged.titles.iter();
     let packaged = packaged.map(|title| (&title.manifest, Version::Packaged(title)));
     files.chain(packaged).collect()

@@ -90,13 +90,6 @@ impl TitleSummary {
     }
 }
 
-/// A title and the version that was indexed.
-#[derive(Clone, Debug)]
-struct Indexed {
-    summary: TitleSummary,
-    etag: EntityTag,
-}
-
 /// The contents of a server: a directory or an object store, titles from other sources, or both. Other sources take
 /// precedence over files of the same name.
 #[derive(Debug, Default)]
@@ -107,7 +100,7 @@ pub struct Library {
     stored: Option<Stored>,
     /// Shared with the libraries that preceded it, so that a version of a file has one descriptor.
     open_files: Arc<OpenFiles>,
-    indexed: BTreeMap<ResourceName, Indexed>,
+    indexed: BTreeMap<ResourceName, TitleSummary>,
     sources: BTreeMap<ResourceName, Arc<dyn MediaSource>>,
     /// Highest average rate among the sources that may replace a source during playback.
     highest_rates: BTreeMap<ResourceName, Bitrate>,
@@ -211,11 +204,8 @@ impl Library {
     pub fn with_source(mut self, name: &str, source: Arc<dyn MediaSource>) -> Result<Self, LibraryError> {
         let resource = ResourceName::from_relative(Path::new(name));
         let name = resource.ok_or_else(|| LibraryError::Name(name.to_owned()))?;
-        let indexed = Indexed {
-            summary: TitleSummary::of(source.title()),
-            etag: EntityTag::of_identity(source.identity()),
-        };
-        self.indexed.insert(name.clone(), indexed);
+        self.indexed
+            .insert(name.clone(), TitleSummary::of(source.title()));
         self.sources.insert(name, source);
         Ok(self)
     }
@@ -242,9 +232,7 @@ impl Library {
 
     /// The titles that were indexed, by name.
     pub fn titles(&self) -> impl Iterator<Item = (&ResourceName, &TitleSummary)> {
-        self.indexed
-            .iter()
-            .map(|(name, indexed)| (name, &indexed.summary))
+        self.indexed.iter()
     }
 
     /// The titles that DASH and HLS manifests of the directory name.
@@ -298,7 +286,7 @@ impl Library {
     /// The set of representations that the resource `name` belongs to, and its average rate if known; `None` if it is
     /// not known to be media. Opens nothing, so a file that changed since it was indexed has its previous rate.
     pub(crate) fn media(&self, name: &ResourceName) -> Option<(usize, Option<Bitrate>)> {
-        let indexed = self.indexed.get(name).map(|indexed| indexed.summary.average_rate);
+        let indexed = self.indexed.get(name).map(|title| title.average_rate);
         match self.representation(name) {
             Some(one) => Some((one.set, one.average_rate.or(indexed))),
             None => indexed.map(|rate| (0, Some(rate))),
@@ -336,15 +324,15 @@ impl Library {
         let representation = packaged.as_ref().map(|file| &file.representation);
         let alternatives = representation.and_then(|one| self.alternatives(one).into_iter().max());
         let packaged_rate = representation.and_then(|one| one.average_rate);
-        let rate = self.indexed.get(name).and_then(|indexed| {
-            let same = indexed.etag == etag;
+        let rate = self.indexed.get(name).and_then(|title| {
+            let same = self.sources.contains_key(name) || self.versions.get(name) == Some(&etag);
             if !same {
                 tracing::warn!(
                     title = %name,
                     "changed since it was indexed: its rate is unknown until the directory is read again"
                 );
             }
-            same.then_some(indexed.summary.average_rate)
+            same.then_some(title.average_rate)
         });
         Ok(Some(Resource {
             info: ContentInfo {

@@ -10,10 +10,9 @@ use std::time::Instant;
 use playrate_media::manifest::Manifest;
 use playrate_media::{MediaError, Title};
 
-use super::file::OpenFile;
-use super::packaged::{self, Cut, MediaFiles, index_of};
+use super::packaged::{self, MediaFiles, index_of};
 use super::settling::Look;
-use super::{Fault, FaultKind, Indexed, Library, LibraryError, MediaDirectory, is_absence};
+use super::{Fault, FaultKind, Library, LibraryError, MediaDirectory, TitleSummary, is_absence};
 use crate::http::path::ResourceName;
 
 /// Maximum depth of nested directories. Real libraries have three or four levels.
@@ -73,11 +72,12 @@ pub(super) fn scan(
                 what: "titles",
             });
         }
+        // The version is taken before the index is read, so a change in between shows as a difference later.
         let is_settled = look.is_settled(&name, &path);
+        let is_same = look.versions.get(&name) == previous.versions.get(&name);
         // A file that a manifest may name is read again: segments are kept only for files of manifests.
-        let is_kept =
-            |known: &&Indexed| !is_settled || (!packaged && look.versions.get(&name) == Some(&known.etag));
-        if let Some(known) = previous.indexed.get(&name).filter(is_kept) {
+        let is_kept = !is_settled || (is_same && !packaged);
+        if let Some(known) = previous.indexed.get(&name).filter(|_| is_kept) {
             indexed.insert(name, known.clone());
             continue;
         }
@@ -85,7 +85,7 @@ pub(super) fn scan(
             faults.extend(bad_before.get(&*path).copied().cloned());
             continue;
         }
-        match index(&path) {
+        match Title::open(&path).map(|title| index_of(&title)) {
             Ok((title, segments)) => {
                 if packaged {
                     cuts.insert(name.clone(), segments);
@@ -146,27 +146,11 @@ fn resolve(directory: &Path) -> Result<PathBuf, LibraryError> {
 }
 
 impl Library {
-    /// Entries of the titles from other sources than files.
-    pub(super) fn titles_of_sources(&self) -> BTreeMap<ResourceName, Indexed> {
-        let of_sources = self
-            .indexed
-            .iter()
-            .filter(|(name, _)| self.sources.contains_key(*name));
-        of_sources
-            .map(|(name, indexed)| (name.clone(), indexed.clone()))
-            .collect()
+    /// Titles from other sources than files.
+    pub(super) fn titles_of_sources(&self) -> BTreeMap<ResourceName, TitleSummary> {
+        let title = |name: &ResourceName| Some((name.clone(), self.indexed.get(name)?.clone()));
+        self.sources.keys().filter_map(title).collect()
     }
-}
-
-fn index(path: &Path) -> Result<(Indexed, Vec<Cut>), MediaError> {
-    // The version is taken before the index is read, so a change in between shows as a difference later.
-    let version = OpenFile::etag_at(path).map_err(|error| MediaError::from(error).in_file(path))?;
-    let etag = version.ok_or_else(|| {
-        let gone = io::Error::from(io::ErrorKind::NotFound);
-        MediaError::from(gone).in_file(path)
-    })?;
-    let (summary, cuts) = index_of(&Title::open(path)?);
-    Ok((Indexed { summary, etag }, cuts))
 }
 
 /// Returns true if a file must be a title. A `.m4s` need not be: it is a segment, which cannot be read without its

@@ -17,7 +17,7 @@ use playrate_origin::{IndexReader, Object, Origin, OriginTotals};
 
 use super::packaged::{self, Cut, MediaFiles, index_of};
 use super::scan::{TITLES, is_part, is_title};
-use super::{Fault, FaultKind, Indexed, Library, LibraryError, TitleSummary};
+use super::{Fault, FaultKind, Library, LibraryError, TitleSummary};
 use crate::http::path::ResourceName;
 use crate::http::validator::EntityTag;
 
@@ -164,8 +164,7 @@ impl Stored {
                     if packaged {
                         cuts.insert(name.clone(), segments.clone());
                     }
-                    let (summary, etag) = (summary.clone(), title.etag.clone());
-                    indexed.insert(name.clone(), Indexed { summary, etag });
+                    indexed.insert(name.clone(), summary.clone());
                 }
                 Err(error) if packaged && is_part(error) => other_files += 1,
                 Err(error) => {
@@ -196,7 +195,11 @@ impl Stored {
         };
         let packaged = packaged::read(media_files, manifests.collect(), &mut faults);
         faults.sort_by_key(|fault| fault.kind);
+        let versions = read
+            .iter()
+            .map(|(name, title)| (name.clone(), title.etag.clone()));
         Ok(Library {
+            versions: versions.collect(),
             stored: Some(Self {
                 origin: self.origin.clone(),
                 objects: files,
