@@ -231,7 +231,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
         dashboard.as_ref().map(|dashboard| Arc::clone(&dashboard.service)),
     ];
     let state = arguments.machines.state.as_ref().zip(listening.offered);
-    let mut offer = state.and_then(|(directory, offered)| handover::offer(directory, offered, services));
+    let offer = state.and_then(|(directory, offered)| handover::offer(directory, offered, services));
     let tcp = tcp.as_ref();
     print(&announcement(arguments, &server, monitored, pin).map_err(Failure::run)?)?;
     // The older process waits for this; if this one fails first, the older one keeps the port.
@@ -247,7 +247,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
     let signal = tokio::select! {
         biased;
         signal = signals.end(reload) => Some(signal),
-        () = handover::over(&mut offer, older.as_ref(), &server) => None,
+        () = handover::over(offer.as_ref(), older.as_ref(), &server) => None,
     };
     if let Some(dashboard) = &dashboard {
         dashboard.drain();
@@ -257,7 +257,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
         Some(signal) => tokio::select! {
             biased;
             deadline = delay(arguments, signal, signals.end(reload)) => deadline,
-            () = handover::over(&mut offer, older.as_ref(), &server) => arguments.machines.drain_timeout,
+            () = handover::over(offer.as_ref(), older.as_ref(), &server) => arguments.machines.drain_timeout,
         },
     };
     if let Some(offer) = &offer {

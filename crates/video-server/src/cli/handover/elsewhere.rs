@@ -44,6 +44,6 @@ pub(super) fn offer(_: &Path, _: Offered, _: TcpServices<Arc<TcpService>>) -> Op
     None
 }
 
-pub(super) async fn over(_: &mut Option<Offer>, _: Option<&Older>, _: &VideoServer) {
+pub(super) async fn over(_: Option<&Offer>, _: Option<&Older>, _: &VideoServer) {
     std::future::pending().await
 }

@@ -253,36 +253,35 @@ pub(super) fn offer(
 /// Waits until a newer process has taken over and this one's last connection has ended. Until the older process has
 /// ended as well, its datagrams pass through this one. If the newer process ends first, this one accepts
 /// connections over TCP again.
-pub(super) async fn over(offer: &mut Option<Offer>, older: Option<&Older>, server: &VideoServer) {
+pub(super) async fn over(offer: Option<&Offer>, older: Option<&Older>, server: &VideoServer) {
     let Some(offer) = offer else {
         return std::future::pending().await;
     };
+    let mut stage = offer.stage();
     loop {
-        match offer.stage() {
-            Stage::Offered => offer.changed().await,
-            Stage::TakenBack => {
-                offer.resume().await;
-                offer.changed().await;
+        let present = *stage.borrow_and_update();
+        if present == Stage::TakenBack {
+            offer.resume().await;
+        }
+        let idle = async {
+            if present != Stage::Taken {
+                std::future::pending::<()>().await;
             }
-            Stage::Taken => {
-                // A newer process may have taken over again before this one resumed.
-                offer.stop();
-                let services = offer.services();
-                let idle = async {
-                    server.transport().idle().await;
-                    for service in services {
-                        service.idle().await;
-                    }
-                    if let Some(older) = older {
-                        older.ended().await;
-                    }
-                };
-                tokio::select! {
-                    biased;
-                    () = offer.changed() => {}
-                    () = idle => return,
-                }
+            // A newer process may have taken over again before this one resumed.
+            offer.stop();
+            server.transport().idle().await;
+            for service in offer.services() {
+                service.idle().await;
             }
+            if let Some(older) = older {
+                older.ended().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            // There is no error: the offer has the sender.
+            _ = stage.changed() => {}
+            () = idle => return,
         }
     }
 }

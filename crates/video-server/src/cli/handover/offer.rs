@@ -57,10 +57,7 @@ impl OfferedService {
 }
 
 /// Offer to newer processes. Dropping it withdraws the offer.
-pub(crate) struct Offer {
-    offering: Arc<Offering>,
-    stage: watch::Receiver<Stage>,
-}
+pub(crate) struct Offer(Arc<Offering>);
 
 impl Offer {
     /// Offers the sockets `offered` to processes that look in `directory`. A process that takes over accepts
@@ -78,54 +75,47 @@ impl Offer {
         let offer = |service: Option<_>, socket| service.zip(socket).map(OfferedService::new).transpose();
         let services = [offer(media, for_media)?, offer(metrics, for_metrics)?];
         let (listener, file) = listen(&path)?;
-        let (sender, stage) = watch::channel(Stage::Offered);
         let offering = Arc::new(Offering {
             path,
             offered,
             services: Mutex::new(services),
             bound: Mutex::new(Some(file)),
-            stage: sender,
+            stage: watch::Sender::new(Stage::Offered),
         });
         let shared = Arc::clone(&offering);
         let thread = std::thread::Builder::new().name("handover".to_owned());
         thread.spawn(move || shared.run(listener))?;
-        Ok(Self { offering, stage })
+        Ok(Self(offering))
     }
 
     /// Withdraws the offer of the TCP socket, which closes it: a newer process opens its own.
     pub(crate) fn withdraw_tcp(&self) {
-        if let [Some(media), _] = &mut *self.offering.services.lock() {
+        if let [Some(media), _] = &mut *self.0.services.lock() {
             media.socket = None;
         }
     }
 
     /// The services over TCP.
     pub(super) fn services(&self) -> Vec<Arc<TcpService>> {
-        let offered = self.offering.services.lock();
+        let offered = self.0.services.lock();
         let services = offered.iter().flatten();
         services.map(|offered| Arc::clone(&offered.service)).collect()
     }
 
     /// Stops the services, because another process accepts connections.
     pub(super) fn stop(&self) {
-        self.offering.stop();
+        self.0.stop();
     }
 
-    /// Present relation to newer processes.
-    pub(super) fn stage(&mut self) -> Stage {
-        *self.stage.borrow_and_update()
-    }
-
-    /// Waits until the stage differs from the one that [`stage`](Self::stage) returned last.
-    pub(super) async fn changed(&mut self) {
-        // There is no error: the sender lives as long as this.
-        let _ = self.stage.changed().await;
+    /// Relation to newer processes, now and as it changes.
+    pub(super) fn stage(&self) -> watch::Receiver<Stage> {
+        self.0.stage.subscribe()
     }
 
     /// Makes the services accept connections again where they stopped.
     pub(super) async fn resume(&self) {
         for (index, purpose) in [(1, "metrics"), (0, "media")] {
-            let reopened = match &mut self.offering.services.lock()[index] {
+            let reopened = match &mut self.0.services.lock()[index] {
                 Some(offered) if offered.service.is_stopped() => offered
                     .reopen()
                     .map(|listener| (Arc::clone(&offered.service), listener)),
@@ -144,7 +134,7 @@ impl Offer {
 
 impl Drop for Offer {
     fn drop(&mut self) {
-        let Offering { path, bound, .. } = &*self.offering;
+        let Offering { path, bound, .. } = &*self.0;
         let bound = bound.lock().take();
         // Otherwise it belongs to the newer process.
         if bound.is_some() && file_id(path).ok() == bound {
