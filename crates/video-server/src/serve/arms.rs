@@ -49,12 +49,9 @@ impl FromStr for ChooseBy {
     type Err = ArmsError;
 
     fn from_str(text: &str) -> Result<Self, ArmsError> {
-        match text {
-            "path" => Ok(Self::Path),
-            "query" => Ok(Self::Query),
-            "representation" => Ok(Self::Representation),
-            _ => Err(ArmsError::ChooseBy(text.to_owned())),
-        }
+        let mut all = [Self::Path, Self::Query, Self::Representation].into_iter();
+        let found = all.find(|by| by.to_string() == text);
+        found.ok_or_else(|| ArmsError::ChooseBy(text.to_owned()))
     }
 }
 
@@ -158,22 +155,20 @@ impl Arms {
         self.arms.iter().map(|arm| arm.controller.clone()).collect()
     }
 
-    /// Arm that a request for `body` names.
-    fn requested(&self, uri: &Uri, body: &ResourceBody) -> ArmRequest {
+    /// Index of the arm that a request for `body` names. The default, which media without a named arm gets, has the
+    /// index after the last. `None` if the request decides nothing.
+    fn requested(&self, uri: &Uri, body: &ResourceBody) -> Option<usize> {
         let representation = body.resource.representation();
         let name = match self.by {
             ChooseBy::Path => uri.path().split('/').nth(1),
             ChooseBy::Query => uri.query().and_then(parameter),
             ChooseBy::Representation => representation.map(|representation| representation.id.as_str()),
         };
-        let found = self.arms.iter().position(|arm| Some(arm.name.as_str()) == name);
+        let named = self.arms.iter().position(|arm| Some(arm.name.as_str()) == name);
         // Audio requested before video must not decide for it.
         let audio = representation.is_some_and(|representation| representation.component == Component::Audio);
-        match found {
-            Some(index) => ArmRequest::Arm(index),
-            None if body.is_media() && !(audio && self.by == ChooseBy::Representation) => ArmRequest::Default,
-            None => ArmRequest::Nothing,
-        }
+        let decides = body.is_media() && !(audio && self.by == ChooseBy::Representation);
+        named.or_else(|| decides.then_some(self.arms.len()))
     }
 }
 
@@ -183,23 +178,13 @@ fn parameter(query: &str) -> Option<&str> {
     pairs.find_map(|(name, value)| (name == PARAMETER).then_some(value))
 }
 
-/// The arm named by a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ArmRequest {
-    Arm(usize),
-    /// No arm, and the request is for media.
-    Default,
-    /// No arm, and the request decides nothing.
-    Nothing,
-}
-
 /// Arm of one connection.
 #[derive(Debug)]
 pub(super) struct ArmChoice {
     /// Number of the connection, for the log.
     connection: u64,
-    /// Index of the arm, `None` for the default; unset until a request decides.
-    decided: OnceLock<Option<usize>>,
+    /// Index of the arm; unset until a request decides.
+    decided: OnceLock<usize>,
     /// Number of requests that named another arm.
     mismatches: AtomicU64,
 }
@@ -215,21 +200,18 @@ impl ArmChoice {
 
     /// Evaluates a request for `body`. Returns the arm to switch to if this request decides and names one.
     pub(super) fn decide<'a>(&self, arms: &'a Arms, uri: &Uri, body: &ResourceBody) -> Option<&'a Arm> {
-        let requested = match arms.requested(uri, body) {
-            ArmRequest::Arm(index) => Some(index),
-            ArmRequest::Default => None,
-            ArmRequest::Nothing => return None,
-        };
+        let requested = arms.requested(uri, body)?;
+        let named = arms.arms.get(requested);
         let mut first = false;
         let decided = *self.decided.get_or_init(|| {
             first = true;
             requested
         });
         if first {
-            return requested.and_then(|index| arms.arms.get(index));
+            return named;
         }
         // Logged once per connection; the session's log line includes the count.
-        if requested.is_some() && decided != requested && self.mismatches.fetch_add(1, Relaxed) == 0 {
+        if named.is_some() && decided != requested && self.mismatches.fetch_add(1, Relaxed) == 0 {
             tracing::info!(
                 connection = self.connection,
                 arm = name(arms, decided),
@@ -252,9 +234,8 @@ impl ArmChoice {
     }
 }
 
-fn name(arms: &Arms, index: Option<usize>) -> &str {
-    let arm = index.and_then(|index| arms.arms.get(index));
-    arm.map_or(DEFAULT, |arm| &arm.name)
+fn name(arms: &Arms, index: usize) -> &str {
+    arms.arms.get(index).map_or(DEFAULT, |arm| &arm.name)
 }
 
 #[cfg(test)]
