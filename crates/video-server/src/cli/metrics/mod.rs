@@ -25,11 +25,11 @@ use http_body_util::Full;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use playrate_transport::PlaceLimits;
+use playrate_transport::{Activity, PlaceLimits};
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use video_server::serve::{ConnectionState, VideoServer};
@@ -114,11 +114,23 @@ impl Dashboard {
             server,
         });
         let shared = Arc::clone(&context);
-        let accept = move |listener, stopped| accept(listener, Arc::clone(&shared), stopped);
+        let limits = PlaceLimits {
+            connections: CONNECTIONS,
+            connections_per_address: CONNECTIONS,
+            few: CONNECTIONS,
+            evict_after: Duration::MAX,
+        };
+        let service = TcpService::start(listener, move |listener, stop| {
+            let (context, stopped) = (Arc::clone(&shared), stop.clone());
+            let acceptor = Acceptor::new(listener, "metrics", limits, Arc::default());
+            acceptor.run(stop, move |stream, _, activity| {
+                serve(stream, activity, Arc::clone(&context), stopped.clone())
+            })
+        })?;
         Ok(Self {
             address,
             context,
-            service: TcpService::start(listener, accept)?,
+            service,
             _sampling: sampling,
         })
     }
@@ -134,32 +146,15 @@ impl Dashboard {
     }
 }
 
-/// Accepts connections until `stop` is true, and then ends all of them.
-async fn accept(listener: TcpListener, context: Arc<DashboardContext>, mut stop: watch::Receiver<bool>) {
-    let limits = PlaceLimits {
-        connections: CONNECTIONS,
-        connections_per_address: CONNECTIONS,
-        few: CONNECTIONS,
-        evict_after: Duration::MAX,
-    };
-    let mut acceptor = Acceptor::new(listener, "metrics", limits, Arc::default());
-    let accepting = acceptor.run(|stream, _, activity| {
-        // Counts as used while it is open, so that it is never evicted for another.
-        let used = activity.begin();
-        let serving = serve(stream, Arc::clone(&context));
-        async move {
-            serving.await;
-            drop(used);
-        }
-    });
-    tokio::select! {
-        biased;
-        _ = stop.wait_for(|&stop| stop) => {}
-        () = accepting => {}
-    }
-}
-
-async fn serve(stream: TcpStream, context: Arc<DashboardContext>) {
+/// Serves one connection until it ends or `stop` is true.
+async fn serve(
+    stream: TcpStream,
+    activity: Activity,
+    context: Arc<DashboardContext>,
+    mut stop: watch::Receiver<bool>,
+) {
+    // Counts as used while it is open, so that it is never evicted for another.
+    let _used = activity.begin();
     let service = service_fn(move |request| {
         let response = answer(&request, &context);
         async move { Ok::<_, Infallible>(response) }
@@ -168,8 +163,14 @@ async fn serve(stream: TcpStream, context: Arc<DashboardContext>) {
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)
         .serve_connection(TokioIo::new(stream), service);
-    if let Err(error) = served.await {
-        tracing::debug!(%error, "a connection for metrics ended early");
+    tokio::select! {
+        biased;
+        _ = stop.wait_for(|&stop| stop) => {}
+        ended = served => {
+            if let Err(error) = ended {
+                tracing::debug!(%error, "a connection for metrics ended early");
+            }
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use playrate_transport::{Activity, LogLimit, PlaceLimits, Places, time};
 use quinn::{Runtime, TokioRuntime};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 /// Maximum number of connections waiting to be accepted; Linux allows no more by default.
@@ -93,16 +94,22 @@ impl Acceptor {
         }
     }
 
-    /// Accepts connections until this future is dropped, and runs `serve` as a task for each. The task must count
-    /// responses in the [`Activity`], and must end when it [expires](Activity::expired): the connection has then made
-    /// room for another one.
-    pub(crate) async fn run<F>(&mut self, serve: impl Fn(TcpStream, SocketAddr, Activity) -> F)
-    where
+    /// Accepts connections until `stop` is true, and runs `serve` as a task for each. Then closes the listening socket
+    /// and waits until the last connection has ended.
+    ///
+    /// The task must count responses in the [`Activity`], and must end when it [expires](Activity::expired): the
+    /// connection has then made room for another one. It ends by itself after `stop`.
+    pub(crate) async fn run<F>(
+        mut self,
+        mut stop: watch::Receiver<bool>,
+        serve: impl Fn(TcpStream, SocketAddr, Activity) -> F,
+    ) where
         F: Future<Output = ()> + Send + 'static,
     {
         loop {
             let accepted = tokio::select! {
                 biased;
+                _ = stop.wait_for(|&stop| stop) => break,
                 Some(_) = self.connections.join_next(), if !self.connections.is_empty() => continue,
                 accepted = self.listener.accept() => accepted,
             };
@@ -110,7 +117,10 @@ impl Acceptor {
                 Ok(accepted) => accepted,
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept TCP connections for {}", self.purpose);
-                    time::sleep(&TokioRuntime, ACCEPT_PAUSE).await;
+                    tokio::select! {
+                        _ = stop.wait_for(|&stop| stop) => break,
+                        () = time::sleep(&TokioRuntime, ACCEPT_PAUSE) => {}
+                    }
                     continue;
                 }
             };
@@ -127,6 +137,8 @@ impl Acceptor {
                 None => self.refuse(peer),
             }
         }
+        drop(self.listener);
+        while self.connections.join_next().await.is_some() {}
     }
 
     /// Takes a place for a connection from `peer`, evicting an idle one if necessary. Returns `None` if there is no
@@ -159,17 +171,6 @@ impl Acceptor {
                 "refused a TCP connection for {purpose}: too many are open"
             );
         }
-    }
-
-    /// Closes the listening socket and waits until the last connection has ended.
-    pub(crate) async fn all_ended(self) {
-        let Self {
-            listener,
-            mut connections,
-            ..
-        } = self;
-        drop(listener);
-        while connections.join_next().await.is_some() {}
     }
 }
 

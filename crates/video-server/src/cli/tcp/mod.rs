@@ -20,7 +20,6 @@ use http::HeaderValue;
 use parking_lot::RwLock;
 use playrate_transport::{Identity, PlaceLimits, ServerOptions, TlsError, time};
 use quinn::TokioRuntime;
-use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 use video_server::admission::Admission;
 use video_server::serve::VideoServer;
@@ -85,9 +84,12 @@ impl TcpServer {
             evict_after: options.evict_after,
         };
         let shared = Arc::clone(&context);
-        let service = TcpService::start(listener, move |listener, stopped| {
-            let acceptor = Acceptor::new(listener, "media", places, Arc::clone(&shared.totals));
-            accept(acceptor, Arc::clone(&shared), stopped)
+        let service = TcpService::start(listener, move |listener, stop| {
+            let (context, stopped) = (Arc::clone(&shared), stop.clone());
+            let acceptor = Acceptor::new(listener, "media", places, Arc::clone(&context.totals));
+            acceptor.run(stop, move |stream, peer, activity| {
+                connection::serve(stream, (peer, activity), Arc::clone(&context), stopped.clone())
+            })
         })?;
         Ok(Self { service, context })
     }
@@ -111,19 +113,6 @@ impl TcpServer {
         self.service.abort().await;
         cut
     }
-}
-
-/// Accepts connections until `stop` is true, then waits for the open ones.
-async fn accept(mut acceptor: Acceptor, context: Arc<TcpContext>, mut stop: watch::Receiver<bool>) {
-    let stopped = stop.clone();
-    tokio::select! {
-        biased;
-        _ = stop.wait_for(|&stop| stop) => {}
-        () = acceptor.run(|stream, peer, activity| {
-            connection::serve(stream, (peer, activity), Arc::clone(&context), stopped.clone())
-        }) => {}
-    }
-    acceptor.all_ended().await;
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -186,22 +187,19 @@ async fn a_stopped_acceptor_refuses_clients_while_a_connection_is_open() {
         evict_after: LONG,
     };
     let accepted = Arc::new(TcpTotals::default());
-    let mut acceptor = Acceptor::new(listener, "tests", limits, Arc::clone(&accepted));
-    let (end, ended) = watch::channel(());
+    let acceptor = Acceptor::new(listener, "tests", limits, Arc::clone(&accepted));
+    let ((end, ended), (stop, stopped)) = (watch::channel(()), watch::channel(false));
     let client = TcpStream::connect(address).await.unwrap();
-    let serve = |_, _, _| {
+    let mut running = JoinSet::new();
+    running.spawn(acceptor.run(stopped, move |_, _, _| {
         let mut ended = ended.clone();
         async move { drop(ended.changed().await) }
-    };
-    tokio::select! {
-        () = acceptor.run(serve) => unreachable!("it accepts until it is dropped"),
-        () = playrate_test_support::until("the client is accepted", async || accepted.open() == 1) => {}
-    }
-    let mut waiting = JoinSet::new();
-    waiting.spawn(acceptor.all_ended());
+    }));
+    playrate_test_support::until("the client is accepted", async || accepted.open() == 1).await;
+    stop.send_replace(true);
     let is_refused = async || std::net::TcpStream::connect(address).is_err();
     playrate_test_support::until("others are refused", is_refused).await;
     assert_eq!(accepted.open(), 1);
     drop((client, end));
-    waiting.join_all().await;
+    running.join_all().await;
 }
