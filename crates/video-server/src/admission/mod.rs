@@ -166,19 +166,16 @@ impl Admission {
         }
     }
 
-    /// Records a measurement: a timer due at `due` fired at `now`. `used` is the processor time of the
-    /// process so far, divided by the number of its processors, if known.
+    /// Records a measurement: this thread's timer, due at `due`, fired at `now`. `used` is the processor time of the
+    /// process so far, divided by the number of its processors, if known; only the first thread's counts.
     pub fn observe(&self, due: Instant, now: Instant, used: Option<Duration>) {
-        self.observe_timer(due, now);
         let mut state = self.state.lock();
-        let sessions = state.sessions;
-        state.load_meter.observe(now, used, sessions);
-    }
-
-    /// Records that this thread's timer, due at `due`, fired at `now`.
-    pub fn observe_timer(&self, due: Instant, now: Instant) {
-        if let Some(timers) = self.state.lock().timers.get_mut(self.thread) {
+        if let Some(timers) = state.timers.get_mut(self.thread) {
             timers.add_lateness(now.saturating_duration_since(due));
+        }
+        if self.thread == 0 {
+            let sessions = state.sessions;
+            state.load_meter.observe(now, used, sessions);
         }
     }
 

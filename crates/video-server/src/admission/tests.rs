@@ -219,9 +219,11 @@ fn a_late_thread_refuses_sessions_and_a_punctual_one_beside_it_admits_them() {
     for tick in 1..=50 {
         let due = now + TICK * tick;
         late.observe(due, due + 30 * MS, None);
-        punctual.observe_timer(due, due + MS);
+        // The whole process's time, counted by the first thread alone.
+        punctual.observe(due, due + MS, Some(TICK * tick));
     }
     assert_eq!(late.admit(None, now).unwrap_err(), Refusal::Lag);
     let _admitted = punctual.admit(None, now).unwrap();
     assert_eq!(punctual.load().lag, Some(30 * MS), "the worst is reported");
+    assert_eq!(punctual.load().cpu, None);
 }

@@ -347,7 +347,7 @@ fn start_workers(transport: &Server, server: &Arc<ServerContext>, alive: &mpsc::
         if settings.limits.depend_on_load() {
             let weak = Arc::downgrade(&context.admission);
             let clock = settings.processor_time.filter(|_| is_first);
-            let observing = observe_load(weak, Arc::clone(runtime), is_first, (clock, settings.processors));
+            let observing = observe_load(weak, Arc::clone(runtime), (clock, settings.processors));
             runtime.spawn(Box::pin(observing));
         }
         contexts.push(context.clone());
@@ -362,12 +362,11 @@ fn start_workers(transport: &Server, server: &Arc<ServerContext>, alive: &mpsc::
     }
 }
 
-/// Sleeps for one [`TICK`] after another and reports the lateness of the wake-ups, until `admission` is dropped. One
-/// thread of a server also reports the processor time.
+/// Sleeps for one [`TICK`] after another and reports the lateness of the wake-ups, and the processor time if there is a
+/// clock for it, until `admission` is dropped.
 async fn observe_load(
     admission: Weak<Admission>,
     runtime: Arc<dyn Runtime>,
-    is_first: bool,
     (processor_time, processors): (Option<fn() -> Duration>, NonZeroU32),
 ) {
     loop {
@@ -376,12 +375,8 @@ async fn observe_load(
         let Some(admission) = admission.upgrade() else {
             return;
         };
-        if is_first {
-            let used = processor_time.map(|clock| clock() / processors.get());
-            admission.observe(due, runtime.now(), used);
-        } else {
-            admission.observe_timer(due, runtime.now());
-        }
+        let used = processor_time.map(|clock| clock() / processors.get());
+        admission.observe(due, runtime.now(), used);
     }
 }
 
