@@ -47,7 +47,7 @@ impl Shared {
         left: u64,
     ) -> Result<Bytes, OriginError> {
         let next = async { stream.next().await.transpose() };
-        let Some(piece) = self.in_time(&version.url, next).await? else {
+        let Some(piece) = self.within(self.timeout, &version.url, next).await? else {
             let problem = format!("the store sent {left} bytes too few").into();
             let url = version.url.clone();
             return Err(OriginError::Unavailable { url, problem });
@@ -185,7 +185,7 @@ impl Claim {
         shared.counters.lock().gets += 1;
         let since = Instant::now();
         let request = shared.store.get_opts(&version.path, version.options(begin..end));
-        let answer = shared.in_time(&version.url, request).await?;
+        let answer = shared.within(shared.timeout, &version.url, request).await?;
         let etag = answer.meta.e_tag.clone();
         if etag.is_some_and(|etag| quoted(etag) != version.etag) {
             let url = version.url.clone();

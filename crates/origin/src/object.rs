@@ -56,7 +56,10 @@ impl Object {
             let options = version.options(bytes);
             shared.counters.lock().gets += 1;
             let request = shared.store.get_opts(&version.path, options);
-            let mut stream = shared.in_time(&version.url, request).await?.into_stream();
+            let mut stream = shared
+                .within(shared.timeout, &version.url, request)
+                .await?
+                .into_stream();
             let mut read = BytesMut::new();
             while read.len() < length {
                 let left = (length - read.len()) as u64;

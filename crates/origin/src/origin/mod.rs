@@ -341,17 +341,8 @@ impl Shared {
         }
     }
 
-    /// The result of `request` about `url`, if it comes in time.
-    pub(crate) async fn in_time<T>(
-        &self,
-        url: &str,
-        request: impl Future<Output = Result<T, StoreError>>,
-    ) -> Result<T, OriginError> {
-        self.within(self.timeout, url, request).await
-    }
-
     /// The result of `request` about `url`, if it comes within `limit`.
-    async fn within<T>(
+    pub(crate) async fn within<T>(
         &self,
         limit: Duration,
         url: &str,
@@ -378,7 +369,7 @@ impl Shared {
         let mut without_tag = 0;
         loop {
             let next = async { stream.next().await.transpose() };
-            let Some(meta) = self.in_time(url, next).await? else {
+            let Some(meta) = self.within(self.timeout, url, next).await? else {
                 break;
             };
             let name = meta.location.to_string();
