@@ -18,9 +18,6 @@ use super::serve::specific;
 struct Announcement<'a> {
     options: &'a ServeOptions,
     library: &'a Library,
-    titles: usize,
-    others: usize,
-    bad_titles: usize,
     /// URL of the server without a path.
     origin: String,
     address: SocketAddr,
@@ -44,9 +41,6 @@ pub(super) fn announcement(
     let announcement = Announcement {
         options,
         library: &library,
-        titles: library.title_count(),
-        others: library.other_files(),
-        bad_titles: library.faults(FaultKind::Title).len(),
         origin: format!("https://{host}:{}", address.port()),
         address,
         metrics,

@@ -32,7 +32,13 @@ pub(super) fn scan(
     visit: &mut dyn FnMut(&Path),
 ) -> Result<Library, LibraryError> {
     let root = resolve(directory)?;
-    let mut walk = Walk::new(&root, visit);
+    let mut walk = Walk {
+        root: &root,
+        visit,
+        entries: 0,
+        found: Vec::new(),
+        faults: Vec::new(),
+    };
     walk.below(&root, DEPTH, false)?;
     let Walk {
         found, mut faults, ..
@@ -185,17 +191,7 @@ struct Walk<'a> {
     faults: Vec<Fault>,
 }
 
-impl<'a> Walk<'a> {
-    fn new(root: &'a Path, visit: &'a mut dyn FnMut(&Path)) -> Self {
-        Self {
-            root,
-            visit,
-            entries: 0,
-            found: Vec::new(),
-            faults: Vec::new(),
-        }
-    }
-
+impl Walk<'_> {
     fn below(&mut self, directory: &Path, depth: usize, packaged: bool) -> Result<(), LibraryError> {
         let (files, directories) = match self.contents(directory) {
             // Like a title that cannot be played, it must not keep the others from being served.
