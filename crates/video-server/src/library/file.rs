@@ -99,7 +99,7 @@ impl Version {
 /// times and reads nothing uses only one.
 #[derive(Debug)]
 pub(super) struct OpenFiles {
-    by_path: Mutex<OpenFilesByPath>,
+    by_path: Mutex<HashMap<PathBuf, Weak<OpenFile>>>,
     pub(super) cache: Arc<ChunkCache>,
 }
 
@@ -109,15 +109,8 @@ impl Default for OpenFiles {
     }
 }
 
-#[derive(Debug, Default)]
-struct OpenFilesByPath {
-    files: HashMap<PathBuf, Weak<OpenFile>>,
-    /// Number of entries above which entries of closed files are removed.
-    crowded: usize,
-}
-
-/// Minimum number of entries before entries of closed files are removed.
-const CROWD: usize = 64;
+/// Minimum number of entries that are added before entries of closed files are removed.
+const CROWD: usize = 32;
 
 impl OpenFiles {
     /// Creates an empty map, with a cache of at most `capacity` for the files' chunks.
@@ -134,43 +127,40 @@ impl OpenFiles {
         let Some(version) = OpenFile::version_at(path)? else {
             return Ok(None);
         };
-        if let Some(file) = self.by_path.lock().find(path, version) {
+        let find = |files: &HashMap<PathBuf, Weak<OpenFile>>, version: Version| {
+            let file = files.get(path)?.upgrade()?;
+            (file.identity.version == version).then_some(file)
+        };
+        if let Some(file) = find(&self.by_path.lock(), version) {
             return Ok(Some(file));
         }
         // Not under the lock: opening may take long on a slow disk.
         let Some(opened) = OpenFile::open(path, &self.cache)? else {
             return Ok(None);
         };
-        let mut open = self.by_path.lock();
+        let mut files = self.by_path.lock();
         // Another request may have been faster, and the file may have been replaced since the first lookup.
-        if let Some(file) = open.find(path, opened.identity.version) {
+        if let Some(file) = find(&files, opened.identity.version) {
             return Ok(Some(file));
         }
-        Ok(Some(open.insert(path, opened)))
+        if files.len() == files.capacity() {
+            files.retain(|_, file| file.strong_count() > 0);
+            // Room for as many further entries, so that removals are rare.
+            let open = files.len();
+            let room = open.max(CROWD);
+            files.shrink_to(open + room);
+            files.reserve(room);
+        }
+        let file = Arc::new(opened);
+        // Responses go on reading an older version.
+        files.insert(path.to_owned(), Arc::downgrade(&file));
+        Ok(Some(file))
     }
 
     /// Number of entries, including those of closed files.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.by_path.lock().files.len()
-    }
-}
-
-impl OpenFilesByPath {
-    fn find(&self, path: &Path, version: Version) -> Option<Arc<OpenFile>> {
-        let file = self.files.get(path)?.upgrade()?;
-        (file.identity.version == version).then_some(file)
-    }
-
-    /// Adds `file` in place of an older version, which its responses go on reading.
-    fn insert(&mut self, path: &Path, file: OpenFile) -> Arc<OpenFile> {
-        if self.files.len() >= self.crowded {
-            self.files.retain(|_, file| file.strong_count() > 0);
-            self.crowded = (2 * self.files.len()).max(CROWD);
-        }
-        let file = Arc::new(file);
-        self.files.insert(path.to_owned(), Arc::downgrade(&file));
-        file
+        self.by_path.lock().len()
     }
 }
 
