@@ -1,7 +1,7 @@
 //! [`ServeOptions`]: the options of the command `video-server serve`.
 
 use std::net::SocketAddr;
-use std::num::{NonZeroU64, NonZeroUsize};
+use std::num::{NonZeroU8, NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -18,8 +18,7 @@ use video_server::library::{Library, LibraryError};
 use video_server::serve::arms::{Arm, ChooseBy};
 
 use super::media::MediaLocation;
-use super::workers::WorkerCount;
-use super::{logging, quic_lb};
+use super::{logging, quic_lb, workers};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ServeOptions {
@@ -192,8 +191,8 @@ pub(super) struct LimitOptions {
 
     /// Number of threads for HTTP/3 connections, each with its own socket on the port; by default the number of
     /// processors
-    #[arg(long, value_name = "N")]
-    pub(super) workers: Option<WorkerCount>,
+    #[arg(long, value_name = "N", value_parser = workers::parse_count)]
+    pub(super) workers: Option<NonZeroU8>,
 
     /// Maximum unsent and unacknowledged data per connection
     #[arg(long, value_name = "SIZE", default_value_t = TransportOptions::server().send_window)]

@@ -24,7 +24,7 @@ use super::qlog::Qlog;
 use super::rescan::Reason;
 use super::signals::Signals;
 use super::tcp::TcpServer;
-use super::workers::Workers;
+use super::workers::{self, Workers};
 use super::{Failure, handover, logging, options, print, quic_lb, rescan, state};
 
 /// Both IPv6 and IPv4: `localhost` resolves to `::1` first, and browsers forced to use QUIC do not try 127.0.0.1 next.
@@ -53,7 +53,8 @@ pub(super) fn run(arguments: &ServeOptions) -> Result<(), Failure> {
             "no title (.mp4, .mpd, .m3u8) in the media directory"
         );
     }
-    let workers = Workers::start(arguments.limits.workers.unwrap_or_default()).map_err(Failure::run)?;
+    let workers = arguments.limits.workers.unwrap_or_else(workers::default_count);
+    let workers = Workers::start(workers).map_err(Failure::run)?;
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -64,8 +65,7 @@ pub(super) fn run(arguments: &ServeOptions) -> Result<(), Failure> {
 /// Parts of a server that need no socket.
 struct Prepared {
     library: Library,
-    arms: Option<Arms>,
-    pages: Option<Pages>,
+    settings: Settings,
     options: ServerOptions,
 }
 
@@ -81,9 +81,10 @@ fn prepare(arguments: &ServeOptions, strict: bool) -> Result<Prepared, Failure> 
         library = library.strictly().map_err(media::failure)?;
     }
     library.set_cache(arguments.media.cache);
-    let arms = arms(arguments, &library)?;
+    let mut settings = Settings::new(arguments.control.controller.clone());
+    settings.arms = arms(arguments, &library)?;
     let identity = identity(arguments)?;
-    let pages = pages(arguments, identity.pin())?;
+    settings.pages = pages(arguments, identity.pin())?;
     let mut options = ServerOptions::new(identity);
     options.max_connections = arguments.limits.max_connections;
     options.idle_limit = arguments.limits.idle_limit.0;
@@ -101,8 +102,7 @@ fn prepare(arguments: &ServeOptions, strict: bool) -> Result<Prepared, Failure> 
         .map_err(Failure::Input)?;
     Ok(Prepared {
         library,
-        arms,
-        pages,
+        settings,
         options,
     })
 }
@@ -122,12 +122,8 @@ fn pages(arguments: &ServeOptions, pin: Pin) -> Result<Option<Pages>, Failure> {
 
 /// Checks everything that `serve` would use except its addresses; returns a summary.
 pub(super) fn check(arguments: &ServeOptions) -> Result<String, Failure> {
-    let Prepared {
-        library,
-        arms,
-        options,
-        ..
-    } = prepare(arguments, true)?;
+    let prepared = prepare(arguments, true)?;
+    let library = &prepared.library;
     let mut found = format!(
         "{} and {} in {}, {}",
         counted(library.title_count(), "title"),
@@ -135,7 +131,7 @@ pub(super) fn check(arguments: &ServeOptions) -> Result<String, Failure> {
         arguments.media.location,
         arguments.control.controller
     );
-    if let Some(arms) = arms {
+    if let Some(arms) = &prepared.settings.arms {
         let _ = write!(
             found,
             ", {} chosen by {}",
@@ -147,7 +143,7 @@ pub(super) fn check(arguments: &ServeOptions) -> Result<String, Failure> {
         Some(_) => ", certificate and key that match",
         None => ", a certificate for development",
     });
-    if let Some(lb) = &options.quic_lb {
+    if let Some(lb) = &prepared.options.quic_lb {
         let _ = write!(found, ", {}", quic_lb::describe(lb));
     }
     Ok(found)
@@ -185,17 +181,13 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
     let mut signals = Signals::new().map_err(Failure::run)?;
     let Prepared {
         library,
-        arms,
-        pages,
+        mut settings,
         options,
     } = prepared;
     let pin = options.identity.pin();
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
     let qlog = qlog(arguments)?;
     let listening = listen(arguments, (&runtime, workers), &options).await?;
-    let mut settings = Settings::new(arguments.control.controller.clone());
-    settings.arms = arms;
-    settings.pages = pages;
     settings.playout_buffer = arguments.control.playout_buffer;
     settings.ack_request = arguments.control.ack_packets.map(AckRequest::new);
     settings.wall_clock = Some(wall_clock);

@@ -5,7 +5,6 @@ use std::io;
 use std::net::UdpSocket;
 use std::num::{NonZeroU8, NonZeroU32};
 use std::pin::Pin;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
@@ -17,37 +16,21 @@ use tokio::sync::oneshot;
 /// Maximum number of workers: the sockets of all of them fit into one message to the process that takes over.
 const MOST: u8 = 128;
 
-/// Number of workers of a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct WorkerCount(NonZeroU8);
-
-impl WorkerCount {
-    pub(super) fn get(self) -> usize {
-        usize::from(self.0.get())
-    }
+/// As many workers as processors that the process may use.
+pub(super) fn default_count() -> NonZeroU8 {
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let count = if cfg!(target_os = "linux") { processors } else { 1 };
+    let count = u8::try_from(count).unwrap_or(MOST).min(MOST);
+    NonZeroU8::new(count).unwrap_or(NonZeroU8::MIN)
 }
 
-impl Default for WorkerCount {
-    /// As many workers as processors that the process may use.
-    fn default() -> Self {
-        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let count = if cfg!(target_os = "linux") { processors } else { 1 };
-        let count = u8::try_from(count).unwrap_or(MOST).min(MOST);
-        Self(NonZeroU8::new(count).unwrap_or(NonZeroU8::MIN))
-    }
-}
-
-impl FromStr for WorkerCount {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let most = if cfg!(target_os = "linux") { MOST } else { 1 };
-        text.parse::<NonZeroU8>()
-            .ok()
-            .filter(|count| count.get() <= most)
-            .map(Self)
-            .ok_or_else(|| format!("expected a number from 1 to {most}"))
-    }
+/// Reads a number of workers.
+pub(super) fn parse_count(text: &str) -> Result<NonZeroU8, String> {
+    let most = if cfg!(target_os = "linux") { MOST } else { 1 };
+    let count = text.parse::<NonZeroU8>().ok();
+    count
+        .filter(|count| count.get() <= most)
+        .ok_or_else(|| format!("expected a number from 1 to {most}"))
 }
 
 /// Threads with a runtime each. Dropping it ends them and everything that runs on them.
@@ -64,9 +47,9 @@ impl Workers {
     ///
     /// # Errors
     /// The system cannot create another thread or another descriptor for its events.
-    pub(super) fn start(count: WorkerCount) -> io::Result<Self> {
+    pub(super) fn start(count: NonZeroU8) -> io::Result<Self> {
         let mut workers = Self::default();
-        for number in 0..count.get() {
+        for number in 0..count.get().into() {
             workers.add(number)?;
         }
         Ok(workers)
@@ -147,7 +130,7 @@ mod tests {
 
     #[test]
     fn tasks_run_on_the_thread_of_their_worker_and_end_with_it() {
-        let workers = Workers::start(WorkerCount(NonZeroU8::new(2).unwrap())).unwrap();
+        let workers = Workers::start(NonZeroU8::new(2).unwrap()).unwrap();
         let (sender, threads) = std::sync::mpsc::channel();
         let ended = Arc::new(());
         for runtime in workers.runtimes(3) {
@@ -169,9 +152,9 @@ mod tests {
     #[test]
     fn a_number_of_workers_is_at_least_one_and_fits_into_connection_ids() {
         for wrong in ["0", "129", "256", "-1", "two", ""] {
-            assert!(wrong.parse::<WorkerCount>().is_err(), "{wrong}");
+            assert!(parse_count(wrong).is_err(), "{wrong}");
         }
-        assert_eq!("1".parse::<WorkerCount>().unwrap().get(), 1);
-        assert!((1..=usize::from(MOST)).contains(&WorkerCount::default().get()));
+        assert_eq!(parse_count("1").unwrap().get(), 1);
+        assert!((1..=MOST).contains(&default_count().get()));
     }
 }
