@@ -24,8 +24,7 @@ pub(crate) struct ContentInfo {
 /// Content of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AnswerBody {
-    Empty,
-    /// A line of text with the reason of a refusal.
+    /// A line of text with the reason of a refusal, or nothing.
     Text(String),
     /// A range of the resource.
     Bytes(Range<u64>),
@@ -129,7 +128,7 @@ impl Answer {
         *head.status_mut() = status;
         Self {
             head,
-            body: AnswerBody::Empty,
+            body: AnswerBody::Text(String::new()),
         }
     }
 
@@ -159,7 +158,7 @@ impl Answer {
     #[must_use]
     pub(crate) fn for_method(mut self, method: &Method) -> Self {
         if method == Method::HEAD {
-            self.body = AnswerBody::Empty;
+            self.body = AnswerBody::Text(String::new());
         }
         self
     }

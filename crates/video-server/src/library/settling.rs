@@ -54,15 +54,11 @@ impl<'a> Look<'a> {
         let Ok(Some(etag)) = OpenFile::etag_at(path) else {
             return true;
         };
-        let Some(now) = self.now else {
+        let read_before = self.previous.versions.get(name);
+        let Some(now) = self.now.filter(|_| read_before != Some(&etag)) else {
             self.versions.insert(name.clone(), etag);
             return true;
         };
-        let read_before = self.previous.versions.get(name);
-        if read_before == Some(&etag) {
-            self.versions.insert(name.clone(), etag);
-            return true;
-        }
         let seen = self.previous.unsettled.get(name);
         let first = seen.map_or(now, |seen| seen.first);
         let since = seen

@@ -145,7 +145,6 @@ impl Page {
         head.headers_mut().extend(FIELDS);
         head.headers_mut().insert(CACHE_CONTROL, self.caching);
         let content = match answer.body {
-            AnswerBody::Empty => Bytes::new(),
             AnswerBody::Text(text) => text.into(),
             AnswerBody::Bytes(range) => {
                 let place = |at| usize::try_from(at).unwrap_or(usize::MAX).min(self.body.len());

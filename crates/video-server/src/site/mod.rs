@@ -268,7 +268,7 @@ impl Site {
                 bytes,
             }),
             (AnswerBody::Text(text), _) => Content::Text(text.into()),
-            (AnswerBody::Empty | AnswerBody::Bytes(_), _) => Content::Text(Bytes::new()),
+            (AnswerBody::Bytes(_), None) => Content::Text(Bytes::new()),
         };
         head.map(|()| content)
     }
