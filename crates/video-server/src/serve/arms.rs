@@ -179,10 +179,8 @@ fn parameter(query: &str) -> Option<&str> {
 }
 
 /// Arm of one connection.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ArmChoice {
-    /// Number of the connection, for the log.
-    connection: u64,
     /// Index of the arm; unset until a request decides.
     decided: OnceLock<usize>,
     /// Number of requests that named another arm.
@@ -190,16 +188,14 @@ pub(super) struct ArmChoice {
 }
 
 impl ArmChoice {
-    pub(super) fn new(connection: u64) -> Self {
-        Self {
-            connection,
-            decided: OnceLock::new(),
-            mismatches: AtomicU64::new(0),
-        }
-    }
-
-    /// Evaluates a request for `body`. Returns the arm to switch to if this request decides and names one.
-    pub(super) fn decide<'a>(&self, arms: &'a Arms, uri: &Uri, body: &ResourceBody) -> Option<&'a Arm> {
+    /// Evaluates a request for `body` on the connection with this number. Returns the arm to switch to if this request
+    /// decides and names one.
+    pub(super) fn decide<'a>(
+        &self,
+        connection: u64,
+        arms: &'a Arms,
+        (uri, body): (&Uri, &ResourceBody),
+    ) -> Option<&'a Arm> {
         let requested = arms.requested(uri, body)?;
         let named = arms.arms.get(requested);
         let mut first = false;
@@ -213,7 +209,7 @@ impl ArmChoice {
         // Logged once per connection; the session's log line includes the count.
         if named.is_some() && decided != requested && self.mismatches.fetch_add(1, Relaxed) == 0 {
             tracing::info!(
-                connection = self.connection,
+                connection,
                 arm = name(arms, decided),
                 asked_for = name(arms, requested),
                 path = uri.path(),

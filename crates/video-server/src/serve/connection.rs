@@ -89,7 +89,7 @@ pub(super) async fn serve(
         began,
         control: session.control().clone(),
         quinn: session.quinn().clone(),
-        arm: ArmChoice::new(id),
+        arm: ArmChoice::default(),
         playback: Arc::new(PlaybackTracker::new(knowledge, Arc::clone(&context.runtime))),
         throughput,
         #[cfg(feature = "object-store")]

@@ -58,7 +58,7 @@ pub(super) struct PlaybackTracker {
     state: Mutex<PlaybackState>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct PlaybackState {
     titles: FetchedTitles,
     ahead: DeliveredAhead,
@@ -85,7 +85,7 @@ enum MediaObject {
     Type(ObjectType),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct PlaybackSession {
     /// Buffer levels of the player.
     levels: BTreeMap<MediaObject, Duration>,
@@ -96,22 +96,11 @@ struct PlaybackSession {
     /// Highest level of the emptier buffer, and the number of consecutive reports at about this level.
     highest: (Duration, u32),
     responses: usize,
-    seen: Instant,
+    /// Time of its last request.
+    seen: Option<Instant>,
 }
 
 impl PlaybackSession {
-    fn new(now: Instant) -> Self {
-        Self {
-            levels: BTreeMap::new(),
-            has_played: BTreeMap::new(),
-            deadline: None,
-            playback: None,
-            highest: (Duration::ZERO, 0),
-            responses: 0,
-            seen: now,
-        }
-    }
-
     fn level(&self) -> Option<Duration> {
         self.levels.values().min().copied()
     }
@@ -171,23 +160,17 @@ impl PlaybackSession {
 
     fn is_live(&self, now: Instant) -> bool {
         let lasts = (self.level().unwrap_or_default() + SILENCE).min(MAX_SILENCE);
-        self.responses > 0 || now.saturating_duration_since(self.seen) < lasts
+        let is_recent = |seen| now.saturating_duration_since(seen) < lasts;
+        self.responses > 0 || self.seen.is_some_and(is_recent)
     }
 }
 
 impl PlaybackTracker {
     pub(super) fn new(knowledge: Arc<VideoKnowledge>, runtime: Arc<dyn Runtime>) -> Self {
-        let state = PlaybackState {
-            titles: FetchedTitles::default(),
-            ahead: DeliveredAhead::new(runtime.now()),
-            sessions: BTreeMap::new(),
-            playback: None,
-            report: PlayerReport::default(),
-        };
         Self {
             runtime,
             knowledge,
-            state: Mutex::new(state),
+            state: Mutex::default(),
         }
     }
 
@@ -295,11 +278,9 @@ impl PlaybackState {
         }
         let object = report.object_type;
         let object = object.map_or(MediaObject::Set(request.set), MediaObject::Type);
-        let session = sessions
-            .entry(key.clone())
-            .or_insert_with(|| PlaybackSession::new(now));
+        let session = sessions.entry(key.clone()).or_default();
         session.responses += 1;
-        session.seen = now;
+        session.seen = Some(now);
         let stalled = session.apply(object, report);
         self.report.stalls += u64::from(stalled);
         Some(key)
@@ -475,31 +456,25 @@ fn is_media(object: ObjectType) -> bool {
 
 /// Buffer level of a modelled player that plays from the first byte on and never pauses: what was delivered, less the
 /// time since.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct DeliveredAhead {
     level: Duration,
-    /// Time at which the level applies.
-    at: Instant,
+    /// Time at which the level applies; `None` before anything was delivered.
+    at: Option<Instant>,
 }
 
 impl DeliveredAhead {
-    const fn new(now: Instant) -> Self {
-        Self {
-            level: Duration::ZERO,
-            at: now,
-        }
-    }
-
     /// Playing time that the modelled player has left at `now`.
     fn level(&self, now: Instant) -> Duration {
-        self.level.saturating_sub(now.saturating_duration_since(self.at))
+        let since = self.at.map(|at| now.saturating_duration_since(at));
+        self.level.saturating_sub(since.unwrap_or_default())
     }
 
     /// Adds `bytes` of media of this rate.
     fn add(&mut self, bytes: Bytes, rate: Bitrate, now: Instant) {
         let time = rate.time_for(bytes).unwrap_or_default();
         self.level = self.level(now).saturating_add(time);
-        self.at = self.at.max(now);
+        self.at = self.at.max(Some(now));
     }
 }
 

@@ -379,7 +379,7 @@ proptest! {
 fn it_is_what_was_delivered_less_the_time_since_and_never_less_than_nothing() {
     let began = TokioRuntime.now();
     let at = |seconds| began + Duration::from_secs(seconds);
-    let mut ahead = DeliveredAhead::new(began);
+    let mut ahead = DeliveredAhead::default();
     let mut add = |megabytes: u64, now| {
         ahead.add(Bytes::new(megabytes * 1_000_000), Bitrate::from_mbps(8), now);
         ahead.level(now).as_secs()
