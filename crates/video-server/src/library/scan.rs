@@ -11,7 +11,6 @@ use playrate_media::manifest::Manifest;
 use playrate_media::{MediaError, Title};
 
 use super::packaged::{self, MediaFiles, index_of};
-use super::settling::Look;
 use super::{Fault, FaultKind, Library, LibraryError, MediaDirectory, TitleSummary, is_absence};
 use crate::http::path::ResourceName;
 
@@ -40,14 +39,17 @@ pub(super) fn scan(
         faults: Vec::new(),
     };
     walk.below(&root, DEPTH, false)?;
-    let Walk {
-        found, mut faults, ..
-    } = walk;
-    let mut indexed = previous.titles_of_sources();
-    let mut other_files = 0;
+    let Walk { found, faults, .. } = walk;
+    let mut library = Library {
+        open_files: Arc::clone(&previous.open_files),
+        indexed: previous.titles_of_sources(),
+        sources: previous.sources.clone(),
+        highest_rates: previous.highest_rates.clone(),
+        faults,
+        ..Library::default()
+    };
     let mut manifests = Vec::new();
     let mut cuts = BTreeMap::new();
-    let mut look = Look::new(previous, now);
     let bad_before = previous.faults(FaultKind::Title);
     let bad_before: BTreeMap<&Path, &Fault> = bad_before.iter().map(|bad| (&*bad.path, *bad)).collect();
     for Found { path, packaged } in found {
@@ -56,22 +58,22 @@ pub(super) fn scan(
             .ok()
             .and_then(ResourceName::from_relative)
         else {
-            faults.push(Fault::unnamed(&path));
+            library.faults.push(Fault::unnamed(&path));
             continue;
         };
         if Manifest::is_named(&path) {
             // Read or kept below, together with all others.
-            look.is_settled(&name, &path);
+            library.is_settled((previous, now), &name, &path);
             manifests.push((path, name));
-            other_files += 1;
+            library.other_files += 1;
             continue;
         }
         if !is_title(&path) {
-            other_files += 1;
+            library.other_files += 1;
             continue;
         }
         // A part of a packaged title does not count.
-        if indexed.len() + faults.len() >= TITLES {
+        if library.indexed.len() + library.faults.len() >= TITLES {
             return Err(LibraryError::TooLarge {
                 path: directory.to_owned(),
                 limit: TITLES,
@@ -79,16 +81,16 @@ pub(super) fn scan(
             });
         }
         // The version is taken before the index is read, so a change in between shows as a difference later.
-        let is_settled = look.is_settled(&name, &path);
-        let is_same = look.versions.get(&name) == previous.versions.get(&name);
+        let is_settled = library.is_settled((previous, now), &name, &path);
+        let is_same = library.versions.get(&name) == previous.versions.get(&name);
         // A file that a manifest may name is read again: segments are kept only for files of manifests.
         let is_kept = !is_settled || (is_same && !packaged);
         if let Some(known) = previous.indexed.get(&name).filter(|_| is_kept) {
-            indexed.insert(name, known.clone());
+            library.indexed.insert(name, known.clone());
             continue;
         }
         if !is_settled {
-            faults.extend(bad_before.get(&*path).copied().cloned());
+            library.faults.extend(bad_before.get(&*path).copied().cloned());
             continue;
         }
         match Title::open(&path).map(|title| index_of(&title)) {
@@ -96,45 +98,32 @@ pub(super) fn scan(
                 if packaged {
                     cuts.insert(name.clone(), segments);
                 }
-                indexed.insert(name, title);
+                library.indexed.insert(name, title);
             }
             Err(error) if packaged && is_part(&error) => {
                 tracing::debug!(file = %path.display(), "a part of a packaged title, served as it is");
-                other_files += 1;
+                library.other_files += 1;
             }
-            Err(error) => faults.push(Fault::of_media(FaultKind::Title, &path, &error)),
+            Err(error) => library
+                .faults
+                .push(Fault::of_media(FaultKind::Title, &path, &error)),
         }
     }
-    let Look {
-        unsettled, versions, ..
-    } = look;
     let files = MediaFiles {
         manifest: &|path, name| Manifest::open(path, name.as_str()),
         size: &|name| Some(fs::metadata(root.join(name.as_str())).ok()?.len()),
         is_remote: false,
         cuts: &cuts,
-        unsettled: &unsettled,
+        unsettled: &library.unsettled,
         previous,
     };
-    let packaged = packaged::read(files, manifests, &mut faults);
-    faults.sort_by_key(|fault| fault.kind);
-    Ok(Library {
-        directory: Some(MediaDirectory {
-            given: directory.to_owned(),
-            root,
-        }),
-        #[cfg(feature = "object-store")]
-        stored: None,
-        open_files: Arc::clone(&previous.open_files),
-        indexed,
-        sources: previous.sources.clone(),
-        highest_rates: previous.highest_rates.clone(),
-        packaged,
-        versions,
-        unsettled,
-        faults,
-        other_files,
-    })
+    library.packaged = packaged::read(files, manifests, &mut library.faults);
+    library.faults.sort_by_key(|fault| fault.kind);
+    library.directory = Some(MediaDirectory {
+        given: directory.to_owned(),
+        root,
+    });
+    Ok(library)
 }
 
 /// The path of `directory` with all links resolved.

@@ -1,6 +1,5 @@
-//! [`Look`]: decides by two looks which files of a media directory are complete.
+//! Decides by two looks which files of a media directory are complete.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -26,40 +25,26 @@ pub(super) struct Unsettled {
     first: Instant,
 }
 
-/// One look at the files of a directory.
-#[derive(Debug)]
-pub(super) struct Look<'a> {
-    previous: &'a Library,
-    /// `None` for the first look, which takes every file to be complete.
-    now: Option<Instant>,
-    pub(super) unsettled: BTreeMap<ResourceName, Unsettled>,
-    /// Versions of the files found settled or read before.
-    pub(super) versions: BTreeMap<ResourceName, EntityTag>,
-}
-
-impl<'a> Look<'a> {
-    pub(super) fn new(previous: &'a Library, now: Option<Instant>) -> Self {
-        Self {
-            previous,
-            now,
-            unsettled: BTreeMap::new(),
-            versions: BTreeMap::new(),
-        }
-    }
-
-    /// Returns true if the file `name` at `path` may be read: it is unchanged since it was read, or unchanged for
-    /// [`SETTLING`], or it is a manifest that has been changing for [`LONGEST`].
-    pub(super) fn is_settled(&mut self, name: &ResourceName, path: &Path) -> bool {
+impl Library {
+    /// Looks at the file `name` at `path`, and keeps its version for the next look. Returns true if it may be read: it
+    /// is unchanged since `previous` read it, or unchanged for [`SETTLING`], or it is a manifest that has been changing
+    /// for [`LONGEST`]. Without `now` every file may be read.
+    pub(super) fn is_settled(
+        &mut self,
+        (previous, now): (&Self, Option<Instant>),
+        name: &ResourceName,
+        path: &Path,
+    ) -> bool {
         // Reading a missing file gives an error with the reason.
         let Ok(Some(etag)) = OpenFile::etag_at(path) else {
             return true;
         };
-        let read_before = self.previous.versions.get(name);
-        let Some(now) = self.now.filter(|_| read_before != Some(&etag)) else {
+        let read_before = previous.versions.get(name);
+        let Some(now) = now.filter(|_| read_before != Some(&etag)) else {
             self.versions.insert(name.clone(), etag);
             return true;
         };
-        let seen = self.previous.unsettled.get(name);
+        let seen = previous.unsettled.get(name);
         let first = seen.map_or(now, |seen| seen.first);
         let since = seen
             .filter(|seen| seen.etag == etag)
@@ -76,9 +61,7 @@ impl<'a> Look<'a> {
             .insert(name.clone(), Unsettled { etag, since, first });
         false
     }
-}
 
-impl Library {
     /// Earliest time at which another look may find complete files that this one left out; `None` if it left out none.
     pub fn next_look(&self) -> Option<Instant> {
         let times = self.unsettled.values().map(|file| file.since + SETTLING);
