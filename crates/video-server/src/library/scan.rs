@@ -11,7 +11,7 @@ use playrate_media::manifest::Manifest;
 use playrate_media::{MediaError, Title};
 
 use super::packaged::{self, MediaFiles, index_of};
-use super::{Fault, FaultKind, Library, LibraryError, MediaDirectory, TitleSummary, is_absence};
+use super::{Fault, FaultKind, Library, LibraryError, MediaDirectory, is_absence};
 use crate::http::path::ResourceName;
 
 /// Maximum depth of nested directories. Real libraries have three or four levels.
@@ -41,12 +41,8 @@ pub(super) fn scan(
     walk.below(&root, DEPTH, false)?;
     let Walk { found, faults, .. } = walk;
     let mut library = Library {
-        open_files: Arc::clone(&previous.open_files),
-        indexed: previous.titles_of_sources(),
-        sources: previous.sources.clone(),
-        highest_rates: previous.highest_rates.clone(),
         faults,
-        ..Library::default()
+        ..previous.without_media()
     };
     let mut manifests = Vec::new();
     let mut cuts = BTreeMap::new();
@@ -141,10 +137,16 @@ fn resolve(directory: &Path) -> Result<PathBuf, LibraryError> {
 }
 
 impl Library {
-    /// Titles from other sources than files.
-    pub(super) fn titles_of_sources(&self) -> BTreeMap<ResourceName, TitleSummary> {
+    /// The library without its directory or store: only titles from other sources, and the files that are open.
+    pub(super) fn without_media(&self) -> Self {
         let title = |name: &ResourceName| Some((name.clone(), self.indexed.get(name)?.clone()));
-        self.sources.keys().filter_map(title).collect()
+        Self {
+            open_files: Arc::clone(&self.open_files),
+            indexed: self.sources.keys().filter_map(title).collect(),
+            sources: self.sources.clone(),
+            highest_rates: self.highest_rates.clone(),
+            ..Self::default()
+        }
     }
 }
 

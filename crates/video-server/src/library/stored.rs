@@ -130,12 +130,7 @@ impl Stored {
     }
 
     /// The library of the objects `files`.
-    fn read(
-        &self,
-        files: Objects,
-        mut faults: Vec<Fault>,
-        previous: &Library,
-    ) -> Result<Library, LibraryError> {
+    fn read(&self, files: Objects, faults: Vec<Fault>, previous: &Library) -> Result<Library, LibraryError> {
         let names = files.keys();
         let manifests: Vec<_> = names
             .filter(|name| Manifest::is_named(Path::new(name.as_str())))
@@ -152,25 +147,30 @@ impl Stored {
                 what: "titles",
             });
         }
-        let mut other_files = files.len() - titles.len();
+        let mut library = Library {
+            faults,
+            other_files: files.len() - titles.len(),
+            ..previous.without_media()
+        };
         let read = self.read_titles(titles);
         let contents = concurrently(manifests.clone(), |name| (name.clone(), manifest(&files, name)));
-        let mut indexed = previous.titles_of_sources();
         let mut cuts = BTreeMap::new();
         for (name, title) in &read {
+            library.versions.insert(name.clone(), title.etag.clone());
             let packaged = is_below(name.as_str(), &above);
             match &title.index {
                 Ok((summary, segments)) => {
                     if packaged {
                         cuts.insert(name.clone(), segments.clone());
                     }
-                    indexed.insert(name.clone(), summary.clone());
+                    library.indexed.insert(name.clone(), summary.clone());
                 }
-                Err(error) if packaged && is_part(error) => other_files += 1,
+                Err(error) if packaged && is_part(error) => library.other_files += 1,
                 Err(error) => {
                     let path = self.path(name.as_str());
                     let error = in_object(error.clone(), &path);
-                    faults.push(Fault::of_media(FaultKind::Title, &path, &error));
+                    let fault = Fault::of_media(FaultKind::Title, &path, &error);
+                    library.faults.push(fault);
                 }
             }
         }
@@ -193,27 +193,15 @@ impl Stored {
             unsettled: &BTreeMap::new(),
             previous,
         };
-        let packaged = packaged::read(media_files, manifests.collect(), &mut faults);
-        faults.sort_by_key(|fault| fault.kind);
-        let versions = read
-            .iter()
-            .map(|(name, title)| (name.clone(), title.etag.clone()));
-        Ok(Library {
-            versions: versions.collect(),
-            stored: Some(Self {
-                origin: self.origin.clone(),
-                objects: files,
-                is_incomplete,
-                titles: read,
-            }),
-            indexed,
-            sources: previous.sources.clone(),
-            highest_rates: previous.highest_rates.clone(),
-            packaged,
-            faults,
-            other_files,
-            ..Library::default()
-        })
+        library.packaged = packaged::read(media_files, manifests.collect(), &mut library.faults);
+        library.faults.sort_by_key(|fault| fault.kind);
+        library.stored = Some(Self {
+            origin: self.origin.clone(),
+            objects: files,
+            is_incomplete,
+            titles: read,
+        });
+        Ok(library)
     }
 
     /// Reads the indexes of `titles`, except those already read.
