@@ -48,9 +48,23 @@ pub enum LibraryError {
     Name(String),
 }
 
-#[cfg(feature = "object-store")]
 impl LibraryError {
+    /// Makes an error of the system the reason why `path` cannot be read.
+    pub(super) fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |error| Self::Unreadable {
+            path: path.to_owned(),
+            error,
+        }
+    }
+
+    /// `path` holds more than `limit` items of the kind `what`.
+    pub(super) fn too_large(path: &Path, limit: usize, what: &'static str) -> Self {
+        let path = path.to_owned();
+        Self::TooLarge { path, limit, what }
+    }
+
     /// Returns true if the same library may be readable later because the store recovers.
+    #[cfg(feature = "object-store")]
     pub fn is_temporary(&self) -> bool {
         match self {
             Self::Origin(error) => error.is_temporary(),

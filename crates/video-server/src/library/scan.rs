@@ -70,11 +70,7 @@ pub(super) fn scan(
         }
         // A part of a packaged title does not count.
         if library.indexed.len() + library.faults.len() >= TITLES {
-            return Err(LibraryError::TooLarge {
-                path: directory.to_owned(),
-                limit: TITLES,
-                what: "titles",
-            });
+            return Err(LibraryError::too_large(directory, TITLES, "titles"));
         }
         // The version is taken before the index is read, so a change in between shows as a difference later.
         let is_settled = library.is_settled((previous, now), &name, &path);
@@ -124,11 +120,8 @@ pub(super) fn scan(
 
 /// The path of `directory` with all links resolved.
 fn resolve(directory: &Path) -> Result<PathBuf, LibraryError> {
-    let unreadable = |error| LibraryError::Unreadable {
-        path: directory.to_owned(),
-        error,
-    };
-    let root = directory.canonicalize().map_err(unreadable)?;
+    let root = directory.canonicalize();
+    let root = root.map_err(LibraryError::unreadable(directory))?;
     if root.is_dir() {
         Ok(root)
     } else {
@@ -203,7 +196,7 @@ impl Walk<'_> {
         self.found
             .extend(files.into_iter().map(|path| Found { path, packaged }));
         let Some(depth) = depth.checked_sub(1) else {
-            return Err(self.too_large(DEPTH, "levels of directories"));
+            return Err(LibraryError::too_large(self.root, DEPTH, "levels of directories"));
         };
         for directory in directories {
             self.below(&directory, depth, packaged)?;
@@ -219,14 +212,10 @@ impl Walk<'_> {
             if is_hidden(&path) {
                 continue;
             }
-            let unreadable = |error| LibraryError::Unreadable {
-                path: path.clone(),
-                error,
-            };
             let kind = match fs::symlink_metadata(&path) {
                 // It was removed or renamed in the meantime.
                 Err(error) if is_absence(&error) => continue,
-                found => found.map_err(unreadable)?.file_type(),
+                found => found.map_err(LibraryError::unreadable(&path))?.file_type(),
             };
             if kind.is_dir() {
                 directories.push(path);
@@ -239,22 +228,23 @@ impl Walk<'_> {
 
     /// The entries of one directory, sorted by name, so that two runs read them in the same order.
     fn list(&mut self, directory: &Path) -> Result<Vec<PathBuf>, LibraryError> {
-        let unreadable = |error| LibraryError::Unreadable {
-            path: directory.to_owned(),
-            error,
-        };
         let mut paths = Vec::new();
         (self.visit)(directory);
         let entries = match fs::read_dir(directory) {
             Err(error) if is_absence(&error) && directory != self.root => return Ok(paths),
-            entries => entries.map_err(unreadable)?,
+            entries => entries.map_err(LibraryError::unreadable(directory))?,
         };
         for entry in entries {
             self.entries += 1;
             if self.entries > ENTRIES {
-                return Err(self.too_large(ENTRIES, "files and directories"));
+                return Err(LibraryError::too_large(
+                    self.root,
+                    ENTRIES,
+                    "files and directories",
+                ));
             }
-            paths.push(entry.map_err(unreadable)?.path());
+            let entry = entry.map_err(LibraryError::unreadable(directory))?;
+            paths.push(entry.path());
         }
         paths.sort();
         Ok(paths)
@@ -272,14 +262,6 @@ impl Walk<'_> {
             self.faults.push(Fault::warning(link, "link", message));
         }
         inside
-    }
-
-    fn too_large(&self, limit: usize, what: &'static str) -> LibraryError {
-        LibraryError::TooLarge {
-            path: self.root.to_owned(),
-            limit,
-            what,
-        }
     }
 }
 

@@ -141,11 +141,7 @@ impl Stored {
             .filter(|(name, _)| is_title(Path::new(name.as_str())))
             .collect();
         if titles.len() > TITLES {
-            return Err(LibraryError::TooLarge {
-                path: self.path(""),
-                limit: TITLES,
-                what: "titles",
-            });
+            return Err(LibraryError::too_large(&self.path(""), TITLES, "titles"));
         }
         let mut library = Library {
             faults,
