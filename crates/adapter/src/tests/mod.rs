@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use playrate_cc::events::{Acked, Congestion, Sent, Signal};
 use playrate_cc::registry::Entry;
 use playrate_cc::{ControllerSpec, Phase, Reason, Registry, Timestamp};
+use playrate_scripted::{Event, Script};
 use playrate_units::{Bitrate, Bytes};
 use proptest::prelude::*;
 
@@ -13,10 +14,7 @@ use crate::telemetry::Monitor;
 use crate::{AckRequest, AckedPacket, BaselineMetrics, CongestionReport, QuicStack};
 
 mod choice;
-mod scripted;
 mod switching;
-
-use scripted::{Event, Script};
 
 type Control = crate::ConnectionController<TestStack>;
 type Choice = crate::ControllerChoice<TestStack>;
@@ -98,10 +96,6 @@ fn by_hand(script: &Script) -> (Path, Instant) {
     built
 }
 
-fn set_window(script: &Script, window: u64) {
-    *script.window.lock().unwrap() = Bytes::new(window);
-}
-
 const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
@@ -181,7 +175,7 @@ proptest! {
     fn the_window_lets_a_packet_out_and_stays_below_4_gib(wanted: u64, mtu in 1_200_u16..) {
         let script = Script::new(12_000);
         let (mut path, _) = by_hand(&script);
-        set_window(&script, wanted);
+        script.set_window(wanted);
         path.on_mtu_update(mtu);
         for window in [path.window(), path.initial_window()] {
             let window = window.as_u64();
@@ -205,7 +199,7 @@ fn the_window_follows_the_controller_after_every_kind_of_call_until_it_is_lifted
         &|p| p.on_mtu_update(1_400),
     ];
     for (call, window) in calls.into_iter().zip(20_000..) {
-        set_window(&script, window);
+        script.set_window(window);
         call(&mut path);
         assert_eq!(path.window(), Bytes::new(window));
     }

@@ -9,10 +9,11 @@ fn a_close_leaves_past_a_full_window() {
     for name in ["cubic", "quinn-cubic"] {
         let choice: ControllerChoice = name.parse().unwrap();
         let control = ConnectionController::new(choice.clone()).switchable(&[choice]);
-        let mut wire = Wire::new(&control, Duration::from_millis(50));
+        let mut path = path("50ms");
+        path.backward.delay = "50ms,down@1.1s".parse().unwrap();
+        let mut wire = Wire::new(&control, &path);
         wire.run_for(Duration::from_secs(1));
         // From now on nothing is acknowledged, and more data waits to be sent than fits the window.
-        wire.faults.mute_client.store(true, Relaxed);
         wire.server_sends(400_000);
         wire.run_for(Duration::from_millis(300));
         let received = wire.received();

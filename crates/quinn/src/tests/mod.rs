@@ -1,26 +1,24 @@
-//! The adapter driven by quinn itself in virtual time, and by hand.
+//! The adapter driven by quinn itself in virtual time, and by hand. `playrate-adapter` tests the effects of calls,
+//! without a stack; here, a scripted controller records quinn's calls.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use playrate_cc::Phase;
 use playrate_cc::events::{Acked, Signal};
-use playrate_units::Bytes;
+use playrate_netsim::{LinkFault, LinkFaultKind};
+use playrate_scripted::{Event, Script};
+use playrate_units::{Bitrate, Bytes};
 use quinn_proto::congestion::Controller;
 
 use crate::telemetry::{Monitor, TimeSeries};
 use crate::{AckRequest, Baseline, ConnectionController, ControllerChoice, QuinnController};
 
 mod closing;
-// `playrate-adapter` tests the effects of calls, without a stack. Here its scripted controller records quinn's calls.
-#[path = "../../../adapter/src/tests/scripted.rs"]
-mod scripted;
 mod switching;
 mod wire;
 
-use scripted::{Event, Script};
-use wire::{Wire, origin};
+use wire::{Wire, origin, path};
 
 /// A connection under a scripted controller.
 fn scripted(window: u64) -> (ConnectionController, Script) {
@@ -118,7 +116,7 @@ fn a_request_for_acknowledgements_is_quinns_threshold_or_leaves_the_one_there_is
 #[test]
 fn a_frame_is_runs_of_packets_with_an_rtt_once_quinn_has_measured_it() {
     let (control, script) = scripted(1_000_000);
-    let mut wire = Wire::new(&control, Duration::from_millis(50));
+    let mut wire = Wire::new(&control, &path("50ms"));
     wire.server_sends(200_000);
     wire.run_for(Duration::from_secs(3));
     let events = script.drain();
@@ -162,19 +160,17 @@ fn a_frame_is_runs_of_packets_with_an_rtt_once_quinn_has_measured_it() {
 /// is acknowledged. §7.6.1: one shorter than three probe timeouts is an ordinary loss.
 #[test]
 fn losses_across_the_persistent_congestion_period_are_reported_as_such() {
-    for (outage, expected) in [
-        (Duration::from_millis(250), false),
-        (Duration::from_secs(6), true),
+    for (outage, delay, expected) in [
+        (Duration::from_millis(250), "50ms,down@2.1s,50ms@2.35s", false),
+        (Duration::from_secs(6), "50ms,down@2.1s,50ms@8.1s", true),
     ] {
         let (control, script) = scripted(1_000_000);
-        let mut wire = Wire::new(&control, Duration::from_millis(50));
+        let mut wire = Wire::new(&control, &path(delay));
         wire.server_sends(20_000);
         wire.run_for(Duration::from_secs(2));
         script.drain();
-        wire.faults.cut.store(true, Relaxed);
         wire.server_sends(20_000);
         wire.run_for(outage);
-        wire.faults.cut.store(false, Relaxed);
         wire.server_sends(20_000);
         wire.run_for(Duration::from_secs(20));
         let losses = signals(&script);
@@ -190,16 +186,14 @@ fn losses_across_the_persistent_congestion_period_are_reported_as_such() {
 #[test]
 fn persistent_congestion_brings_newreno_to_its_minimum_window() {
     let (control, series) = monitored("reno");
-    let mut wire = Wire::new(&control, Duration::from_millis(50));
+    let delay = "50ms,down@2.1s,50ms@8.1s";
+    let mut wire = Wire::new(&control, &path(delay));
     wire.server_sends(300_000);
     wire.run_for(Duration::from_secs(2));
     let before = wire.server_window();
     assert!(before > 12_000, "{before}");
-    wire.faults.cut.store(true, Relaxed);
     wire.server_sends(20_000);
-    wire.run_for(Duration::from_secs(6));
-    wire.faults.cut.store(false, Relaxed);
-    wire.run_for(Duration::from_secs(20));
+    wire.run_for(Duration::from_secs(26));
     let minimum = 2 * u64::from(wire.server_mtu());
     let samples = series.samples();
     let collapsed = samples
@@ -211,11 +205,11 @@ fn persistent_congestion_brings_newreno_to_its_minimum_window() {
 #[test]
 fn an_ecn_ce_mark_reaches_the_controller_as_one() {
     let (control, script) = scripted(1_000_000);
-    let mut wire = Wire::new(&control, Duration::from_millis(50));
-    wire.server_sends(20_000);
-    wire.run_for(Duration::from_secs(1));
-    script.drain();
-    wire.faults.mark_ce.store(true, Relaxed);
+    // A burst of 20 kB waits for up to 40 ms, and its queue has room for it.
+    let mut path = path("50ms");
+    path.forward.rate = Bitrate::from_mbps(4).into();
+    path.forward.aqm = "codel(1ms,10ms,ecn)".parse().unwrap();
+    let mut wire = Wire::new(&control, &path);
     wire.server_sends(20_000);
     wire.run_for(Duration::from_secs(1));
     let signals = signals(&script);
@@ -230,10 +224,13 @@ fn an_ecn_ce_mark_reaches_the_controller_as_one() {
 fn telemetry_counts_what_quinn_counts() {
     for name in ["cubic", "bbr", "quinn-cubic", "quinn-newreno", "quinn-bbr"] {
         let (control, series) = monitored(name);
-        let mut wire = Wire::new(&control, Duration::from_millis(20));
+        let mut path = path("20ms");
+        let loss = LinkFaultKind::Loss("4%".parse().unwrap());
+        let fault = LinkFault::new(Duration::from_secs(1), Duration::MAX, loss);
+        path.forward = path.forward.with_faults(vec![fault]);
+        let mut wire = Wire::new(&control, &path);
         wire.server_sends(400_000);
         wire.run_for(Duration::from_secs(1));
-        wire.faults.drop_every.store(50, Relaxed);
         wire.server_sends(400_000);
         wire.run_for(Duration::from_secs(10));
         assert_eq!(wire.received(), 800_000, "{name}");
@@ -262,7 +259,7 @@ fn telemetry_counts_what_quinn_counts() {
 #[test]
 fn the_end_of_slow_start_of_quinns_bbr_shows_in_its_pacing_rate() {
     let (control, series) = monitored("quinn-bbr");
-    let mut wire = Wire::new(&control, Duration::from_millis(20));
+    let mut wire = Wire::new(&control, &path("20ms"));
     wire.server_sends(4_000_000);
     wire.run_for(Duration::from_secs(20));
     assert_eq!(wire.received(), 4_000_000);
@@ -282,7 +279,7 @@ fn the_estimate_of_unsent_bytes_follows_quinn() {
     const WINDOW: u64 = 60_000;
     const WRITTEN: u64 = 400_000;
     let (control, _) = scripted(WINDOW);
-    let mut wire = Wire::new(&control, Duration::from_millis(50));
+    let mut wire = Wire::new(&control, &path("50ms"));
     wire.run_for(Duration::from_secs(1));
     control.unsent().wrote(WRITTEN);
     wire.server_sends(400_000);

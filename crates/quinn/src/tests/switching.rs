@@ -11,7 +11,7 @@ fn the_new_controller_starts_with_the_next_packet_and_knows_mtu_rtt_and_bytes_in
         .switchable(std::slice::from_ref(&second));
     // A controller was made to determine if it requires every acknowledgement.
     script.drain();
-    let mut wire = Wire::new(&control, Duration::from_millis(25));
+    let mut wire = Wire::new(&control, &path("25ms"));
     wire.server_sends(3_000);
     wire.run_for(Duration::from_secs(2));
     assert_eq!(script.drain(), [], "no switch was requested");

@@ -1,17 +1,12 @@
-//! quinn's own server and client in virtual time, on a path of constant delay with faults on demand.
+//! quinn's own server and client in virtual time.
 
-use std::io::{self, IoSliceMut};
-use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::task::{Context, Poll};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join;
-use playrate_netsim::{HostConfig, LinkConfig, PathConfig, Rate, Seed, Simulation, VirtualSocket};
-use quinn::udp::{EcnCodepoint, RecvMeta, Transmit};
-use quinn::{AsyncUdpSocket, Endpoint, Runtime, UdpPoller, VarInt};
+use playrate_netsim::{DelaySchedule, HostConfig, LinkConfig, PathConfig, Rate, Seed, Simulation};
+use quinn::{Endpoint, Runtime, VarInt};
 use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use tokio::sync::mpsc;
@@ -27,80 +22,16 @@ pub(super) fn origin() -> Instant {
     Instant::now()
 }
 
-/// Faults of the path.
-#[derive(Debug, Default)]
-pub(super) struct Faults {
-    /// Nothing gets through, either way.
-    pub(super) cut: AtomicBool,
-    /// Nothing that the client sends arrives.
-    pub(super) mute_client: AtomicBool,
-    /// Every datagram of the server is marked ECN-CE.
-    pub(super) mark_ce: AtomicBool,
-    /// Every n-th datagram of the server is dropped; 0 for none.
-    pub(super) drop_every: AtomicU64,
-    sent: AtomicU64,
-}
-
-/// A socket behind the faults.
-#[derive(Debug)]
-struct FaultySocket {
-    inner: Arc<VirtualSocket>,
-    faults: Arc<Faults>,
-    is_server: bool,
-}
-
-impl AsyncUdpSocket for FaultySocket {
-    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
-        Arc::clone(&self.inner).create_io_poller()
-    }
-
-    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
-        let faults = &self.faults;
-        let mut ecn = transmit.ecn;
-        if self.is_server {
-            let number = faults.sent.fetch_add(1, Relaxed) + 1;
-            let every = faults.drop_every.load(Relaxed);
-            if every > 0 && number.is_multiple_of(every) {
-                return Ok(());
-            }
-            if faults.mark_ce.load(Relaxed) {
-                ecn = Some(EcnCodepoint::Ce);
-            }
-        }
-        if faults.cut.load(Relaxed) || !self.is_server && faults.mute_client.load(Relaxed) {
-            return Ok(());
-        }
-        self.inner.try_send(&Transmit {
-            destination: transmit.destination,
-            ecn,
-            contents: transmit.contents,
-            segment_size: transmit.segment_size,
-            src_ip: transmit.src_ip,
-        })
-    }
-
-    fn poll_recv(
-        &self,
-        cx: &mut Context<'_>,
-        buffers: &mut [IoSliceMut<'_>],
-        metas: &mut [RecvMeta],
-    ) -> Poll<io::Result<usize>> {
-        self.inner.poll_recv(cx, buffers, metas)
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.inner.local_addr()
-    }
-
-    fn may_fragment(&self) -> bool {
-        self.inner.may_fragment()
-    }
+/// A path without a limit of its rate, whose delay in each direction follows the schedule `delay`.
+pub(super) fn path(delay: &str) -> PathConfig {
+    let delay: DelaySchedule = delay.parse().unwrap();
+    let link = LinkConfig::new(Rate::Unlimited, delay);
+    PathConfig::new(link.clone(), link)
 }
 
 /// A client, a server that sends with the controller under test, and the path between them.
 pub(super) struct Wire {
     simulation: Simulation,
-    pub(super) faults: Arc<Faults>,
     pub(super) server: quinn::Connection,
     pub(super) client: quinn::Connection,
     writer: mpsc::UnboundedSender<usize>,
@@ -108,31 +39,25 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// A connected pair after the handshake; `delay` is that of one direction.
-    pub(super) fn new(control: &ConnectionController, delay: Duration) -> Self {
+    /// A connected pair on `path` after the handshake, which takes one and a half round trips.
+    pub(super) fn new(control: &ConnectionController, path: &PathConfig) -> Self {
         let simulation = Simulation::new(Seed::new(7));
-        let link = || LinkConfig::new(Rate::Unlimited, delay);
-        let path = PathConfig::new(link(), link());
         let path = simulation.add_path(path.build(Seed::new(7)).unwrap());
         // Datagrams of one burst are received together, so one ACK frame acknowledges them.
         let host = HostConfig::default().with_interrupt_interval(Duration::from_micros(100));
         let hosts = [(); 2].map(|()| simulation.add_host(host));
         simulation.connect(hosts[0], hosts[1], &[path]);
-        let faults = Arc::<Faults>::default();
         let runtime = simulation.runtime();
         let (server_config, client_config) = configs(control);
-        let endpoint = |is_server: bool, config| {
-            let inner = simulation.bind(hosts[usize::from(!is_server)], 0).unwrap();
-            let name = if is_server { "server" } else { "client" };
-            let socket = Arc::new(FaultySocket {
-                inner,
-                faults: Arc::clone(&faults),
-                is_server,
-            });
-            let endpoint_config = simulation.endpoint_config(name);
+        let endpoint = |name, host, config| {
+            let (socket, endpoint_config) = (
+                simulation.bind(host, 0).unwrap(),
+                simulation.endpoint_config(name),
+            );
             Endpoint::new_with_abstract_socket(endpoint_config, config, socket, runtime.clone()).unwrap()
         };
-        let (server, client) = (endpoint(true, Some(server_config)), endpoint(false, None));
+        let server = endpoint("server", hosts[0], Some(server_config));
+        let client = endpoint("client", hosts[1], None);
         let connecting = client
             .connect_with(client_config, server.local_addr().unwrap(), "localhost")
             .unwrap();
@@ -164,7 +89,6 @@ impl Wire {
         }));
         Self {
             simulation,
-            faults,
             server,
             client,
             writer,

@@ -1,39 +1,50 @@
-//! A controller that records its events; the test sets its window. The tests of adapters use it, too.
+//! A controller that records its events, for tests of adapters; the test sets its window.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use playrate_cc::events::{AckFrame, Acked, Congestion, Sent};
 use playrate_cc::registry::Entry;
 use playrate_cc::{CongestionController, Registry, Timestamp};
 use playrate_units::Bytes;
 
-/// An event that a [`Scripted`] controller received.
+/// An event that a scripted controller received.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Event {
+pub enum Event {
+    /// It was built for packets of this many bytes.
     Built(u64),
+    /// A burst of packets left.
     Sent(Sent),
+    /// An [`AckFrame`] was read.
     Acked {
+        /// Time of the frame.
         now: Timestamp,
+        /// Runs of packets that it acknowledges.
         runs: Vec<Acked>,
+        /// Bytes in flight after it.
         in_flight: Bytes,
+        /// Smoothed RTT, once it has been measured.
         smoothed_rtt: Option<Duration>,
     },
+    /// Packets were lost or marked.
     Congestion(Congestion),
+    /// The packet size changed.
     Mtu(Bytes),
 }
 
 /// The events and the window of the controllers of one script.
 #[derive(Clone, Debug)]
-pub(super) struct Script {
+pub struct Script {
     events: Arc<Mutex<Vec<Event>>>,
-    pub(super) window: Arc<Mutex<Bytes>>,
-    pub(super) every_burst: bool,
+    window: Arc<Mutex<Bytes>>,
+    /// True if its controllers require every burst.
+    pub every_burst: bool,
 }
 
 impl Script {
-    /// A script whose controllers require every burst.
-    pub(super) fn new(window: u64) -> Self {
+    /// A script whose controllers require every burst and have a window of `window` bytes.
+    pub fn new(window: u64) -> Self {
         Self {
             events: Arc::default(),
             window: Arc::new(Mutex::new(Bytes::new(window))),
@@ -42,24 +53,34 @@ impl Script {
     }
 
     /// A registry with the controller `scripted`, which follows this script.
-    pub(super) fn registry(&self) -> Registry {
+    ///
+    /// # Panics
+    /// Never: the built-in registry has no controller of this name.
+    pub fn registry(&self) -> Registry {
         let script = self.clone();
         let mut registry = Registry::builtin();
         let entry = Entry::custom("scripted", move |path, _, _| {
             script.push(Event::Built(path.mtu.as_u64()));
             Box::new(Scripted(script.clone()))
         });
-        registry.register(entry).unwrap();
+        registry
+            .register(entry)
+            .expect("no other controller is called so");
         registry
     }
 
+    /// Sets the window of its controllers to `window` bytes.
+    pub fn set_window(&self, window: u64) {
+        *self.window.lock() = Bytes::new(window);
+    }
+
     /// Takes the events so far.
-    pub(super) fn drain(&self) -> Vec<Event> {
-        std::mem::take(&mut *self.events.lock().unwrap())
+    pub fn drain(&self) -> Vec<Event> {
+        std::mem::take(&mut *self.events.lock())
     }
 
     fn push(&self, event: Event) {
-        self.events.lock().unwrap().push(event);
+        self.events.lock().push(event);
     }
 }
 
@@ -85,7 +106,7 @@ impl CongestionController for Scripted {
         self.0.push(Event::Mtu(mtu));
     }
     fn window(&self) -> Bytes {
-        *self.0.window.lock().unwrap()
+        *self.0.window.lock()
     }
     fn packets_per_ack(&self) -> Option<u32> {
         Some(1)
