@@ -12,11 +12,16 @@ use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 
+#[path = "common/arguments.rs"]
+mod arguments;
+#[path = "common/callgrind.rs"]
+mod callgrind;
 #[expect(dead_code, reason = "shared with benchmarks that use more of it")]
 mod common;
 
+use arguments::value;
 use common::clock::PACKET;
 use common::drive::{Driver, Pattern, Quinn};
 use common::{estimator, subjects};
@@ -25,8 +30,6 @@ const FRAMES: u32 = 2_048;
 const PATTERNS: [Pattern; 3] = [Pattern::Bursts(1), Pattern::Bursts(2), Pattern::Bursts(10)];
 /// Counts repeat to a fraction of this: the handshake that yields the RTT estimator is not counted.
 const TOLERANCE: f64 = 0.02;
-/// Set in the process under valgrind: the controller and the pattern.
-const CHILD: &str = "PLAYRATE_BENCH_SUBJECT";
 
 /// callgrind counts only while this runs.
 #[inline(never)]
@@ -34,7 +37,7 @@ fn counted_frames(driver: &mut Driver<Quinn>) {
     driver.cycles(FRAMES);
 }
 
-/// In the process under valgrind.
+/// Runs `subject`, a controller and a pattern, in the process under valgrind.
 fn child(subject: &str) -> anyhow::Result<()> {
     let (name, pattern) = subject.split_once('|').context("no pattern")?;
     let pattern = PATTERNS
@@ -55,37 +58,13 @@ fn child(subject: &str) -> anyhow::Result<()> {
 
 /// Instructions per acknowledged packet.
 fn count(name: &str, pattern: Pattern) -> anyhow::Result<f64> {
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .args(["--collect-atstart=no", "--toggle-collect=*counted_frames*"])
-        .arg(std::env::current_exe()?)
-        .env(CHILD, format!("{name}|{}", pattern.name()))
-        .output()?;
-    let text = String::from_utf8_lossy(&output.stderr);
-    let collected = text
-        .lines()
-        .filter_map(|line| line.split_once("Collected :"))
-        .find_map(|(_, number)| number.trim().parse::<u32>().ok())
-        .filter(|&count| output.status.success() && count > 0);
-    match collected {
-        Some(count) => Ok(f64::from(count) / f64::from(FRAMES * pattern.packets())),
-        None => bail!("callgrind counted nothing for {name}: {text}"),
-    }
-}
-
-fn value<'a>(arguments: &'a [String], flag: &str) -> anyhow::Result<Option<&'a String>> {
-    match arguments.iter().position(|argument| argument == flag) {
-        None => Ok(None),
-        Some(at) => Ok(Some(
-            arguments
-                .get(at + 1)
-                .with_context(|| format!("{flag} takes a file"))?,
-        )),
-    }
+    let options = ["--collect-atstart=no", "--toggle-collect=*counted_frames*"];
+    let (_, count) = callgrind::count(&format!("{name}|{}", pattern.name()), &options)?;
+    Ok(count / f64::from(FRAMES * pattern.packets()))
 }
 
 fn main() -> anyhow::Result<ExitCode> {
-    if let Ok(subject) = std::env::var(CHILD) {
+    if let Ok(subject) = std::env::var(callgrind::SUBJECT) {
         child(&subject)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -93,9 +72,8 @@ fn main() -> anyhow::Result<ExitCode> {
         println!("skipped: counting instructions needs `valgrind` on the PATH");
         return Ok(ExitCode::SUCCESS);
     }
-    let arguments: Vec<String> = std::env::args().collect();
-    let before: BTreeMap<String, f64> = match value(&arguments, "--against")? {
-        Some(file) => serde_json::from_str(&fs::read_to_string(file).with_context(|| file.clone())?)?,
+    let before: BTreeMap<String, f64> = match value::<String>("--against")? {
+        Some(file) => serde_json::from_str(&fs::read_to_string(&file).context(file)?)?,
         None => BTreeMap::new(),
     };
     let ours = subjects::specs();
@@ -123,8 +101,8 @@ fn main() -> anyhow::Result<ExitCode> {
         }
         println!();
     }
-    if let Some(file) = value(&arguments, "--save")? {
-        fs::write(file, serde_json::to_string_pretty(&counts)?).with_context(|| file.clone())?;
+    if let Some(file) = value::<String>("--save")? {
+        fs::write(&file, serde_json::to_string_pretty(&counts)?).context(file)?;
     }
     if grown.is_empty() {
         return Ok(ExitCode::SUCCESS);

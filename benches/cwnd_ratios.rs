@@ -14,12 +14,18 @@ use std::time::Instant;
 use anyhow::Context;
 use quinn::congestion::Controller;
 
+#[path = "common/arguments.rs"]
+mod arguments;
 #[expect(dead_code, reason = "shared with benchmarks that use more of it")]
 mod common;
+#[path = "common/spread.rs"]
+mod spread;
 
+use arguments::value;
 use common::clock::PACKET;
 use common::drive::{Driver, Pattern, Quinn};
 use common::{estimator, subjects};
+use spread::spread;
 
 /// ACK frames per measurement: some 200 µs, short enough that most are not interrupted.
 const FRAMES: u32 = 4_000;
@@ -38,27 +44,6 @@ struct Subject {
     driver: Driver<Quinn>,
     /// ns per packet, by round.
     costs: Vec<f64>,
-}
-
-/// Median, and the 10th and 90th percentiles.
-struct Spread {
-    low: f64,
-    median: f64,
-    high: f64,
-}
-
-fn spread(mut values: Vec<f64>) -> Spread {
-    values.sort_by(f64::total_cmp);
-    let at = |tenth: usize| values[(values.len() - 1) * tenth / 10];
-    Spread {
-        low: at(1),
-        median: at(5),
-        high: at(9),
-    }
-}
-
-fn ratios(costs: &[f64], reference: &[f64]) -> Spread {
-    spread(costs.iter().zip(reference).map(|(cost, by)| cost / by).collect())
 }
 
 fn subjects(pattern: Pattern) -> anyhow::Result<Vec<Subject>> {
@@ -113,23 +98,16 @@ fn report(subjects: &[Subject], pattern: Pattern) -> anyhow::Result<Vec<String>>
         name, size, costs, ..
     } in subjects
     {
-        let ns = spread(costs.clone());
-        let (by_newreno, by_cubic) = (ratios(costs, newreno), ratios(costs, cubic));
-        let shown = |s: &Spread| format!("{:.2} [{:.2}–{:.2}]", s.median, s.low, s.high);
-        println!(
-            "| `{name}` | {size} | {:.1} [{:.1}–{:.1}] | {} | {} |",
-            ns.median,
-            ns.low,
-            ns.high,
-            shown(&by_newreno),
-            shown(&by_cubic)
-        );
+        let ratio = |to: &[f64]| spread(costs.iter().zip(to).map(|(cost, by)| cost / by).collect());
+        let (ns, cost) = spread(costs.clone());
+        let ((to_newreno, by_newreno), (to_cubic, by_cubic)) = (ratio(newreno), ratio(cubic));
+        println!("| `{name}` | {size} | {cost} | {by_newreno} | {by_cubic} |");
         // The bounds are for the usual pattern: two packets per burst and per frame.
         let too_dear = match name.as_str() {
             _ if pattern != Pattern::Bursts(2) || name.starts_with("quinn-") => false,
-            "reno" => by_newreno.median > MOST_RENO,
-            "cubic" => by_cubic.median > MOST_CUBIC,
-            _ => ns.median > MOST_NS,
+            "reno" => to_newreno > MOST_RENO,
+            "cubic" => to_cubic > MOST_CUBIC,
+            _ => ns > MOST_NS,
         };
         if too_dear {
             dear.push(name.clone());
@@ -138,19 +116,13 @@ fn report(subjects: &[Subject], pattern: Pattern) -> anyhow::Result<Vec<String>>
     Ok(dear)
 }
 
-fn value<'a>(arguments: &'a [String], flag: &str) -> Option<&'a str> {
-    let at = arguments.iter().position(|argument| argument == flag)?;
-    arguments.get(at + 1).map(String::as_str)
-}
-
 fn main() -> anyhow::Result<ExitCode> {
-    let arguments: Vec<String> = std::env::args().collect();
-    let rounds: usize = value(&arguments, "--rounds").map_or(Ok(60), str::parse)?;
+    let rounds: usize = value("--rounds")?.unwrap_or(60);
     anyhow::ensure!(rounds > 0, "--rounds takes a number of at least 1");
-    let wanted = value(&arguments, "--packets");
+    let wanted: Option<String> = value("--packets")?;
     let patterns: Vec<Pattern> = Pattern::ALL
         .into_iter()
-        .filter(|pattern| wanted.is_none_or(|wanted| wanted == pattern.name()))
+        .filter(|pattern| wanted.as_ref().is_none_or(|wanted| wanted == pattern.name()))
         .collect();
     anyhow::ensure!(!patterns.is_empty(), "--packets takes 1, 2, 10 or 1+1");
     println!("{FRAMES} frames × {rounds} rounds; median [a tenth lies below – a tenth lies above]");
@@ -168,9 +140,6 @@ fn main() -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     println!("\ndearer than it may be: {}", dear.join(", "));
-    Ok(if arguments.iter().any(|argument| argument == "--check") {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    let check = std::env::args().any(|argument| argument == "--check");
+    Ok(ExitCode::from(u8::from(check)))
 }

@@ -20,8 +20,11 @@ use playrate_netsim::{LinkStats, Loss, PathConfig, QueueLimit, Relay, RelayConfi
 use playrate_units::{Bitrate, Bytes};
 use quinn::Runtime;
 
+#[path = "common/arguments.rs"]
+mod arguments;
 mod simulated;
 
+use arguments::value;
 use simulated::SimulatedPair;
 
 const RATE: Bitrate = Bitrate::from_mbps(20);
@@ -132,16 +135,12 @@ fn through_relay(
     Ok((done, report.totals.forward.link, flaw))
 }
 
-fn value<'a>(arguments: &'a [String], flag: &str) -> Option<&'a str> {
-    let at = arguments.iter().position(|argument| argument == flag)?;
-    arguments.get(at + 1).map(String::as_str)
-}
-
 fn main() -> anyhow::Result<ExitCode> {
-    let arguments: Vec<String> = std::env::args().collect();
-    let live = arguments.iter().any(|argument| argument == "--live");
-    let time = Duration::from_secs(value(&arguments, "--seconds").map_or(Ok(25), str::parse)?);
-    let names = value(&arguments, "--controllers").unwrap_or("reno,quinn-newreno,cubic,quinn-cubic");
+    let has = |flag| std::env::args().any(|argument| argument == flag);
+    let live = has("--live");
+    let time = Duration::from_secs(value("--seconds")?.unwrap_or(25));
+    let names: Option<String> = value("--controllers")?;
+    let names = names.as_deref().unwrap_or("reno,quinn-newreno,cubic,quinn-cubic");
     let mode = if live { "over UDP" } else { "in virtual time" };
     println!("{RATE}, {RTT:?}, a queue of 1 BDP, {time:?} each, {mode}\n");
     println!("| controller | goodput | lost of sent packets | loss events | queueing mean / max |");
@@ -186,10 +185,5 @@ fn main() -> anyhow::Result<ExitCode> {
             failed |= carried < LEAST * reference;
         }
     }
-    let check = arguments.iter().any(|argument| argument == "--check");
-    Ok(if failed && check {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(ExitCode::from(u8::from(failed && has("--check"))))
 }

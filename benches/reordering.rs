@@ -12,6 +12,8 @@ use playrate::transport::{ConnectionController, ControllerChoice, Incoming, Loss
 use playrate_netsim::{Loss, PathConfig, QueueLimit, Reordering};
 use playrate_units::{Bitrate, Bytes, Probability};
 
+#[path = "common/arguments.rs"]
+mod arguments;
 mod simulated;
 
 use simulated::SimulatedPair;
@@ -154,16 +156,10 @@ fn run(
 }
 
 fn main() -> anyhow::Result<()> {
-    let arguments: Vec<String> = std::env::args().collect();
-    let given = arguments.iter().position(|argument| argument == "--controller");
-    let spec = match given {
-        Some(at) => arguments
-            .get(at + 1)
-            .filter(|spec| !spec.starts_with("--"))
-            .context("--controller needs a spec, such as `--controller cubic`")?,
-        None => "cubic",
+    let choice: ControllerChoice = match arguments::value("--controller")? {
+        Some(choice) => choice,
+        None => "cubic".parse()?,
     };
-    let choice: ControllerChoice = spec.parse()?;
     println!("`{choice}` at {RATE}; thresholds in packets and RTTs\n");
     println!("| RTT | path | thresholds | goodput | p50 | p95 | lost | dropped |");
     println!("| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |");

@@ -7,8 +7,12 @@
 //! stream with the same bytes.
 #![expect(clippy::unwrap_used, reason = "a missing resource ends the measurement")]
 
+#[path = "common/arguments.rs"]
+mod arguments;
 #[path = "common/processor.rs"]
 mod processor;
+#[path = "common/spread.rs"]
+mod spread;
 
 use std::io::Read as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -17,6 +21,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use arguments::value;
 use bytes::Bytes;
 use http::HeaderMap;
 use playrate::transport::{
@@ -27,6 +32,7 @@ use processor::{run, used};
 use quinn::{Endpoint, Runtime, TokioRuntime};
 use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use spread::spread;
 use video_server::library::Library;
 use video_server::serve::{CHUNK, Settings, VideoServer};
 
@@ -238,22 +244,9 @@ fn measure(subject: Subject, bytes: usize, media: &Path) -> Cost {
     })
 }
 
-/// The median, and the 10th and 90th percentiles.
-fn spread(mut values: Vec<f64>) -> (f64, String) {
-    values.sort_by(f64::total_cmp);
-    let at = |tenths: usize| values[(values.len() - 1) * tenths / 10];
-    (at(5), format!("{:.2} [{:.2}–{:.2}]", at(5), at(1), at(9)))
-}
-
-fn value(arguments: &[String], flag: &str) -> Option<usize> {
-    let at = arguments.iter().position(|argument| argument == flag)?;
-    arguments.get(at + 1)?.parse().ok()
-}
-
-fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().collect();
-    let rounds = value(&arguments, "--rounds").unwrap_or(12);
-    let bytes = value(&arguments, "--megabytes").unwrap_or(1_000) * 1_000_000;
+fn main() -> anyhow::Result<ExitCode> {
+    let rounds: usize = value("--rounds")?.unwrap_or(12);
+    let bytes = value::<usize>("--megabytes")?.unwrap_or(1_000) * 1_000_000;
     let media = tempfile::tempdir().unwrap();
     // A hole, which the kernel reads from its cache like anything else.
     std::fs::File::create(media.path().join(NAME))
@@ -284,9 +277,9 @@ fn main() -> ExitCode {
         failed |= ratio > MOST;
         println!("| {name} | {cpu} | {ratios} | {speed} |");
     }
-    if arguments.iter().any(|argument| argument == "--check") && failed {
+    if std::env::args().any(|argument| argument == "--check") && failed {
         println!("\nmore than {MOST} times what the bare stream costs");
-        return ExitCode::FAILURE;
+        return Ok(ExitCode::FAILURE);
     }
-    ExitCode::SUCCESS
+    Ok(ExitCode::SUCCESS)
 }

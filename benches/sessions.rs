@@ -7,16 +7,19 @@
 //! `-- --instructions` counts instructions per packet with callgrind (valgrind) instead, which hardly depends on other
 //! work on the machine: of the same sessions, and of 1, 10 and 100 flows at one bottleneck.
 
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use lab::sim::{self, ServedTitle, Setup, Simulated, Viewer};
 use playrate_media::{FrameTrace, TraceSource};
 use playrate_netsim::{Loss, PathConfig, QueueLimit, Seed};
 use playrate_units::{Bitrate, Bytes};
 use rustix::time::{ClockId, clock_gettime};
 use video_client::playout::{PLAYOUT_BUFFER_448, READ_AHEAD};
+
+#[path = "common/callgrind.rs"]
+mod callgrind;
 
 /// Runs of each case.
 const REPEATS: usize = 3;
@@ -147,13 +150,11 @@ fn crowd(flows: u64) -> anyhow::Result<Setup> {
     Ok(setup)
 }
 
-/// Set in the process under valgrind: session and seconds, separated by `|`.
-const CHILD: &str = "PLAYRATE_BENCH_SESSION";
 /// Lengths in seconds of two sessions, whose difference excludes handshake and slow start.
 const LENGTHS: [u64; 2] = [5, 7];
 const CROWDS: [u64; 3] = [1, 10, 100];
 
-/// Makes one short run in the process under valgrind and prints its number of packets.
+/// Runs `session`, a name and a length in seconds, in the process under valgrind, and prints its number of packets.
 fn child(session: &str) -> anyhow::Result<()> {
     let (name, seconds) = session.split_once('|').context("`NAME|SECONDS` expected")?;
     let mut setup = match name.parse() {
@@ -176,26 +177,8 @@ fn child(session: &str) -> anyhow::Result<()> {
 
 /// Packets and instructions of one short run.
 fn counted(name: &str, seconds: u64) -> anyhow::Result<(f64, f64)> {
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(std::env::current_exe()?)
-        .env(CHILD, format!("{name}|{seconds}"))
-        .output()
-        .context(
-            "cannot run valgrind, which counts the instructions: install it, or leave `--instructions` out",
-        )?;
-    let (packets, log) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
-    if !output.status.success() {
-        bail!("{name} failed under valgrind:\n{log}");
-    }
-    let instructions = log
-        .lines()
-        .find_map(|line| line.split_once("Collected :"))
-        .context("callgrind printed no instruction count")?;
-    Ok((packets.trim().parse()?, instructions.1.trim().parse()?))
+    let (packets, instructions) = callgrind::count(&format!("{name}|{seconds}"), &[])?;
+    Ok((packets.trim().parse()?, instructions))
 }
 
 fn instructions() -> anyhow::Result<()> {
@@ -214,15 +197,15 @@ fn instructions() -> anyhow::Result<()> {
 }
 
 fn main() -> anyhow::Result<ExitCode> {
-    if let Ok(session) = std::env::var(CHILD) {
+    if let Ok(session) = std::env::var(callgrind::SUBJECT) {
         child(&session)?;
         return Ok(ExitCode::SUCCESS);
     }
-    if std::env::args().any(|argument| argument == "--instructions") {
+    let has = |flag| std::env::args().any(|argument| argument == flag);
+    if has("--instructions") {
         instructions()?;
         return Ok(ExitCode::SUCCESS);
     }
-    let check = std::env::args().any(|argument| argument == "--check");
     let mut below = 0;
     println!(
         "{:<36} {:>9} {:>7} {:>8} {:>10} {:>8}",
@@ -258,9 +241,5 @@ fn main() -> anyhow::Result<ExitCode> {
             measured.cpu * 1e6 / measured.packets as f64
         );
     }
-    Ok(if check && below > 0 {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(ExitCode::from(u8::from(has("--check") && below > 0)))
 }
