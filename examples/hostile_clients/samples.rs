@@ -2,36 +2,18 @@
 
 use std::fmt::Write as _;
 
-use anyhow::Context as _;
-
 /// First line of the samples.
 pub(crate) const HEAD: &str =
     "seconds,attack,memory_mb,descriptors,processor_time,watching,complete,failed,late,bytes,wrong_bytes";
 
-/// Columns that are summarised.
-const COLUMNS: [usize; 3] = [0, 2, 3];
 /// Seconds after which memory and descriptors must be constant.
 const SETTLED: f64 = 300.0;
 
-/// Seconds, memory in MB and descriptors of a line.
-fn parse(line: &str) -> anyhow::Result<[f64; 3]> {
-    let fields: Vec<&str> = line.split(',').collect();
-    let mut values = [0.0; 3];
-    for (value, column) in values.iter_mut().zip(COLUMNS) {
-        let field = fields
-            .get(column)
-            .with_context(|| format!("`{line}` is too short"))?;
-        *value = field.parse().with_context(|| format!("`{field}` in `{line}`"))?;
-    }
-    Ok(values)
-}
+/// Seconds since the beginning, memory in MB and open descriptors.
+pub(crate) type Sample = [f64; 3];
 
 /// Memory and descriptors in each tenth of the time after the first five minutes.
-///
-/// # Errors
-/// A line that is not a sample.
-pub(crate) fn summary(text: &str) -> anyhow::Result<String> {
-    let samples: Vec<_> = text.lines().skip(1).map(parse).collect::<anyhow::Result<_>>()?;
+pub(crate) fn summary(samples: &[Sample]) -> String {
     let last = samples.last().map_or(0.0, |sample| sample[0]);
     let mut summary = String::from("minutes, MB (mean, most), descriptors (mean, most)\n");
     let settled = SETTLED.min(last / 2.0);
@@ -54,5 +36,5 @@ pub(crate) fn summary(text: &str) -> anyhow::Result<String> {
             most(&descriptors)
         );
     }
-    Ok(summary)
+    summary
 }

@@ -18,7 +18,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 use crate::attacks::Attack;
 use crate::rig::Rig;
-use crate::samples::{self, HEAD};
+use crate::samples::{HEAD, Sample, summary};
 use crate::scales;
 use crate::thread::AttackThread;
 use crate::viewers::{Seen, Viewer};
@@ -72,25 +72,22 @@ pub(crate) async fn run(options: &SoakOptions) -> anyhow::Result<()> {
     let local = LocalSet::new();
     let clients = begin(options, &rig, &local, (&seen, ends))?;
     let now_attacking = RefCell::new(String::new());
-    let path = options.out.join("samples.csv");
-    let observed = local
+    let ((), samples) = local
         .run_until(async {
             tokio::try_join!(
                 attack_in_turns(options, &rig, &now_attacking, ends),
-                sample(options, &rig, &seen, (&now_attacking, ends, &path))
+                sample(options, &rig, &seen, (&now_attacking, ends))
             )
         })
-        .await;
-    observed?;
+        .await?;
     // The viewers end by themselves.
     local.await;
     for client in clients {
         let _ = tokio::time::timeout(Duration::from_secs(2), client.wait_idle()).await;
     }
     let end = rig.end();
-    let text = fs::read_to_string(&path)?;
     let seen = seen.borrow();
-    println!("{seen:#?}\n{}", samples::summary(&text)?);
+    println!("{seen:#?}\n{}", summary(&samples));
     ensure!(seen.wrong == 0, "{} bytes were wrong", seen.wrong);
     ensure!(end.in_order(), "the server did not end in order: {end:?}");
     Ok(())
@@ -152,14 +149,16 @@ async fn attack_in_turns(
     Ok(())
 }
 
-/// Writes samples until the end.
+/// Writes samples until the end, and returns them.
 async fn sample(
     options: &SoakOptions,
     rig: &Rig,
     seen: &RefCell<Seen>,
-    (now_attacking, ends, path): (&RefCell<String>, Instant, &PathBuf),
-) -> anyhow::Result<()> {
-    let mut file = File::create(path).with_context(|| path.display().to_string())?;
+    (now_attacking, ends): (&RefCell<String>, Instant),
+) -> anyhow::Result<Vec<Sample>> {
+    let path = options.out.join("samples.csv");
+    let mut file = File::create(&path).with_context(|| path.display().to_string())?;
+    let mut samples = Vec::new();
     writeln!(file, "{HEAD}")?;
     let began = Instant::now();
     let mut ticks = interval(options.sample);
@@ -169,6 +168,10 @@ async fn sample(
     while at < ends {
         ticks.tick().await;
         let (process, now) = (rig.process()?, Instant::now());
+        let (elapsed, memory) = (
+            (now - began).as_secs_f64(),
+            process.resident.as_u64() as f64 / 1e6,
+        );
         let descriptors = fs::read_dir(format!("/proc/{}/fd", rig.server.id()))?.count();
         let cpu = process
             .processor_time
@@ -178,10 +181,8 @@ async fn sample(
         let seen = seen.borrow();
         writeln!(
             file,
-            "{:.0},{},{:.1},{descriptors},{cpu:.3},{},{},{},{},{},{}",
-            (now - began).as_secs_f64(),
+            "{elapsed:.0},{},{memory:.1},{descriptors},{cpu:.3},{},{},{},{},{},{}",
             now_attacking.borrow(),
-            process.resident.as_u64() as f64 / 1e6,
             seen.watching,
             seen.complete,
             seen.failed,
@@ -189,7 +190,8 @@ async fn sample(
             seen.bytes,
             seen.wrong
         )?;
+        samples.push([elapsed, memory, descriptors as f64]);
         (before, at) = (process, now);
     }
-    Ok(())
+    Ok(samples)
 }
