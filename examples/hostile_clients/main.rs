@@ -16,8 +16,6 @@ mod attacks;
 #[path = "../../tests/hostile/good.rs"]
 mod good;
 mod measure;
-#[path = "../../crates/video-client/examples/many_viewers/process.rs"]
-mod process;
 #[path = "../../tests/hostile/rig.rs"]
 mod rig;
 mod samples;

@@ -9,9 +9,6 @@
 mod attacks;
 mod beside;
 mod good;
-#[expect(dead_code, reason = "the tool that measures attacks uses all of it")]
-#[path = "../../crates/video-client/examples/many_viewers/process.rs"]
-mod process;
 mod rig;
 mod victim;
 mod wire;

@@ -7,11 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use playrate_test_support::{PATIENCE, ServerProcess, TITLE, certify, title};
+use playrate_test_support::{PATIENCE, Process, ServerProcess, TITLE, certify, title};
 use tokio::task::JoinHandle;
 
 use crate::attacks::{Attack, SECRET, SECRET_FILE, Scale, Tally};
-use crate::process::Process;
 use crate::victim::Victim;
 
 /// Time for the connections of a finished attack to close.

@@ -9,7 +9,7 @@
 mod caddy;
 mod distant;
 #[expect(dead_code, reason = "memory is not measured here")]
-#[path = "../../../crates/video-client/examples/many_viewers/process.rs"]
+#[path = "../../../tests/support/src/usage.rs"]
 mod process;
 #[path = "../../common/processor.rs"]
 mod processor;

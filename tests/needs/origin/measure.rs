@@ -9,7 +9,7 @@ use tokio::runtime::Runtime;
 use super::store::{Store, environment};
 use super::{LOCATION, connect, get, noise};
 use crate::support;
-use playrate_test_support::{ServerProcess, program};
+use playrate_test_support::{Process, ServerProcess, program};
 
 /// Size in bytes of the object that is read from memory.
 const LARGE: usize = 200 << 20;
@@ -23,20 +23,6 @@ const COLD: usize = 40;
 fn server() -> Command {
     let program = std::env::var_os("PLAYRATE_SERVER").map_or_else(|| program("video-server"), Into::into);
     Command::new(program)
-}
-
-/// Processor time of a process, from the scheduler's counters of its threads.
-fn processor_time(process: u32) -> Duration {
-    let tasks = fs::read_dir(format!("/proc/{process}/task")).expect("the process runs");
-    let of = |task: fs::DirEntry| {
-        let counters = fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
-        counters
-            .split(' ')
-            .next()
-            .and_then(|nanos| nanos.parse().ok())
-            .unwrap_or(0)
-    };
-    Duration::from_nanos(tasks.map_while(Result::ok).map(of).sum())
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -56,11 +42,9 @@ pub(super) fn warm_objects_beside_files_and_cold_ones_beside_the_store() {
     let file = directory.path().join("large.bin");
     fs::write(&file, large).expect("a file is written");
     let old = SystemTime::now() - Duration::from_secs(60);
-    let opened = fs::File::options()
-        .write(true)
-        .open(&file)
-        .expect("the file is there");
-    opened.set_modified(old).expect("its time is set");
+    let opened = fs::File::options().write(true).open(&file);
+    let dated = opened.and_then(|file| file.set_modified(old));
+    dated.expect("the file is there");
     let options = ["--cache", "1GB", "--no-tcp"];
     let local = support::serve_with(server(), directory.path(), &options);
     let mut remote = server();
@@ -69,13 +53,13 @@ pub(super) fn warm_objects_beside_files_and_cold_ones_beside_the_store() {
 
     let cost = |server: &ServerProcess| {
         let connection = connect(&runtime, server);
-        let before = processor_time(server.id());
+        let used = || Process::read(server.id()).expect("it runs").processor_time;
+        let before = used();
         for _ in 0..READS {
             let answer = runtime.block_on(get(&connection, "/large.bin", &[]));
             assert_eq!(answer.content.len(), LARGE);
         }
-        let used = processor_time(server.id()).saturating_sub(before);
-        used.as_secs_f64() / (f64::from(READS) * LARGE as f64 / 1e9)
+        used().saturating_sub(before).as_secs_f64() / (f64::from(READS) * LARGE as f64 / 1e9)
     };
     // From the second read on it is in memory.
     let _ = (cost(&local), cost(&remote));

@@ -10,6 +10,7 @@
 mod client;
 mod files;
 mod process;
+mod usage;
 pub mod wire;
 
 use std::time::Duration;
@@ -20,6 +21,7 @@ use quinn::TokioRuntime;
 pub use client::{certificate, certify, client, fetch, h3_config, tls_config};
 pub use files::{Media, SCENARIO, TITLE, asset, films, fixture, root, title};
 pub use process::{Running, ServerProcess, program};
+pub use usage::Process;
 
 /// Time after which a test that waits for something has failed, even on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);

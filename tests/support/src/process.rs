@@ -239,10 +239,7 @@ impl ServerProcess {
 
     /// Memory of the process in bytes.
     pub fn resident(&self) -> usize {
-        let status = fs::read_to_string(self.proc("status")).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
-        let kilobytes: usize = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-        kilobytes * 1024
+        crate::Process::read(self.id()).unwrap().resident.as_usize()
     }
 
     /// The soft and the hard limit of file descriptors.

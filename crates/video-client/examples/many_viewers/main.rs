@@ -19,7 +19,6 @@
 )]
 
 mod far_away;
-mod process;
 mod report;
 mod viewer;
 
@@ -37,6 +36,7 @@ use clap::Parser;
 use http::HeaderMap;
 use indicatif::{ProgressBar, ProgressStyle};
 use playrate_media::{Limits, StreamParser};
+use playrate_test_support::Process;
 use playrate_transport::{Client, ClientOptions, Pin, Target, Trust, time, udp_socket};
 use playrate_units::{Bitrate, Bytes, duration};
 use quinn::{Runtime, TokioRuntime};
@@ -44,7 +44,6 @@ use tokio::task::LocalSet;
 use video_client::TitleUrl;
 
 use far_away::FarAway;
-use process::Process;
 use report::{Row, Usage};
 use viewer::{Seen, Viewer, sleep_until};
 

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
+use playrate_test_support::Process;
 use serde::Serialize;
 
-use super::process::Process;
 use super::viewer::Seen;
 
 /// Usage of a process during a stage, as far as it is known.

@@ -1,4 +1,4 @@
-//! [`Process`]: memory and processor time of a process.
+//! [`Process`]: memory and processor time of a process. `benches/peers` includes this file by its path.
 
 use std::time::Duration;
 
@@ -6,16 +6,16 @@ use playrate_units::Bytes;
 
 /// Memory and processor time of a process.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Process {
+pub struct Process {
     /// Resident memory at present.
-    pub(crate) resident: Bytes,
+    pub resident: Bytes,
     /// User and system time so far.
-    pub(crate) processor_time: Duration,
+    pub processor_time: Duration,
 }
 
 impl Process {
     /// Reads `/proc` of Linux; `None` elsewhere, or if the process does not exist.
-    pub(crate) fn read(number: u32) -> Option<Self> {
+    pub fn read(number: u32) -> Option<Self> {
         let status = std::fs::read_to_string(format!("/proc/{number}/status")).ok()?;
         let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
         let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
