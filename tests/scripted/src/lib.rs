@@ -1,4 +1,4 @@
-//! A controller that records its events, for tests of adapters; the test sets its window.
+//! Controllers for tests: one records its events, and its window is set by the test; one shows what it knows.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use playrate_cc::events::{AckFrame, Acked, Congestion, Sent};
 use playrate_cc::registry::Entry;
-use playrate_cc::{CongestionController, Registry, Timestamp};
+use playrate_cc::{CongestionController, ControllerSpec, Registry, Timestamp, VideoKnowledge};
 use playrate_units::Bytes;
 
 /// An event that a scripted controller received.
@@ -33,6 +33,31 @@ pub enum Event {
     Mtu(Bytes),
 }
 
+fn registry_with(entry: Entry) -> Registry {
+    let mut registry = Registry::builtin();
+    let registered = registry.register(entry);
+    registered.expect("no other controller has this name");
+    registry
+}
+
+/// Knowledge of each controller that was built, in order.
+pub type Known = Arc<Mutex<Vec<Arc<VideoKnowledge>>>>;
+
+/// A registry with the controller `watched`, which is CUBIC, and the knowledge of each one that is built.
+///
+/// # Panics
+/// Never: `cubic` is a spec.
+pub fn watched() -> (Registry, Known) {
+    let known = Known::default();
+    let kept = Arc::clone(&known);
+    let cubic: ControllerSpec = "cubic".parse().expect("a spec");
+    let registry = registry_with(Entry::custom("watched", move |path, _, knowledge| {
+        kept.lock().push(Arc::clone(&knowledge));
+        cubic.build(path, knowledge)
+    }));
+    (registry, known)
+}
+
 /// The events and the window of the controllers of one script.
 #[derive(Clone, Debug)]
 pub struct Script {
@@ -53,20 +78,12 @@ impl Script {
     }
 
     /// A registry with the controller `scripted`, which follows this script.
-    ///
-    /// # Panics
-    /// Never: the built-in registry has no controller of this name.
     pub fn registry(&self) -> Registry {
         let script = self.clone();
-        let mut registry = Registry::builtin();
-        let entry = Entry::custom("scripted", move |path, _, _| {
+        registry_with(Entry::custom("scripted", move |path, _, _| {
             script.push(Event::Built(path.mtu.as_u64()));
             Box::new(Scripted(script.clone()))
-        });
-        registry
-            .register(entry)
-            .expect("no other controller is called so");
-        registry
+        }))
     }
 
     /// Sets the window of its controllers to `window` bytes.

@@ -1,12 +1,11 @@
 //! Tests that call paths as a stack would, without a QUIC stack.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use playrate_cc::events::{Acked, Congestion, Sent, Signal};
-use playrate_cc::registry::Entry;
-use playrate_cc::{ControllerSpec, Phase, Reason, Registry, Timestamp};
-use playrate_scripted::{Event, Script};
+use playrate_cc::{Phase, Reason, Timestamp};
+use playrate_scripted::{Event, Script, watched};
 use playrate_units::{Bitrate, Bytes};
 use proptest::prelude::*;
 
@@ -337,19 +336,12 @@ fn telemetry_shows_what_one_of_the_stacks_own_controllers_does() {
 
 #[test]
 fn knowledge_of_the_video_reaches_the_controller() {
-    let mut registry = Registry::builtin();
-    let known = Arc::new(Mutex::new(None));
-    let kept = Arc::clone(&known);
-    let curious = Entry::custom("curious", move |path, _, knowledge| {
-        *kept.lock().unwrap() = Some(Arc::clone(&knowledge));
-        "reno".parse::<ControllerSpec>().unwrap().build(path, knowledge)
-    });
-    registry.register(curious).unwrap();
-    let control = Control::new(Choice::from_registry(&registry, "curious").unwrap());
+    let (registry, known) = watched();
+    let control = Control::new(Choice::from_registry(&registry, "watched").unwrap());
     let _path = path(control.clone());
     let rate = Some(Bitrate::from_kbps(5_240));
     control.knowledge().set_average_rate(rate);
-    assert_eq!(known.lock().unwrap().take().unwrap().average_rate(), rate);
+    assert_eq!(known.lock().last().unwrap().average_rate(), rate);
 }
 
 #[test]

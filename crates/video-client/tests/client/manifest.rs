@@ -4,11 +4,10 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use playrate_cc::registry::Entry;
-use playrate_cc::{Playback, VideoKnowledge};
+use playrate_cc::Playback;
 use playrate_test_support::{assert_contains, client, fixture, text};
 use playrate_transport::{ControllerChoice, Identity, Server, ServerOptions, Target};
 use playrate_units::{Bitrate, Bytes};
@@ -156,7 +155,7 @@ struct Running {
     server: VideoServer,
     _directory: TempDir,
     identity: Identity,
-    known: Arc<Mutex<Vec<Arc<VideoKnowledge>>>>,
+    known: playrate_scripted::Known,
 }
 
 impl Running {
@@ -171,15 +170,7 @@ impl Running {
         let identity = Identity::development(&[]).unwrap();
         let options = ServerOptions::new(identity.clone());
         let transport = Server::bind(([127, 0, 0, 1], 0).into(), Arc::clone(&runtime), options).unwrap();
-        let known = Arc::new(Mutex::new(Vec::new()));
-        let keep = Arc::clone(&known);
-        let cubic: playrate_cc::ControllerSpec = "cubic".parse().unwrap();
-        let mut registry = playrate_cc::Registry::builtin();
-        let watched = Entry::custom("watched", move |path, _, known| {
-            keep.lock().unwrap().push(Arc::clone(&known));
-            cubic.build(path, known)
-        });
-        registry.register(watched).unwrap();
+        let (registry, known) = playrate_scripted::watched();
         let settings = Settings::new(ControllerChoice::from_registry(&registry, "watched").unwrap());
         let library = Library::scan(directory.path()).unwrap();
         Self {
@@ -258,13 +249,13 @@ type Known = (Option<Playback>, Option<Bitrate>, Option<Duration>);
 
 /// Records the knowledge of the server's controller as it changes.
 struct Watcher {
-    known: Arc<Mutex<Vec<Arc<VideoKnowledge>>>>,
+    known: playrate_scripted::Known,
     seen: Vec<Known>,
 }
 
 impl Observer for Watcher {
     fn progress(&mut self, _: &Progress) {
-        let known = self.known.lock().unwrap().last().map(Arc::clone);
+        let known = self.known.lock().last().map(Arc::clone);
         let Some(known) = known else { return };
         let now = (known.playback(), known.average_rate(), known.buffered());
         if self.seen.last() != Some(&now) {

@@ -1,33 +1,22 @@
 //! Information about the video that a connection's controller receives.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use http::HeaderMap;
 use playrate_cc::VideoKnowledge;
-use playrate_cc::registry::Entry;
 use playrate_media::Title;
+use playrate_scripted::Known;
 use playrate_transport::{Connection, ControllerChoice};
 use playrate_units::Bytes;
 
 use crate::http3::common::{Running, Setup, get, read};
 use playrate_test_support::fixture;
 
-type Seen = Arc<Mutex<Vec<Arc<VideoKnowledge>>>>;
-
 /// CUBIC, recording what each connection knows.
-fn watched() -> (ControllerChoice, Seen) {
-    let seen = Seen::default();
-    let keep = Arc::clone(&seen);
-    let cubic: playrate_cc::ControllerSpec = "cubic".parse().unwrap();
-    let mut registry = playrate_cc::Registry::builtin();
-    registry
-        .register(Entry::custom("watched", move |path, _, known| {
-            keep.lock().unwrap().push(Arc::clone(&known));
-            cubic.build(path, known)
-        }))
-        .unwrap();
+fn watched() -> (ControllerChoice, Known) {
+    let (registry, known) = playrate_scripted::watched();
     let watched = ControllerChoice::from_registry(&registry, "watched");
-    (watched.unwrap(), seen)
+    (watched.unwrap(), known)
 }
 
 /// A server with `change` applied to the defaults, a connection to it, and that connection's controller knowledge.
@@ -39,7 +28,7 @@ pub(crate) async fn watch(change: impl FnOnce(&mut Setup)) -> (Running, Connecti
     });
     let connection = running.connect().await;
     // quinn may build a connection's controller more than once; all of them share their knowledge.
-    let known = Arc::clone(seen.lock().unwrap().last().unwrap());
+    let known = Arc::clone(seen.lock().last().unwrap());
     (running, connection, known)
 }
 
@@ -67,7 +56,7 @@ async fn the_rate_is_that_of_the_title_asked_for_last() {
 async fn two_connections_know_different_things() {
     let (controller, seen) = watched();
     let running = Running::with(|setup| setup.settings.controller = controller);
-    let known = || Arc::clone(seen.lock().unwrap().last().unwrap());
+    let known = || Arc::clone(seen.lock().last().unwrap());
     let one = running.connect().await;
     get(&one, "/film.mp4", &[]).await;
     let first = known();
