@@ -204,8 +204,13 @@ impl ServerProcess {
     /// Stops it in order and returns its log.
     pub fn stop(self) -> String {
         self.signal("TERM");
-        let (code, _, log) = self.end();
-        assert_eq!(code, Some(0), "{log}");
+        self.exits(0)
+    }
+
+    /// Waits as [`end`](Self::end) until it exits with `code`, and returns its log.
+    pub fn exits(self, code: i32) -> String {
+        let (ended, _, log) = self.end();
+        assert_eq!(ended, Some(code), "{log}");
         log
     }
 

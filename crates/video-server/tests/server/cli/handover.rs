@@ -78,13 +78,6 @@ async fn status(connection: &Connection) -> StatusCode {
     response.unwrap().status()
 }
 
-/// Ends a server whose connections have been closed; returns its log.
-fn ended(serving: ServerProcess) -> String {
-    let (code, _, log) = serving.end();
-    assert_eq!(code, Some(0), "{log}");
-    log
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_restart_interrupts_no_session_and_new_clients_reach_the_new_process() {
     let site = StatefulSite::new();
@@ -107,14 +100,14 @@ async fn a_restart_interrupts_no_session_and_new_clients_reach_the_new_process()
     let connection = session.end(&site).await;
     assert_eq!(status(&connection).await, StatusCode::OK, "it may go on");
     connection.close();
-    let log = ended(old);
+    let log = old.exits(0);
     assert_contains(&log, &["has taken over the port", "cut_responses=0"]);
     for client in &clients {
         assert_eq!(status(client).await, StatusCode::OK);
         client.close();
     }
     new.signal("TERM");
-    assert_contains(&ended(new), &["took over the port", "has ended"]);
+    assert_contains(&new.exits(0), &["took over the port", "has ended"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -134,7 +127,7 @@ async fn the_port_of_a_server_that_is_shutting_down_can_be_taken_over() {
     let mut client = site.site.connect(address, Version::HTTP_11).await;
     assert_eq!(client.get("/film.mp4", &[]).await.0, StatusCode::OK);
     session.end(&site).await;
-    ended(old);
+    old.exits(0);
     assert_eq!(status(&new.connect().await).await, StatusCode::OK);
 }
 
@@ -156,12 +149,12 @@ async fn sessions_of_three_processes_go_on_side_by_side() {
     connections[1].close();
     assert_eq!(status(&connections[0]).await, StatusCode::OK);
     connections[0].close();
-    ended(first);
-    ended(second);
+    first.exits(0);
+    second.exits(0);
     assert_eq!(status(&connections[2]).await, StatusCode::OK);
     connections[2].close();
     third.signal("TERM");
-    ended(third);
+    third.exits(0);
     let left = fs::read_dir(site.site.path("state")).unwrap();
     assert_eq!(left.count(), 1, "the key");
 }
@@ -190,7 +183,7 @@ async fn processes_with_other_numbers_of_workers_take_over_from_each_other() {
     }
     let last = processes.pop().unwrap();
     for process in processes {
-        ended(process);
+        process.exits(0);
     }
     assert_eq!(status(&last.connect().await).await, StatusCode::OK);
     last.stop();
@@ -212,7 +205,7 @@ async fn sessions_survive_the_crash_of_the_process_that_took_over() {
     assert_eq!(status(&again.connect().await).await, StatusCode::OK);
     assert_eq!(status(&connection).await, StatusCode::OK);
     connection.close();
-    let log = ended(old);
+    let log = old.exits(0);
     assert_contains(&log, &["the process that took over has ended"]);
 }
 
@@ -295,7 +288,7 @@ async fn an_idle_process_goes_on_if_the_newer_one_fails_before_it_serves() {
     old.logs("has the port again", 2).await;
     assert_serves(&old, &site).await;
     let new = site.start(&address, &["--metrics", "127.0.0.1:0"]);
-    assert_contains(&ended(old), &["has taken over the port"]);
+    assert_contains(&old.exits(0), &["has taken over the port"]);
     assert_serves(&new, &site).await;
     new.stop();
 }

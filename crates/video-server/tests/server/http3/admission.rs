@@ -24,8 +24,7 @@ async fn the_third_session_of_a_server_with_a_limit_of_two_gets_retry_after() {
     let (response, _) = get(&first, "/other.mp4", &[("range", "bytes=0-9")]).await;
     assert_eq!(response.status(), 206);
     for path in ["/pages/index.html", "/long.bin"] {
-        let (response, _) = get(&third, path, &[]).await;
-        assert_eq!(response.status(), 200, "{path}");
+        assert_eq!(get(&third, path, &[]).await.0.status(), 200, "{path}");
     }
     let load = running.server.admission().load();
     assert_eq!((load.sessions, load.refused), (2, 1));
@@ -43,10 +42,8 @@ async fn the_third_session_of_a_server_with_a_limit_of_two_gets_retry_after() {
 #[tokio::test]
 async fn a_server_without_room_for_the_rate_of_a_title_does_not_begin_it() {
     let capacity = Some(Bitrate::from_kbps(1));
-    let running = Running::with(|setup| setup.settings.limits.capacity = capacity);
-    let connection = running.connect().await;
-    let (response, _) = get(&connection, "/film.mp4", &[]).await;
-    assert_eq!(response.status(), 503);
+    let (running, connection) = Running::connected(|setup| setup.settings.limits.capacity = capacity).await;
+    assert_eq!(get(&connection, "/film.mp4", &[]).await.0.status(), 503);
     assert_eq!(running.server.admission().load().rate, Bitrate::ZERO);
 }
 
@@ -60,6 +57,5 @@ async fn a_server_that_watches_its_load_measures_it_and_lets_a_viewer_in() {
     })
     .await;
     let connection = running.connect().await;
-    let (response, _) = get(&connection, "/film.mp4", &[]).await;
-    assert_eq!(response.status(), 200);
+    assert_eq!(get(&connection, "/film.mp4", &[]).await.0.status(), 200);
 }

@@ -87,11 +87,11 @@ async fn the_controller_knows_what_the_player_says_as_far_as_the_library_agrees(
 #[tokio::test]
 async fn a_player_that_says_something_is_told_something() {
     // Loopback carries everything that the sender has, so only a bounded window makes the sender wait for the path.
-    let running = Running::with(|setup| {
+    let (_running, connection) = Running::connected(|setup| {
         setup.settings.controller = "cubic+ceiling=pace".parse().unwrap();
         setup.media = packaged;
-    });
-    let connection = running.connect().await;
+    })
+    .await;
     let (silent, _) = get(&connection, "/high-1.m4s", &[]).await;
     let said = ["cmsd-static", "cmsd-dynamic"].map(|name| field(&silent, name));
     assert_eq!(said, ["", ""]);
@@ -116,8 +116,7 @@ async fn a_player_that_says_something_is_told_something() {
 
 #[tokio::test]
 async fn the_first_answer_says_how_long_the_round_trip_is() {
-    let running = Running::with(|setup| setup.media = packaged);
-    let connection = running.connect().await;
+    let (_running, connection) = Running::connected(|setup| setup.media = packaged).await;
     let (response, _) = get(&connection, "/low-1.m4s", &[("cmcd-request", "su")]).await;
     let said = field(&response, "cmsd-dynamic");
     let rtt: u64 = said.split_once(";rtt=").unwrap().1.parse().unwrap();

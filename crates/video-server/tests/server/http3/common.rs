@@ -96,6 +96,13 @@ impl Running {
         }
     }
 
+    /// The same, and a connection to it.
+    pub(crate) async fn connected(change: impl FnOnce(&mut Setup)) -> (Self, Connection) {
+        let running = Self::with(change);
+        let connection = running.connect().await;
+        (running, connection)
+    }
+
     pub(crate) fn pin(&self) -> Pin {
         self.identity.pin()
     }

@@ -201,8 +201,7 @@ async fn a_second_shutdown_overtakes_the_first() {
 
 #[tokio::test]
 async fn an_idle_server_stops_at_once() {
-    let running = Running::start();
-    let connection = running.connect().await;
+    let (running, connection) = Running::connected(|_| ()).await;
     get(&connection, "/film.mp4", &[]).await;
     let report = running.server.shutdown(PATIENCE).await;
     assert!(report.drained);

@@ -20,8 +20,7 @@ fn text(bytes: &[u8]) -> &str {
 
 #[tokio::test]
 async fn the_page_lists_titles_and_loads_nothing_from_elsewhere() {
-    let running = Running::with(with_pages);
-    let connection = running.connect().await;
+    let (running, connection) = Running::connected(with_pages).await;
     let (response, page) = get(&connection, "/", &[]).await;
     let page = text(&page);
     assert_eq!(response.status(), 200);
@@ -49,11 +48,11 @@ async fn the_page_lists_titles_and_loads_nothing_from_elsewhere() {
 
 #[tokio::test]
 async fn no_part_of_the_page_runs_a_foreign_script_or_is_read_by_another_origin() {
-    let running = Running::with(|setup| {
+    let (_running, connection) = Running::connected(|setup| {
         with_pages(setup);
         setup.settings.cors = Some("*".parse().unwrap());
-    });
-    let connection = running.connect().await;
+    })
+    .await;
     for path in ["/", "/.playrate/page.js", CONNECTION] {
         let (response, _) = get(&connection, path, &[("origin", "https://other.example")]).await;
         let policy = field(&response, "content-security-policy");
@@ -69,15 +68,15 @@ async fn no_part_of_the_page_runs_a_foreign_script_or_is_read_by_another_origin(
 
 #[tokio::test]
 async fn a_title_with_markup_in_its_name_is_shown_as_text() {
-    let running = Running::with(|setup| {
+    let (_running, connection) = Running::connected(|setup| {
         with_pages(setup);
         setup.media = |media| {
             for name in ["<img src=x onerror=alert(1)>\"'&.mp4", "%%pin%%.mp4"] {
                 media.copy("progressive-moov-first.mp4", name);
             }
         };
-    });
-    let connection = running.connect().await;
+    })
+    .await;
     let (_, page) = get(&connection, "/", &[]).await;
     let page = text(&page);
     assert!(!page.contains("<img"), "{page}");
@@ -120,8 +119,7 @@ async fn a_client_reads_the_state_of_its_own_connection_and_nothing_of_others() 
 
 #[tokio::test]
 async fn a_page_is_asked_for_again_in_vain_until_the_library_changes() {
-    let running = Running::with(with_pages);
-    let connection = running.connect().await;
+    let (running, connection) = Running::connected(with_pages).await;
     let (response, _) = get(&connection, "/", &[]).await;
     let tag = field(&response, "etag").to_owned();
     let (response, page) = get(&connection, "/", &[("if-none-match", &tag)]).await;
@@ -134,8 +132,7 @@ async fn a_page_is_asked_for_again_in_vain_until_the_library_changes() {
 
 #[tokio::test]
 async fn a_renewed_certificate_has_its_pin_on_the_page() {
-    let running = Running::with(with_pages);
-    let connection = running.connect().await;
+    let (running, connection) = Running::connected(with_pages).await;
     let renewed = Identity::development(&[]).unwrap();
     running.server.set_identity(&renewed).unwrap();
     let (_, page) = get(&connection, "/", &[]).await;
@@ -145,25 +142,23 @@ async fn a_renewed_certificate_has_its_pin_on_the_page() {
 
 #[tokio::test]
 async fn an_index_html_of_the_library_takes_the_place_of_the_page() {
-    let running = Running::with(|setup| {
+    let (_running, connection) = Running::connected(|setup| {
         with_pages(setup);
         setup.media = |media| media.put("index.html", "<p>Mine</p>");
-    });
-    let connection = running.connect().await;
+    })
+    .await;
     for path in ["/", "/index.html"] {
         let (response, page) = get(&connection, path, &[]).await;
         let answer = (response.status().as_u16(), text(&page));
         assert_eq!(answer, (200, "<p>Mine</p>"), "{path}");
         assert_eq!(field(&response, "content-security-policy"), "");
     }
-    let (response, _) = get(&connection, CONNECTION, &[]).await;
-    assert_eq!(response.status(), 200);
+    assert_eq!(get(&connection, CONNECTION, &[]).await.0.status(), 200);
 }
 
 #[tokio::test]
 async fn a_page_has_the_methods_of_every_resource() {
-    let running = Running::with(with_pages);
-    let connection = running.connect().await;
+    let (_running, connection) = Running::connected(with_pages).await;
     let (response, page) = get(&connection, "/", &[]).await;
     let head = connection.head("/", HeaderMap::new()).await.unwrap();
     assert_eq!(field(&response, "content-length"), page.len().to_string());
@@ -173,7 +168,6 @@ async fn a_page_has_the_methods_of_every_resource() {
     );
     let below = ["", "/", "/dash.js", "/../film.mp4"].map(|name| format!("/.playrate{name}"));
     for path in &below {
-        let (response, _) = get(&connection, path, &[]).await;
-        assert_eq!(response.status(), 404, "{path}");
+        assert_eq!(get(&connection, path, &[]).await.0.status(), 404, "{path}");
     }
 }

@@ -5,8 +5,7 @@ use http::HeaderMap;
 
 #[tokio::test]
 async fn a_title_arrives_byte_for_byte_with_its_metadata() {
-    let running = Running::start();
-    let connection = running.connect().await;
+    let (running, connection) = Running::connected(|_| ()).await;
     for (path, media_type) in [
         ("/film.mp4", "video/mp4"),
         ("/pages/index.html", "text/html; charset=utf-8"),
@@ -26,8 +25,7 @@ async fn a_title_arrives_byte_for_byte_with_its_metadata() {
 
 #[tokio::test]
 async fn a_head_has_the_fields_and_no_body() {
-    let running = Running::start();
-    let connection = running.connect().await;
+    let (running, connection) = Running::connected(|_| ()).await;
     let response = connection.head("/film.mp4", HeaderMap::new()).await.unwrap();
     assert_eq!(response.status(), 200);
     let length = running.file("film.mp4").len().to_string();
@@ -38,8 +36,7 @@ async fn a_head_has_the_fields_and_no_body() {
 
 #[tokio::test]
 async fn ranges_put_together_are_the_file() {
-    let running = Running::start();
-    let connection = running.connect().await;
+    let (running, connection) = Running::connected(|_| ()).await;
     let file = running.file("film.mp4");
     let length = file.len();
     let mut whole = Vec::new();
@@ -60,8 +57,7 @@ async fn ranges_put_together_are_the_file() {
 
 #[tokio::test]
 async fn what_cannot_be_answered_gets_its_status_and_the_connection_lives_on() {
-    let running = Running::start();
-    let connection = running.connect().await;
+    let (_running, connection) = Running::connected(|_| ()).await;
     for (path, fields, status) in [
         ("/none.mp4", &[][..], 404),
         ("/", &[], 404),
@@ -78,14 +74,12 @@ async fn what_cannot_be_answered_gets_its_status_and_the_connection_lives_on() {
         let is_short = bytes.ends_with(b"\n") && bytes.len() < 200;
         assert!(is_short, "{path}: a short reason");
     }
-    let (response, _) = get(&connection, "/film.mp4", &[]).await;
-    assert_eq!(response.status(), 200);
+    assert_eq!(get(&connection, "/film.mp4", &[]).await.0.status(), 200);
 }
 
 #[tokio::test]
 async fn a_client_that_has_it_is_told_so() {
-    let running = Running::start();
-    let connection = running.connect().await;
+    let (_running, connection) = Running::connected(|_| ()).await;
     let first = connection.head("/film.mp4", headers(&[])).await.unwrap();
     for (name, value) in [
         ("if-none-match", field(&first, "etag")),
@@ -101,8 +95,7 @@ async fn a_client_that_has_it_is_told_so() {
 
 #[tokio::test]
 async fn a_file_that_comes_while_the_server_runs_is_served() {
-    let running = Running::start();
-    let connection = running.connect().await;
+    let (running, connection) = Running::connected(|_| ()).await;
     assert_eq!(get(&connection, "/late.txt", &[]).await.0.status(), 404);
     running.directory.put("late.txt", "late");
     let (response, bytes) = get(&connection, "/late.txt", &[]).await;

@@ -69,8 +69,7 @@ async fn two_connections_know_different_things() {
 
 #[tokio::test]
 async fn many_requests_side_by_side_all_arrive_whole() {
-    let running = Running::start();
-    let connection = running.connect().await;
+    let (running, connection) = Running::connected(|_| ()).await;
     let mut bodies = Vec::new();
     for turn in 0..20 {
         let name = ["film.mp4", "other.mp4"][turn % 2];

@@ -273,9 +273,7 @@ async fn a_draining_server_is_not_ready_at_once_and_goes_on_until_the_balancer_h
     })
     .await;
     serving.signal("TERM");
-    let (code, _, log) = serving.end();
-    assert_eq!(code, Some(0), "{log}");
-    assert_contains(&log, &["delay=600s", "shutting down at once"]);
+    assert_contains(&serving.exits(0), &["delay=600s", "shutting down at once"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -297,8 +295,7 @@ async fn after_the_delay_new_clients_are_refused_and_responses_end() {
     assert!(!is_ready(&serving));
     response.read_to(usize::MAX).await;
     assert!(response.body == film());
-    let (code, _, log) = serving.end();
-    assert_eq!(code, Some(0), "{log}");
+    serving.exits(0);
 }
 
 #[tokio::test]
