@@ -5,10 +5,9 @@
 //! draws the figures from it. The test below fails if the file differs from what would be written.
 
 use std::fmt::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::time::Duration;
-use std::{fs, thread};
 
 use anyhow::{Context as _, anyhow};
 use lab::sim::{self, ServedTitle, Setup, Viewer};
@@ -16,6 +15,7 @@ use playrate_cc::Phase;
 use playrate_cc::testing::{Demand, Example, examples};
 use playrate_media::{FrameTrace, Ladder, SegmentSizes, TraceSource};
 use playrate_netsim::{Loss, PathConfig, QueueLimit, Seed};
+use playrate_test_support::in_parallel;
 use playrate_transport::telemetry::Sample;
 use playrate_units::{Bitrate, Bytes};
 use serde_json::{Value, json};
@@ -115,26 +115,7 @@ fn windows(example: &Example) -> anyhow::Result<String> {
 
 /// The lines of all examples, in their order.
 fn lines(examples: &[Example]) -> anyhow::Result<String> {
-    let rest = Mutex::new(examples.iter().enumerate());
-    let work = || -> anyhow::Result<Vec<(usize, String)>> {
-        let next = || rest.lock().ok().and_then(|mut rest| rest.next());
-        let mut written = Vec::new();
-        while let Some((number, example)) = next() {
-            written.push((number, windows(example)?));
-        }
-        Ok(written)
-    };
-    let threads = thread::available_parallelism()?.get();
-    let mut all = thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let mut all = Vec::new();
-        for handle in handles {
-            all.extend(handle.join().map_err(|_| anyhow!("a run panicked"))??);
-        }
-        anyhow::Ok(all)
-    })?;
-    all.sort_unstable();
-    Ok(all.into_iter().map(|(_, line)| line).collect())
+    in_parallel(examples, None, windows).into_iter().collect()
 }
 
 fn file() -> PathBuf {

@@ -2,10 +2,10 @@
 
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::channel;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use playrate_test_support::in_parallel;
 
 use crate::ending::Ending;
 use crate::invariants::{Findings, Invariant, KnownDefect, Violation, findings};
@@ -74,31 +74,12 @@ pub(crate) fn campaign(
 ) -> Vec<Verdict> {
     let style = ProgressStyle::with_template(PROGRESS).unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = ProgressBar::new(seeds).with_style(style);
-    let threads = threads.or_else(|| std::thread::available_parallelism().ok());
-    let threads = threads.map_or(1, NonZeroUsize::get);
-    let next = AtomicU64::new(0);
-    let (sender, verdicts) = channel();
-    let mut judged = Vec::new();
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            let (sender, next) = (sender.clone(), &next);
-            scope.spawn(move || {
-                while !stop.load(Relaxed) {
-                    let number = next.fetch_add(1, Relaxed);
-                    if number >= seeds {
-                        break;
-                    }
-                    let (_, verdict) = judge(&FaultPlan::of(first.wrapping_add(number)));
-                    if sender.send(verdict).is_err() {
-                        break;
-                    }
-                }
-            });
-        }
-        drop(sender);
-        judged.extend(bar.wrap_iter(verdicts.iter()));
+    let numbers = (0..seeds).take_while(|_| !stop.load(Relaxed));
+    let verdicts = in_parallel(numbers, threads, |number| {
+        let (_, verdict) = judge(&FaultPlan::of(first.wrapping_add(number)));
+        bar.inc(1);
+        verdict
     });
     bar.finish_and_clear();
-    judged.sort_by_key(|verdict| verdict.seed.wrapping_sub(first));
-    judged
+    verdicts
 }

@@ -9,6 +9,7 @@
 
 mod client;
 mod files;
+mod parallel;
 mod process;
 mod usage;
 pub mod wire;
@@ -20,6 +21,7 @@ use quinn::TokioRuntime;
 
 pub use client::{certificate, certify, client, fetch, h3_config, tls_config};
 pub use files::{Media, SCENARIO, TITLE, asset, films, fixture, root, title};
+pub use parallel::in_parallel;
 pub use process::{Running, ServerProcess, program};
 pub use usage::Process;
 

@@ -7,9 +7,7 @@
 mod lies;
 mod pair;
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
-use std::thread;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lies::{Lie, Requests};
@@ -17,6 +15,7 @@ use pair::{Pair, Share};
 use playrate::cc::testing::examples;
 use playrate::cc::{ControllerSpec, Path, VideoKnowledge};
 use playrate_netsim::Seed;
+use playrate_test_support::in_parallel;
 use playrate_units::Bitrate;
 
 /// Maximum throughput that a report may gain, as a multiple of that without one.
@@ -42,28 +41,6 @@ fn controllers() -> Vec<ControllerSpec> {
 fn knows_the_video(spec: &ControllerSpec) -> bool {
     let controller = spec.build(&Path::default(), Arc::new(VideoKnowledge::new()));
     !controller.snapshot().waiting_for.is_empty()
-}
-
-/// Runs `run` for all `jobs` on as many threads as there are processors; returns the results in their order.
-fn on_all_processors<J: Sync, R: Send>(jobs: &[J], run: impl Fn(&J) -> R + Sync) -> Vec<R> {
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new(Vec::new());
-    let processors = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| {
-        for _ in 0..processors {
-            scope.spawn(|| {
-                while let Some((index, job)) =
-                    Some(next.fetch_add(1, Relaxed)).and_then(|i| Some((i, jobs.get(i)?)))
-                {
-                    let result = run(job);
-                    done.lock().unwrap().push((index, result));
-                }
-            });
-        }
-    });
-    let mut done = done.into_inner().unwrap();
-    done.sort_by_key(|(index, _)| *index);
-    done.into_iter().map(|(_, result)| result).collect()
 }
 
 fn pair(controller: &ControllerSpec, rate: Bitrate, round_trip_ms: u64) -> Pair<'_> {
@@ -136,7 +113,7 @@ fn no_report_gets_a_client_more_than_a_tenth_above_its_throughput_without() {
         jobs.push((controller, RATES[0], lies));
     }
     assert!(jobs.len() > 40, "{} runs", jobs.len());
-    let unfair = on_all_processors(&jobs, |(controller, rate, lies)| {
+    let unfair = in_parallel(&jobs, None, |(controller, rate, lies)| {
         let (gain, worst) = gains(controller, *rate, lies);
         let line = format!("{gain:.3} {controller}, title of {rate}: {worst}");
         println!("{line}");
@@ -151,7 +128,7 @@ fn no_report_gets_a_client_more_than_a_tenth_above_its_throughput_without() {
 #[test]
 fn a_report_without_content_is_as_good_as_none() {
     let jobs = controllers();
-    let shares = on_all_processors(&jobs, |controller| {
+    let shares = in_parallel(&jobs, None, |controller| {
         let pair = pair(controller, RATES[0], 60);
         [Lie::none(), Lie::everything().silent()].map(|lie| pair.run(&lie).client)
     });
