@@ -42,15 +42,14 @@ fn play(controller: &str, seed: Seed, path: &PathConfig) -> (QualityReport, u64)
     (played.report, rig.sim.digest())
 }
 
+fn path(loss: Probability) -> PathConfig {
+    let (rate, rtt) = (Bitrate::from_mbps(20), Duration::from_millis(100));
+    PathConfig::bottleneck(rate, rtt, QueueLimit::ONE_BDP, loss)
+}
+
 #[test]
 fn a_session_repeats_to_the_packet_for_the_same_seed_only() {
-    let loss: Probability = "0.1%".parse().unwrap();
-    let path = PathConfig::bottleneck(
-        Bitrate::from_mbps(20),
-        Duration::from_millis(100),
-        QueueLimit::ONE_BDP,
-        loss,
-    );
+    let path = path("0.1%".parse().unwrap());
     let (report, digest) = play("cubic", Seed::new(3), &path);
     assert_eq!(report.network.received, report.network.promised.unwrap());
     assert!(
@@ -64,12 +63,7 @@ fn a_session_repeats_to_the_packet_for_the_same_seed_only() {
 
 #[test]
 fn reordered_packets_do_not_count_as_lost() {
-    let path = PathConfig::bottleneck(
-        Bitrate::from_mbps(20),
-        Duration::from_millis(100),
-        QueueLimit::ONE_BDP,
-        Probability::ZERO,
-    );
+    let path = path(Probability::ZERO);
     let mut reordering = path.clone();
     // One packet in twenty is overtaken by some 17 others.
     let share = "5%".parse().unwrap();

@@ -22,8 +22,6 @@ pub(crate) enum Manner {
     Good,
     /// Answers every request with 404.
     NotFound,
-    /// Answers every request with 503.
-    Full,
     /// Answers every HEAD with 503.
     FullForHead,
     /// Shuts down after this many bytes.
@@ -134,8 +132,7 @@ async fn answer(arrival: Arrival, file: Bytes, manner: Manner, server: Server) -
         let response = response.status(StatusCode::NOT_FOUND).body(()).unwrap();
         return exchange.respond(response, "no such title".into()).await;
     }
-    let is_head = exchange.request().method() == Method::HEAD;
-    if manner == Manner::Full || (manner == Manner::FullForHead && is_head) {
+    if manner == Manner::FullForHead && exchange.request().method() == Method::HEAD {
         let response = response.status(StatusCode::SERVICE_UNAVAILABLE);
         let response = response.header(header::RETRY_AFTER, "1").body(()).unwrap();
         return exchange.respond(response, "full".into()).await;

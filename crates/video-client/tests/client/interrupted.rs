@@ -176,14 +176,6 @@ async fn the_player_plays_on_while_the_rest_of_a_response_is_awaited() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refusal_as_the_first_answer_ends_the_session() {
-    let (played, _) = play(Manner::Full).await;
-    let error = played.result.unwrap_err();
-    assert!(matches!(error, PlayError::Status { .. }), "{error}");
-    assert_eq!(played.report.network.interruptions, Interruptions::default());
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn the_length_of_a_file_is_asked_for_again_after_a_refusal_in_mid_session() {
     // A playlist that does not declare its rate, so that the length of the first segment determines it.
     let playlist =

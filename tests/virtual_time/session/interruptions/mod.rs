@@ -9,7 +9,7 @@ use playrate_netsim::{LinkConfig, PathConfig, QueueLimit, Rate, Seed};
 use playrate_transport::{ConnectError, EndpointKey, Identity};
 use playrate_units::{Bitrate, Bytes};
 use video_client::playout::{Clock, Fill, PlayoutConfig};
-use video_client::report::{Interruption, QualityReport};
+use video_client::report::{Interruption, Interruptions, QualityReport};
 use video_client::{FrameSource, PlayError, PlayOptions, Played, ReconnectOptions, Session};
 use video_server::library::Library;
 use video_server::serve::{Observer, SessionSummary, Settings, VideoServer};
@@ -293,6 +293,7 @@ fn a_refusal_as_the_first_answer_ends_a_session_at_once() {
         "{error}"
     );
     assert!(played.report.network.ended < secs(1));
+    assert_eq!(played.report.network.interruptions, Interruptions::default());
 }
 
 #[test]
