@@ -3,7 +3,6 @@
 use std::fs;
 use std::sync::{Arc, Mutex};
 
-use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Response};
 use playrate_test_support::{Media, client, until};
 use playrate_transport::telemetry::{Sink, TimeSeries};
@@ -151,15 +150,6 @@ pub(crate) async fn read(body: &mut Body) -> Result<Vec<u8>, ExchangeError> {
         bytes.extend_from_slice(&chunk);
     }
     Ok(bytes)
-}
-
-/// Reads at least `count` bytes of a body.
-pub(crate) async fn read_some(body: &mut Body, count: usize) -> Vec<Bytes> {
-    let mut chunks = Vec::new();
-    while chunks.iter().map(Bytes::len).sum::<usize>() < count {
-        chunks.push(body.chunk().await.unwrap().expect("the body is longer"));
-    }
-    chunks
 }
 
 /// Sends a `GET` and reads the response to its end.

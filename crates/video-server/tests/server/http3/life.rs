@@ -15,7 +15,7 @@ use playrate_units::Bytes;
 use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, TokioRuntime};
 use video_server::serve::{CHUNK, SessionEnd, ShutdownReport};
 
-use crate::http3::common::{Running, get, long, read, read_some};
+use crate::http3::common::{Running, get, long, read};
 use playrate_test_support::{PATIENCE, client, sleep, until};
 
 /// A client with a small window, so that a long response is never in flight as a whole.
@@ -24,12 +24,19 @@ fn narrow(options: &mut ClientOptions) {
     options.transport.receive_window = Bytes::new(256 << 10);
 }
 
-/// A narrow client that has received `count` bytes of a long response, and its body.
-async fn begin(running: &Running, count: usize) -> (Connection, Body) {
-    let connection = running.connect_with(narrow).await;
+/// A client that has received at least `count` bytes of a long response: its connection, the body, and these bytes.
+async fn begin(
+    running: &Running,
+    change: impl FnOnce(&mut ClientOptions),
+    count: usize,
+) -> (Connection, Body, Vec<u8>) {
+    let connection = running.connect_with(change).await;
     let (_, mut body) = connection.get("/long.bin", HeaderMap::new()).await.unwrap();
-    read_some(&mut body, count).await;
-    (connection, body)
+    let mut bytes = Vec::new();
+    while bytes.len() < count {
+        bytes.extend_from_slice(&body.chunk().await.unwrap().expect("the body is longer"));
+    }
+    (connection, body, bytes)
 }
 
 /// Runtime whose tasks stop on demand, as on a machine that has no time for them.
@@ -69,7 +76,7 @@ fn ended(report: &ShutdownReport) -> (u64, u64, u64) {
 #[tokio::test]
 async fn a_response_that_the_client_gives_up_leaves_the_connection_usable() {
     let running = Running::start();
-    let (connection, body) = begin(&running, 100_000).await;
+    let (connection, body, _) = begin(&running, narrow, 100_000).await;
     drop(body);
     let (response, bytes) = get(&connection, "/film.mp4", &[]).await;
     assert_eq!(response.status(), 200);
@@ -95,10 +102,7 @@ fn a_client_that_is_killed_mid_stream_is_timed_out_and_others_are_served() {
             narrow(options);
             options.transport.idle_timeout = Duration::from_secs(5);
         };
-        let connection = running.connect_with(impatient).await;
-        let (_, mut body) = connection.get("/long.bin", HeaderMap::new()).await.unwrap();
-        read_some(&mut body, 100_000).await;
-        body
+        begin(&running, impatient, 100_000).await.1
     });
     // Nothing is dropped either: the end of one task would make another say goodbye.
     std::mem::forget((doomed, body));
@@ -133,8 +137,7 @@ async fn a_client_that_does_not_read_costs_a_bounded_amount_and_is_given_up() {
         setup.options.transport.send_window = Bytes::new(256 << 10);
         setup.options.stall_timeout = Duration::from_millis(1_500);
     });
-    let connection = running.connect_with(narrow).await;
-    let (_, mut body) = connection.get("/long.bin", HeaderMap::new()).await.unwrap();
+    let (connection, mut body, _) = begin(&running, narrow, 0).await;
     until("the response is given up", async || {
         running.server.connections()[0].aborted == 1
     })
@@ -153,12 +156,7 @@ async fn a_client_that_does_not_read_costs_a_bounded_amount_and_is_given_up() {
 #[tokio::test]
 async fn a_shutdown_lets_a_running_response_end_and_turns_new_clients_away() {
     let running = Running::start();
-    let connection = running.connect_with(narrow).await;
-    let (_, mut body) = connection.get("/long.bin", HeaderMap::new()).await.unwrap();
-    let mut bytes = Vec::new();
-    for chunk in read_some(&mut body, 100_000).await {
-        bytes.extend_from_slice(&chunk);
-    }
+    let (_connection, mut body, mut bytes) = begin(&running, narrow, 100_000).await;
     let server = running.server.clone();
     let (report, rest) = tokio::join!(server.shutdown(PATIENCE), async {
         sleep(Duration::from_millis(200)).await;
@@ -177,7 +175,7 @@ async fn a_shutdown_lets_a_running_response_end_and_turns_new_clients_away() {
 #[tokio::test]
 async fn a_shutdown_breaks_off_at_its_deadline_what_will_not_end() {
     let running = Running::start();
-    let (_connection, mut body) = begin(&running, 1_000).await;
+    let (_connection, mut body, _) = begin(&running, narrow, 1_000).await;
     let report = running.server.shutdown(Duration::from_millis(300)).await;
     assert!(!report.drained, "{report:?}");
     assert_eq!(ended(&report), (1, 1, 0));
@@ -189,7 +187,7 @@ async fn a_shutdown_breaks_off_at_its_deadline_what_will_not_end() {
 #[tokio::test]
 async fn a_second_shutdown_overtakes_the_first() {
     let running = Running::start();
-    let (_connection, _body) = begin(&running, 1_000).await;
+    let (_connection, _body, _) = begin(&running, narrow, 1_000).await;
     let report = tokio::select! {
         biased;
         _ = running.server.shutdown(Duration::from_secs(600)) => panic!("the client does not read, so it cannot drain"),
@@ -235,7 +233,7 @@ async fn an_observer_sees_each_connection_from_its_first_sample_to_its_summary()
 async fn a_response_whose_task_does_not_end_in_time_counts_as_aborted() {
     let tasks = StoppableRuntime::default();
     let running = Running::with(|setup| setup.runtime = Arc::new(tasks.clone()));
-    let (_connection, _body) = begin(&running, 100_000).await;
+    let (_connection, _body, _) = begin(&running, narrow, 100_000).await;
     tasks.0.store(true, Relaxed);
     let report = running.server.shutdown(Duration::from_millis(100)).await;
     assert_eq!((report.drained, ended(&report)), (false, (1, 0, 0)));
