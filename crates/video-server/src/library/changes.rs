@@ -81,7 +81,7 @@ impl LibraryChanges<'_> {
 /// Part of a title that can differ between two of its versions.
 #[derive(PartialEq)]
 enum Version<'a> {
-    /// `None` for a title from another source, which never changes.
+    /// `None` for a file whose version could not be determined.
     File(Option<&'a EntityTag>),
     Packaged(&'a PackagedTitle),
 }

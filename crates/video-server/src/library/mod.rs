@@ -204,8 +204,12 @@ impl Library {
     pub fn with_source(mut self, name: &str, source: Arc<dyn MediaSource>) -> Result<Self, LibraryError> {
         let resource = ResourceName::from_relative(Path::new(name));
         let name = resource.ok_or_else(|| LibraryError::Name(name.to_owned()))?;
-        self.indexed
-            .insert(name.clone(), TitleSummary::of(source.title()));
+        let (title, version) = (
+            TitleSummary::of(source.title()),
+            EntityTag::of_identity(source.identity()),
+        );
+        self.indexed.insert(name.clone(), title);
+        self.versions.insert(name.clone(), version);
         self.sources.insert(name, source);
         Ok(self)
     }
@@ -325,7 +329,7 @@ impl Library {
         let alternatives = representation.and_then(|one| self.alternatives(one).into_iter().max());
         let packaged_rate = representation.and_then(|one| one.average_rate);
         let rate = self.indexed.get(name).and_then(|title| {
-            let same = self.sources.contains_key(name) || self.versions.get(name) == Some(&etag);
+            let same = self.versions.get(name) == Some(&etag);
             if !same {
                 tracing::warn!(
                     title = %name,

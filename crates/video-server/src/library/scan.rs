@@ -64,7 +64,7 @@ pub(super) fn scan(
             library.other_files += 1;
             continue;
         }
-        if !is_title(&path) {
+        if !is_title(&path) || library.sources.contains_key(&name) {
             library.other_files += 1;
             continue;
         }
@@ -133,9 +133,11 @@ impl Library {
     /// The library without its directory or store: only titles from other sources, and the files that are open.
     pub(super) fn without_media(&self) -> Self {
         let title = |name: &ResourceName| Some((name.clone(), self.indexed.get(name)?.clone()));
+        let version = |name: &ResourceName| Some((name.clone(), self.versions.get(name)?.clone()));
         Self {
             open_files: Arc::clone(&self.open_files),
             indexed: self.sources.keys().filter_map(title).collect(),
+            versions: self.sources.keys().filter_map(version).collect(),
             sources: self.sources.clone(),
             highest_rates: self.highest_rates.clone(),
             ..Self::default()

@@ -138,7 +138,7 @@ impl Stored {
         let above: BTreeSet<&str> = manifests.iter().map(|name| directory_of(name.as_str())).collect();
         let titles: Vec<_> = files
             .iter()
-            .filter(|(name, _)| is_title(Path::new(name.as_str())))
+            .filter(|(name, _)| is_title(Path::new(name.as_str())) && !previous.sources.contains_key(*name))
             .collect();
         if titles.len() > TITLES {
             return Err(LibraryError::too_large(&self.path(""), TITLES, "titles"));

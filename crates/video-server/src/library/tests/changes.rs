@@ -81,13 +81,36 @@ fn a_packaged_title_changes_with_its_segments() {
     assert_eq!(after.packaged()[0].representations[0].missing, 0);
 }
 
+fn source(file: &str) -> Arc<MemorySource> {
+    Arc::new(MemorySource::new(fs::read(fixture(file)).unwrap()).unwrap())
+}
+
+#[test]
+fn a_source_with_the_name_of_a_file_keeps_its_rate_whatever_the_file_does() {
+    let directory = directory();
+    let rate = |library: &Library| open(library, "film.mp4").average_rate;
+    let of = |source: &Arc<MemorySource>| Some(source.title().average_rate());
+    let first = source("fragmented.mp4");
+    let library = scan(&directory).with_source("film.mp4", first.clone()).unwrap();
+    assert_eq!(rate(&library), of(&first));
+    directory.copy("fragmented-dash.mp4", "film.mp4");
+    let after = again(&library);
+    assert_eq!(rate(&after), of(&first));
+    assert!(after.changes_since(&library).is_empty());
+    let second = source("progressive-moov-first.mp4");
+    let other = again(&after).with_source("film.mp4", second.clone()).unwrap();
+    assert_eq!(rate(&other), of(&second));
+    assert_eq!(counts(&other.changes_since(&after)), [0, 1, 0, 0, 0, 0]);
+}
+
 #[test]
 fn titles_from_memory_stay_and_every_directory_is_visited() {
     let directory = directory();
     fs::create_dir_all(directory.path("a/b")).unwrap();
-    let source = MemorySource::new(fs::read(fixture("fragmented.mp4")).unwrap()).unwrap();
     let library = scan(&directory);
-    let library = library.with_source("built-in.mp4", Arc::new(source)).unwrap();
+    let library = library
+        .with_source("built-in.mp4", source("fragmented.mp4"))
+        .unwrap();
     fs::remove_file(directory.path("film.mp4")).unwrap();
     let mut visited = Vec::new();
     let visit = &mut |directory: &Path| visited.push(directory.to_owned());
