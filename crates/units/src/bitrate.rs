@@ -28,7 +28,7 @@ const FAMILY: Family = Family {
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
 impl Bitrate {
-    /// No bits at all.
+    /// A rate of zero.
     pub const ZERO: Self = Self(0);
     /// The highest representable rate.
     pub const MAX: Self = Self(u64::MAX);

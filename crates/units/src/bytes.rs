@@ -73,7 +73,7 @@ impl Bytes {
         ))
     }
 
-    /// Difference, `None` if `other` is larger.
+    /// Difference; `None` if `other` is larger.
     pub const fn checked_sub(self, other: Self) -> Option<Self> {
         match self.0.checked_sub(other.0) {
             Some(left) => Some(Self(left)),

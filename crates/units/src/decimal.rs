@@ -67,17 +67,16 @@ impl Family {
     }
 }
 
-/// The decimal number of these whole units and this many tenths, hundredths or smaller parts, by `digits`. Zeros at the
-/// end are left out.
+/// Formats `whole` units and `parts` of 10^−`digits` of a unit as a decimal number without trailing zeros.
 pub(crate) fn decimal(whole: u64, parts: u64, digits: usize) -> String {
     let text = format!("{whole}.{parts:0digits$}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// `number × scale` with `number` a decimal text, exactly, rounded to nearest; `None` if malformed or too large.
+/// Exact product of the decimal text `number` and `scale`, rounded to nearest; `None` if malformed or too large.
 fn scaled(number: &str, scale: u64) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    // Underscores alone are no number.
+    // Underscores alone are not a number.
     let lacks_digits = |text: &str| !text.contains(|c: char| c.is_ascii_digit());
     if lacks_digits(whole) || fraction.len() > 18 || (number.contains('.') && lacks_digits(fraction)) {
         return None;
@@ -94,8 +93,8 @@ fn scaled(number: &str, scale: u64) -> Option<u64> {
     u64::try_from(whole.checked_add(part)?).ok()
 }
 
-/// Implements saturating addition, subtraction and sums for a quantity, and its text form by the `FAMILY` of its
-/// module.
+/// Implements saturating addition, subtraction and sums for a quantity, and its text form, which its module's `FAMILY`
+/// defines.
 macro_rules! quantity {
     ($name:ident) => {
         impl core::ops::Add for $name {

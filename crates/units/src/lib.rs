@@ -1,8 +1,8 @@
 //! Units as types: byte counts, bit rates and probabilities, and their text forms.
 //!
 //! Every other crate of playrate uses these types at its public boundary, so that bytes are never mistaken for bits or
-//! rates for sizes. All of them are integers; arithmetic saturates and the operators between them are the dimensional
-//! ones ([`Bitrate`] × [`Duration`] = [`Bytes`]).
+//! rates for sizes. All of them are integers; arithmetic saturates, and operators between the types follow the
+//! dimensions ([`Bitrate`] × [`Duration`] = [`Bytes`]).
 //!
 //! Belongs here: a quantity that crosses a crate boundary, with its text form. Does not belong here: anything specific
 //! to networks, video or congestion control.

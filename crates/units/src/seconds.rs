@@ -6,8 +6,8 @@ use core::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// `time` in seconds. One division, so that the result is the double nearest to the decimal and prints without trailing
-/// digits.
+/// `time` in seconds, by a single division, so that the result is the double nearest to the decimal and prints without
+/// trailing digits.
 pub fn from_duration(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1e9
 }
