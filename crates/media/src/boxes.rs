@@ -18,7 +18,7 @@ pub(crate) struct BoxHeader {
 }
 
 impl BoxHeader {
-    /// Length of the header in bytes, as far as `bytes` determine it: 8, unless the size field says 16.
+    /// Length of the header that begins with `bytes`: 16 bytes if it announces a 64-bit size, otherwise 8.
     pub(crate) fn len_of(bytes: &[u8]) -> usize {
         match bytes {
             [0, 0, 0, 1, ..] => 16,
@@ -68,7 +68,7 @@ pub(crate) struct BoxView<'a> {
 }
 
 impl<'a> BoxView<'a> {
-    /// The boxes inside, from `skip` bytes into the body (the fields before them).
+    /// Child boxes, which follow `skip` bytes of fields in the body.
     pub(crate) fn children(&self, skip: usize) -> Children<'a> {
         Children {
             parent: self.name,
@@ -77,7 +77,7 @@ impl<'a> BoxView<'a> {
         }
     }
 
-    /// The first box inside that is called `name`, if any.
+    /// The first child box named `name`, if any.
     pub(crate) fn find(&self, skip: usize, name: [u8; 4]) -> Result<Option<Self>, MediaError> {
         for child in self.children(skip) {
             let child = child?;
@@ -88,7 +88,7 @@ impl<'a> BoxView<'a> {
         Ok(None)
     }
 
-    /// The first box inside that is called `name`; malformed if there is none.
+    /// The first child box named `name`; malformed if there is none.
     pub(crate) fn require(&self, name: [u8; 4]) -> Result<Self, MediaError> {
         self.find(0, name)?.ok_or_else(|| {
             let missing = BoxName(name);
@@ -96,7 +96,7 @@ impl<'a> BoxView<'a> {
         })
     }
 
-    /// The fields of a box without boxes inside. Ignores bytes after the last field, as players do.
+    /// Decodes the fields of a box without child boxes. Ignores bytes after the last field, as players do.
     pub(crate) fn decode<A: Atom>(&self) -> Result<A, MediaError> {
         let mut body = self.body;
         A::decode_body(&mut body).map_err(|error| self.malformed(&error))
@@ -118,7 +118,7 @@ impl<'a> BoxView<'a> {
     }
 }
 
-/// The boxes inside a box. Fewer than 8 bytes at the end are padding (`QuickTime` writes a 4-byte terminator).
+/// The child boxes of a box. Fewer than 8 bytes at the end are padding (`QuickTime` writes a 4-byte terminator).
 pub(crate) struct Children<'a> {
     parent: BoxName,
     rest: &'a [u8],
@@ -141,7 +141,7 @@ impl<'a> Iterator for Children<'a> {
         if size > available {
             self.rest = &[];
             let problem = format!(
-                "it claims {size} bytes, its {} box has {available} left",
+                "it claims {size} bytes, but its {} box has {available} left",
                 self.parent
             );
             return Some(Err(MediaError::malformed(header.name, self.offset, problem)));

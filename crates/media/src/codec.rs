@@ -8,7 +8,7 @@ use crate::error::MediaError;
 /// Description in the first sample entry of a track.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Codec {
-    /// Codec string of RFC 6381: `avc1.64001f`, `mp4a.40.2`, or the bare entry's name.
+    /// Codec string of RFC 6381: `avc1.64001f`, `mp4a.40.2`, or just the entry's name.
     pub(crate) name: String,
     /// True if the codec is H.264.
     pub(crate) h264: bool,
@@ -20,8 +20,7 @@ pub(crate) struct Codec {
 const VISUAL_FIELDS: usize = 78;
 /// Fields of an `AudioSampleEntry` before the boxes inside: 8 and 20.
 const AUDIO_FIELDS: usize = 28;
-/// Descriptors nest, and their decoder recurses. This is more than any AAC track needs (about 50 bytes), but little for
-/// recursion.
+/// Descriptors nest and their decoder recurses, so this bounds the recursion. An AAC track needs about 50 bytes.
 const ESDS_BYTES: usize = 1024;
 
 /// The first entry of an `stsd` box.

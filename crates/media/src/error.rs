@@ -50,7 +50,7 @@ pub enum MediaError {
     },
     /// The file ends within a box.
     #[error(
-        "{name} box at offset {offset} is truncated: it runs to byte {needed}, the file ends at {end}; \
+        "{name} box at offset {offset} is truncated: it runs to byte {needed}, but the file ends at {end}; \
          copy or download the file again, in full"
     )]
     Truncated {
@@ -78,7 +78,7 @@ pub enum MediaError {
     },
     /// A box exceeds the reader's [`Limits`](crate::Limits).
     #[error(
-        "{name} box at offset {offset} goes beyond the limit of {limit} {what}; \
+        "{name} box at offset {offset} exceeds the limit of {limit} {what}; \
          raise the limit if the file is to be trusted"
     )]
     BeyondLimit {
@@ -114,7 +114,7 @@ pub enum MediaError {
     NoFrames,
     /// A frame lies past the end of the file.
     #[error(
-        "frame {frame} needs bytes up to {needed}, the file ends at {end}; \
+        "frame {frame} needs bytes up to {needed}, but the file ends at {end}; \
          copy or download the file again, in full"
     )]
     FrameBeyondEnd {

@@ -86,7 +86,7 @@ pub(crate) fn read(
     Ok(fragments)
 }
 
-/// The samples so far, and the values of samples whose `trun` entry does not specify them.
+/// The samples so far, and the defaults for values that a `trun` entry omits.
 struct TrackRun {
     duration: u32,
     size: u32,

@@ -42,7 +42,7 @@ impl Frame {
 pub enum Layout {
     /// One `moov` box with all tables before the media: playback can start as soon as media arrives.
     ProgressiveMoovFirst,
-    /// The tables come after the media: a client that reads in order knows no frame until the end.
+    /// The tables come after the media: a client that reads in order learns of no frame until the end.
     ProgressiveMoovLast,
     /// The tables come piece by piece, in one `moof` box before each piece of media.
     Fragmented,

@@ -98,7 +98,7 @@ impl FromStr for SegmentSizes {
                 .map(|value| value.trim().parse::<u32>().ok().filter(|&value| value > 0))
                 .map(|value| value.map(u64::from))
                 .collect::<Option<_>>()
-                .ok_or_else(|| fail("whole numbers above zero, with commas between them, are needed"))?;
+                .ok_or_else(|| fail("expected whole numbers above zero, separated by commas"))?;
             if head == "encode_kbps" {
                 let encode = |kbps| Encode {
                     rate: Bitrate::from_kbps(kbps),
@@ -108,7 +108,7 @@ impl FromStr for SegmentSizes {
                 continue;
             }
             if values.len() != encodes.len() {
-                return Err(fail("as many sizes as there are encodes are needed"));
+                return Err(fail("expected one size for each encode"));
             }
             for (encode, size) in encodes.iter_mut().zip(values) {
                 encode.sizes.push(size);
@@ -206,7 +206,7 @@ impl Ladder {
             if let [(one, rate), (other, same)] = pair
                 && (rate == same || one == other)
             {
-                let problem = format!("{one} at {rate} and {other} at {same}: names and rates differ");
+                let problem = format!("{one} at {rate} and {other} at {same}: names and rates must differ");
                 return Err(failed(problem));
             }
         }
@@ -268,5 +268,5 @@ impl Ladder {
     }
 }
 
-/// Most segments of a generated title: a day in segments of 3 s.
+/// Maximum number of segments of a generated title: a day in segments of 3 s.
 const MOST_SEGMENTS: usize = 28_800;

@@ -30,7 +30,7 @@ pub(crate) struct Track {
     pub(crate) tables: Option<SampleTables>,
     /// Defaults for the fragments of this track.
     pub(crate) defaults: Trex,
-    /// Decode time of the next sample of a fragment that does not declare it, in ticks.
+    /// Decode time, in ticks, of the next sample if its fragment does not declare one.
     pub(crate) next_dts: u64,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Track {
 pub(crate) struct TrackClock {
     timescale: u32,
     edit: Edit,
-    /// The media time of zero; known once the first samples are.
+    /// Media time at which the presentation starts; known once the first samples are.
     origin: Option<i128>,
     /// End of the last sample so far, in ticks since the origin.
     end: i128,

@@ -31,7 +31,7 @@ pub fn segment_index(bytes: &[u8], offset: u64) -> Result<Vec<IndexedSegment>, M
         body_offset: offset,
     };
     let found = around.find(0, NAME.0)?;
-    let view = found.ok_or_else(|| MediaError::malformed(NAME, offset, "it is not where it should be"))?;
+    let view = found.ok_or_else(|| MediaError::malformed(NAME, offset, "it does not begin here"))?;
     let index: Sidx = view.decode()?;
     if index.timescale == 0 {
         return Err(view.malformed(&"its timescale is 0"));
@@ -108,7 +108,7 @@ mod tests {
     fn what_is_no_index_of_segments_is_refused_with_its_place() {
         let whole = index(0, &[(false, 1, 1)]);
         for (bytes, problem) in [
-            (&[][..], "it is not where it should be"),
+            (&[][..], "it does not begin here"),
             (&whole[..20], "has 20 left"),
             (&index(0, &[(true, 10, 10)]), "further indexes"),
             (&index(0, &[(false, 0, 10)]), "no bytes"),

@@ -95,8 +95,8 @@ impl StreamParser {
         Ok(())
     }
 
-    /// Number of the next bytes that the parser does not need: [`Self::skip`] may replace reading and pushing them.
-    /// `u64::MAX` if the rest of the file is not needed.
+    /// Number of upcoming bytes that the parser does not need; the caller may [`skip`](Self::skip) them instead of
+    /// pushing them. `u64::MAX` if the rest of the file is not needed.
     pub fn skippable(&self) -> u64 {
         match &self.state {
             ParserState::Skip { end, .. } => end.map_or(u64::MAX, |end| end.saturating_sub(self.position)),
@@ -262,7 +262,7 @@ impl StreamParser {
         }
         if !self.held_name().is_printable() {
             let problem =
-                "its type is not text; what comes before it gives a wrong size, or the file is damaged";
+                "its type is not text: the box before it declares a wrong size, or the file is damaged";
             return Err(MediaError::malformed(self.held_name(), offset, problem));
         }
         BoxHeader::read(&self.held, offset)
@@ -285,7 +285,7 @@ impl StreamParser {
                 MediaError::malformed(
                     name,
                     offset,
-                    format!("it claims {size} bytes, past any file's end"),
+                    format!("it claims {size} bytes, beyond the end of any file"),
                 )
             })?),
             None => None,
@@ -297,7 +297,7 @@ impl StreamParser {
         };
         if let Some((what, limit)) = collected {
             let Some(size) = header.size else {
-                let problem = "it says no size of its own";
+                let problem = "it does not declare its size";
                 return Err(MediaError::malformed(name, offset, problem));
             };
             let body = size.saturating_sub(header.header_len);

@@ -2,7 +2,7 @@
 //! servers write.
 //!
 //! A strict parser rejects a whole field for one bad member. Players are not that strict, so members are separated here
-//! and parsed one by one; a value that is not a structured one is kept as text.
+//! and parsed one by one; a value that is not structured is kept as text.
 
 use playrate_units::Bitrate;
 use sfv::{BareItemFromInput, ItemSerializer, Parser, RefBareItem, StringRef, TokenRef};

@@ -7,7 +7,7 @@ use mp4_atom::{Atom, Co64, Ctts, Stco, Stsc, Stss, Stsz, StszSamples, Stts};
 use crate::boxes::BoxView;
 use crate::error::{BoxName, MediaError};
 
-/// One sample as described by the tables or a fragment, times in ticks of its track.
+/// One sample as described by the tables or a fragment, with times in ticks of its track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TrackSample {
     pub(crate) offset: u64,
@@ -99,7 +99,7 @@ impl SampleTables {
             let number = index + 1;
             let size = self.size(index);
             let too_short =
-                |table: &str| self.malformed(format!("stsz lists {count} samples, {table} {index}"));
+                |table: &str| self.malformed(format!("stsz lists {count} samples, but {table} {index}"));
             let offset = places
                 .next(size)
                 .ok_or_else(|| too_short("stsc and stco place"))??;

@@ -232,7 +232,7 @@ impl FrameTrace {
         let limit = Limits::default().samples;
         let asked = format!("repeated to {}", duration::display(duration));
         if duration.is_zero() {
-            return Err(cannot(asked, "a title plays some time"));
+            return Err(cannot(asked, "the playing time must be above zero"));
         }
         let mut frames = Vec::new();
         let mut start = Duration::ZERO;

@@ -112,7 +112,7 @@ fn hundreds_of_ms(time: Duration) -> u64 {
     millis(time).saturating_add(50) / 100 * 100
 }
 
-/// Rate in kbit/s, to the nearest.
+/// Rate in kbit/s, rounded to nearest.
 fn kbps(rate: Bitrate) -> u64 {
     rate.as_bits_per_second().saturating_add(500) / 1_000
 }

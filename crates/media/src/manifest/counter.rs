@@ -12,8 +12,8 @@ pub const SEGMENT_LIMIT: usize = 500_000;
 /// Maximum number of representations of a manifest, over all periods.
 const REPRESENTATIONS: usize = 100_000;
 /// Maximum number of bytes of attributes and of references with their bases, counted each time one is read or made. A
-/// manifest with the maximum number of segments can use 200 per segment; one of ten representations of 7,200 segments,
-/// 1,300.
+/// manifest with the maximum number of segments can use 200 per segment; one with ten representations of 7,200 segments
+/// can use 1,300.
 const TEXT: usize = 100_000_000;
 /// Maximum number of node visits in the XML tree. A tag and the text after it are one node each, visited once.
 const VISITS: usize = 2 * xml::TAGS;

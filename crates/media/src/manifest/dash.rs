@@ -1,4 +1,4 @@
-//! DASH MPDs, read through an XML tree: out of an MPD's hundreds of elements only a dozen attributes are needed, each
+//! DASH MPDs, read through an XML tree: only a dozen attributes among an MPD's hundreds of elements are needed, each
 //! with its line.
 
 use std::ops::Range;

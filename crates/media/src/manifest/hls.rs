@@ -1,5 +1,5 @@
 //! HLS playlists (RFC 8216), main and media, read line by line. Each line costs time and memory proportional to its own
-//! length, whatever the lines before it contain.
+//! length, regardless of the lines before it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -122,7 +122,7 @@ fn variants(text: &str, location: &Location) -> Result<Vec<Variant>, MediaError>
                     _ => {}
                 }
             }
-            // Without its own playlist it is part of the streams.
+            // A rendition without its own playlist is part of the streams.
             let Some(uri) = uri else { continue };
             counter.one_more_representation()?;
             let next = groups.len() + 1;

@@ -63,7 +63,7 @@ impl<'a> Level<'a> {
     }
 }
 
-/// The elements in `node`. Each of its children counts.
+/// The child elements of `node`. Counts a visit of every child node.
 fn elements<'a>(node: Node<'a, 'a>, counter: &mut Counter) -> Result<Vec<Node<'a, 'a>>, MediaError> {
     let mut elements = Vec::new();
     for child in node.children() {

@@ -43,7 +43,7 @@ impl<'a> Template<'a> {
             parts: Vec::new(),
             longest: 0,
         };
-        // Identifiers are between two dollar signs, text is between two identifiers.
+        // Identifiers lie between two dollar signs, and text lies between two identifiers.
         for (at, piece) in text.split('$').enumerate() {
             if at == PARTS {
                 return Err(format!("a template of more than {PARTS} texts and identifiers"));
@@ -73,7 +73,7 @@ impl<'a> Template<'a> {
             });
         }
         if text.split('$').count().is_multiple_of(2) {
-            return Err(format!("`{}` has a $ without another", excerpt(text)));
+            return Err(format!("`{}` has an unmatched $", excerpt(text)));
         }
         Ok(template)
     }

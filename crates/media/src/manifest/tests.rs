@@ -101,7 +101,7 @@ fn a_timeline_tells_every_segment_of_every_representation() {
     assert_eq!(seconds(video), [3.0, 3.0, 2.5]);
     assert_eq!(audio.initialization, None);
     assert_eq!((audio.set, audio.component), (1, Component::Audio));
-    // 2.944 s each until 8.5 s are full.
+    // Segments of 2.944 s each, until they add up to 8.5 s.
     let times = [1_024, 142_336, 283_648].map(|time| format!("films/one/seg-3-{time}.m4s"));
     assert_eq!(files(audio), times);
 }
@@ -227,7 +227,7 @@ fn a_live_presentation_without_a_list_has_no_pieces() {
     &set(NINE_SECONDS, "<SegmentTemplate media='$No$' duration='3'/><Representation/>"), 1, "`$No$` is not known"
 )]
 #[case::dollar(
-    &set(NINE_SECONDS, "<SegmentTemplate media='$Number' duration='3'/><Representation/>"), 1, "without another"
+    &set(NINE_SECONDS, "<SegmentTemplate media='$Number' duration='3'/><Representation/>"), 1, "unmatched"
 )]
 fn a_bad_mpd_names_line_problem_and_fix(#[case] text: &str, #[case] line: usize, #[case] problem: &str) {
     refused("bad.mpd", text, line, problem);

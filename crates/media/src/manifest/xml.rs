@@ -24,7 +24,7 @@ const EQUALS_SIGNS: usize = 4_000_000;
 
 const FIX: &str = "real MPDs have far fewer: check where this one comes from";
 
-/// Checks the bounds. Text that is not well-formed passes this check, because the parser stops at that place.
+/// Checks the bounds. Text that is not well-formed passes this check, because the parser stops there.
 pub(super) fn check(text: &str) -> Result<(), MediaError> {
     let text = text.as_bytes();
     for (byte, limit, what) in [(b'<', TAGS, "XML tags"), (b'=', EQUALS_SIGNS, "`=`")] {
@@ -74,7 +74,7 @@ fn after<'a>(text: &'a [u8], end: &[u8]) -> Option<&'a [u8]> {
     text.get(at + end.len()..)
 }
 
-/// A start tag, or the tag of an empty element, up to its `>` or to where it is malformed: the parser works on each
+/// A start tag, or the tag of an empty element, up to its `>` or to the first malformed byte: the parser processes each
 /// attribute before it reaches the end.
 #[derive(Default)]
 struct StartTag<'a> {

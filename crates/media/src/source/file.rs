@@ -13,7 +13,7 @@ use crate::error::MediaError;
 use crate::title::Title;
 
 /// An MP4 file, opened once. Reads are positional, so connections share the handle; only the index is kept in memory.
-/// Each read checks that the file still has the length and modification time of when it was indexed: if a file is
+/// Each read checks that the file still has the length and modification time that it had when indexed: if a file is
 /// overwritten while it is served, reads fail instead of mixing two titles. (If a file is *replaced* by renaming
 /// another over it, the old one continues to be served.)
 #[derive(Debug)]
@@ -74,7 +74,8 @@ impl FileSource {
     }
 }
 
-/// Length, modification time and, if available, inode: what web servers use for entity tags without reading the file.
+/// Length, modification time and, if available, inode, from which web servers make entity tags without reading the
+/// file.
 fn identity(metadata: &Metadata) -> String {
     let modified = metadata
         .modified()
@@ -93,7 +94,7 @@ fn identity(metadata: &Metadata) -> String {
 
 fn changed(path: &Path, was: u64, is: u64) -> io::Error {
     io::Error::other(format!(
-        "{}: the file changed while it was served (it had {was} bytes, it has {is} now); \
+        "{}: the file changed while it was served (it had {was} bytes and now has {is}); \
          replace titles by renaming a complete file over them, then restart",
         path.display()
     ))

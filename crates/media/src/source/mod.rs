@@ -31,7 +31,7 @@ pub trait MediaSource: Send + Sync + fmt::Debug {
     /// Length of the title in bytes.
     fn len(&self) -> u64;
 
-    /// The bytes from `offset` on: at least one, and at most `max` and [`MAX_READ`]. None only if `offset` is at or
+    /// The bytes from `offset` on: at least one, and at most `max` and [`MAX_READ`]. Empty only if `offset` is at or
     /// past the end, or `max` is zero.
     ///
     /// # Errors
@@ -41,7 +41,7 @@ pub trait MediaSource: Send + Sync + fmt::Debug {
     /// The index of the title: frames, average rate, segments.
     fn title(&self) -> &Title;
 
-    /// Last modification of the bytes, if they have one.
+    /// Time of the last modification, if there is one.
     fn modified(&self) -> Option<SystemTime> {
         None
     }

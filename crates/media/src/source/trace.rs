@@ -10,9 +10,10 @@ use super::{MAX_READ, MediaSource, hex, readable};
 use crate::title::Title;
 use crate::trace::FrameTrace;
 
-/// A title whose frames have the sizes and times of a [`FrameTrace`] and a generated payload. An offset always has the
-/// same byte, and nothing is decodable. There are no boxes, so a client takes the frames from [`MediaSource::title`]
-/// (or from the trace) instead of parsing them. For experiments that would otherwise need very large files.
+/// A title whose frames have the sizes and times of a [`FrameTrace`] and a generated payload. The byte at an offset is
+/// always the same, and nothing is decodable. There are no boxes, so a client takes the frames from
+/// [`MediaSource::title`] (or from the trace) instead of parsing them. It serves experiments that would otherwise need
+/// very large files.
 #[derive(Debug)]
 pub struct TraceSource {
     trace: FrameTrace,
@@ -21,7 +22,7 @@ pub struct TraceSource {
 }
 
 impl TraceSource {
-    /// A title of the trace's frames, without gaps.
+    /// Creates a title from the trace's frames, without gaps.
     pub fn new(trace: &FrameTrace) -> Self {
         let title = Title::of_frames(trace.frames(), trace.duration());
         let mut hash = Sha256::new();
@@ -69,7 +70,7 @@ impl MediaSource for TraceSource {
 
     fn read_at(&self, offset: u64, max: usize) -> io::Result<Bytes> {
         let count = readable(self.len(), offset, max);
-        // Below the period, which fits.
+        // Less than the period, so it fits.
         let start = usize::try_from(offset % PERIOD as u64).unwrap_or(0);
         Ok(PAYLOAD.slice(start..start + count))
     }

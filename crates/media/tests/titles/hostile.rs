@@ -110,7 +110,7 @@ fn an_error_is_given_again_and_no_frames_after_it() {
     assert_eq!(parser.skippable(), 0);
 }
 
-/// Sample counts, chunk maps and times that contradict each other, each patched into a sound file.
+/// Sample counts, chunk maps and times that contradict each other, each patched into a valid file.
 #[rstest]
 #[case::no_timescale(patched("progressive-moov-first", b"mdhd", 16, &[0; 4]), "mdhd", "timescale is 0")]
 #[case::too_few_times(

@@ -1,5 +1,5 @@
-//! Titles from the outside: real files compared with ffprobe, truncated, damaged and hostile ones, and what servers
-//! read.
+//! Titles through the public interface: real files compared with ffprobe; truncated, damaged and hostile files; and the
+//! bytes that servers read.
 #![expect(
     clippy::cast_possible_truncation,
     reason = "sizes and times of a few seconds of video fit"

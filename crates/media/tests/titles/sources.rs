@@ -139,7 +139,7 @@ fn a_trace_is_served_with_the_frames_of_the_encode_and_says_that_it_is_no_mp4() 
             (ours.size, ours.key, ours.offset),
             (theirs.size, theirs.key, offset)
         );
-        // The trace has microseconds, the file 1/15360 s.
+        // The trace's times are in microseconds, the file's in 1/15360 s.
         let apart = ours.pts.abs_diff(theirs.pts).max(ours.dts.abs_diff(theirs.dts));
         assert!(apart < Duration::from_micros(3), "{apart:?}");
         offset = ours.end();
@@ -174,7 +174,7 @@ fn a_period_of_generated_payload_does_not_compress() {
     for &byte in &bytes {
         counts[usize::from(byte)] += 1;
     }
-    // 256 expected of each value; 96 are six standard deviations.
+    // 256 of each value are expected; 96 is six standard deviations.
     assert!(
         counts.iter().all(|&count| (160..352).contains(&count)),
         "{counts:?}"
