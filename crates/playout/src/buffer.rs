@@ -115,8 +115,8 @@ impl Buffer {
         self.incoming.push(Reverse((frame.end(), key)));
     }
 
-    /// Discards everything and expects `frames`. The next byte is at `offset` of the stream. Known facts of the title
-    /// are kept.
+    /// Discards everything and expects `frames`. The next byte is at `offset` of the stream. Keeps the sums over the
+    /// frames known so far.
     pub(super) fn restart(&mut self, offset: Bytes, frames: impl IntoIterator<Item = Frame>) {
         let known = self.known;
         *self = Self {

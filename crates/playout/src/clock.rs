@@ -1,7 +1,7 @@
 //! [`PlayoutClock`]: determines the next step, its time and its effect from the state of the buffer.
 //!
-//! A frame's due time is its distance from the first frame after playback started. If the frame is missing then, a
-//! stall and one underflow event begin. What follows depends on the clock.
+//! A frame is due as long after the start of playback as its presentation time is after the first frame's. If it is
+//! missing then, a stall and one underflow event begin. What follows depends on the clock.
 //!
 //! Browsers and DASH players have the *rebuffer* clock (the 2021 paper): it stops when a frame is missing and continues
 //! when enough is held again. Every frame is shown; the session takes longer instead.
@@ -50,7 +50,7 @@ impl Step {
 #[derive(Debug)]
 pub(super) struct PlayoutClock {
     start: Start,
-    /// Amount to be held for stopped playback to continue.
+    /// Amount that must be held before stopped playback continues.
     refill: Fill,
     /// Settings of the catch-up clock; `None` for the rebuffer clock.
     catch_up: Option<CatchUp>,
@@ -169,7 +169,7 @@ impl PlayoutClock {
         let late = at.saturating_sub(reference.due(frame.pts));
         buffer.take(&frame);
         let Some(settings) = &self.catch_up else {
-            // Only a frame that was added after its due time can be late here: the clock waits for it, too.
+            // Only a frame that was added after its due time can be late here. The clock waits for it as well.
             reference.at = reference.at.saturating_add(late);
             record.show(at, &frame, Duration::ZERO);
             return;

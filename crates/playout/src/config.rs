@@ -48,7 +48,7 @@ pub struct PlayoutConfig {
     pub clock: Clock,
     /// Time between points of the series; zero keeps no series.
     pub series_interval: Duration,
-    /// Playback speed chosen by the viewer in per cent: at 200 a second of the title is shown in half a second. At
+    /// Playback speed chosen by the viewer in per cent: at 200, a second of the title is shown in half a second. At
     /// least 1.
     pub speed_percent: u32,
 }

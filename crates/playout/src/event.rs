@@ -9,7 +9,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[expect(
     clippy::exhaustive_structs,
-    reason = "an event is its time and its kind; kinds are what will grow"
+    reason = "an event is a time and a kind, and only kinds will be added"
 )]
 pub struct PlayoutEvent {
     /// Time since the session began.
@@ -64,7 +64,7 @@ pub enum PlayoutEventKind {
 }
 
 impl PlayoutEventKind {
-    /// Returns true for the fate of a single frame; nearly all events are of this kind.
+    /// Returns true if a single frame was shown or discarded, as in nearly all events.
     pub fn is_of_frame(&self) -> bool {
         matches!(self, Self::Shown { .. } | Self::Discarded { .. })
     }

@@ -8,13 +8,13 @@
 //! | has parsed the place and presentation time of more frames | [`Playout::add_frames`] |
 //! | has received bytes of the title | [`Playout::deliver`] |
 //! | has received the last byte | [`Playout::finish`] |
-//! | wants to know when to come back without data | [`Playout::next_deadline`], then [`Playout::advance`] |
-//! | wants to know whether to stop reading | [`Playout::reading_paused`] |
+//! | needs the time of its next call if no data arrives | [`Playout::next_deadline`], then [`Playout::advance`] |
+//! | needs to know whether to stop reading | [`Playout::reading_paused`] |
 //! | reads events and the result | [`Playout::poll_event`], [`Playout::report`] |
 //!
 //! # Definitions
 //!
-//! They follow the papers of 2012 to 2021 and settle what those leave open.
+//! These follow the papers of 2012 to 2021, and define what the papers leave open.
 //!
 //! - *Delivered* bytes have been handed to the application in stream order. A frame is complete when its last byte is
 //!   delivered.
@@ -184,7 +184,7 @@ impl Playout {
         self.record.report.frames_missing += self.buffer.end();
     }
 
-    /// Advances the time to `now`; everything due by then happens.
+    /// Advances the time to `now` and applies everything due by then.
     pub fn advance(&mut self, now: Duration) {
         self.run(now, |at| at <= now);
     }
@@ -222,7 +222,7 @@ impl Playout {
         self.now
     }
 
-    /// Media bytes delivered and not yet shown, in the playout buffer and behind it.
+    /// Media bytes delivered and not yet shown, in the playout buffer and beyond it.
     pub fn held(&self) -> Bytes {
         self.buffer.held()
     }
@@ -302,7 +302,7 @@ impl Playout {
         self.run(now, |at| at < now);
     }
 
-    /// Applies the steps and takes the points of the series that are due, and advances the time to `now`.
+    /// Applies the steps and records the points of the series that are due, and advances the time to `now`.
     fn run(&mut self, now: Duration, is_due: impl Fn(Duration) -> bool) {
         while let Some((at, step)) = self.next_step()
             && is_due(at)

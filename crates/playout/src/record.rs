@@ -9,8 +9,8 @@ use super::buffer::{Buffer, Upcoming};
 use super::event::{PlayoutEvent, PlayoutEventKind, SeriesPoint};
 use super::report::PlaybackReport;
 
-/// Most points kept. When this is reached, every second one is dropped and the interval doubles, so memory is bounded
-/// for a title of any length.
+/// Maximum number of points. When it is reached, every second one is dropped and the interval doubles, so memory is
+/// bounded for a title of any length.
 const MAX_POINTS: usize = 1 << 16;
 
 #[derive(Debug, Default)]

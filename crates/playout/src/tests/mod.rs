@@ -53,11 +53,11 @@ pub(super) fn rebuffer(start: u64, resume: u64) -> PlayoutConfig {
 /// Something that happens to the player.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Do {
-    /// So many bytes are delivered.
+    /// This many bytes are delivered.
     Get(u64),
-    /// A segment is whole.
+    /// A segment is complete.
     Segment,
-    /// The title is in.
+    /// The whole title has arrived.
     Finish,
     /// Only time passes until then.
     Wait,

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A title of frames with any sizes, gaps and a little reordering.
+/// A title of frames of any size, with gaps and a little reordering.
 fn any_title() -> impl Strategy<Value = Vec<Frame>> {
     let frame = (1_u64..5_000, 0_u64..300, 0_u64..3);
     prop::collection::vec(frame, 1..60).prop_map(|parts| {
@@ -183,8 +183,8 @@ proptest! {
             left -= got;
             now += Duration::from_micros(got);
             player.deliver(now, Bytes::new(got));
-            // Beyond the receive buffer, only what the player waits for: a threshold, or the frames that are reordered
-            // around the missing one.
+            // More than the receive buffer is held only while the player waits: for a threshold, or for the frames
+            // reordered around a missing one.
             let threshold = match &config.clock {
                 Clock::Rebuffer(Fill::Bytes(bytes)) => bytes.as_u64(),
                 Clock::Rebuffer(_) => total(&frames),

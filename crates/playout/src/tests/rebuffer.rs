@@ -35,7 +35,7 @@ fn by_segments() -> PlayoutConfig {
     rebuffer(1, 1), 3, &[(0, Get(3_000)), (0, Finish)],
     ("0 started, 0 shown 0, 40 shown 40, 80 shown 80, 120 ended", 0, 0)
 )]
-// Segments of two frames. The second is whole at 60; four frames last until 220, and the third is whole at 400.
+// Segments of two frames. The second is complete at 60; four frames last until 220, and the third is complete at 400.
 #[case::starts_and_resumes_by_whole_segments(
     by_segments(), 6,
     &[
