@@ -1,8 +1,8 @@
 //! A network path as a pure model, and two drivers that run it.
 //!
-//! A [`Link`] takes packets with a size and a time, and returns for each its arrival time or the reason of its drop. It
-//! has no clock, does no I/O and uses its own seeded generator, so the same packets give the same results on every
-//! machine. A [`Path`] is a link in each direction.
+//! A [`Link`] accepts packets, each with a size and a time, and returns the arrival time of each or the reason for its
+//! drop. It has no clock, does no I/O and uses its own seeded generator, so the same packets give the same results on
+//! every machine. A [`Path`] is a link in each direction.
 //!
 //! The drivers:
 //! - [`Relay`] forwards real UDP datagrams between real programs and impairs them like the path;

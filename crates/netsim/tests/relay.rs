@@ -133,8 +133,8 @@ fn a_flood_passes_at_the_rate_and_every_datagram_is_accounted_for() {
     let mut buffer = [0; 2_048];
     let from = pass(b"hello", &client, relay.local_addr(), &server);
 
-    // Each burst is longer than the queue, whatever the time between two bursts. The next one begins when the relay has
-    // read the last one, so the kernel drops nothing.
+    // Each burst is longer than the queue, regardless of the time between two bursts. The next one begins when the
+    // relay has read the last one, so the kernel drops nothing.
     let began = Instant::now();
     let forward = || relay.snapshot().forward;
     client.set_read_timeout(Some(Duration::from_millis(50))).unwrap();

@@ -120,7 +120,7 @@ pub(crate) struct CodelState {
 /// Treatment of the packet after a dropped one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dropping {
-    /// It passes whatever its wait: a drop state begins with one drop.
+    /// It passes however long it waited: a drop state begins with one drop.
     Entered,
     /// It sets the time of the next drop, if the queue is still too long.
     Dropped,
@@ -142,7 +142,7 @@ impl CodelState {
         }
     }
 
-    /// A packet that waited for `sojourn` leaves the queue at `now`.
+    /// Decides on a packet that leaves the queue at `now` after waiting for `sojourn`.
     pub(crate) fn decide(&mut self, now: Time, sojourn: Duration, markable: bool) -> AqmAction {
         let act = if markable && self.config.ecn {
             AqmAction::Mark

@@ -31,13 +31,13 @@ pub struct LinkConfig {
     pub loss: Loss,
     /// Queue management before the queue is full.
     pub aqm: Aqm,
-    /// Limit of the rate in front of the queue; drops packets beyond it.
+    /// Rate limit in front of the queue; packets that exceed it are dropped.
     pub policer: Option<Policer>,
     /// Random addition to the propagation delay, uniform between zero and this. Packets stay in order: if one would
     /// overtake another, both arrive together.
     pub jitter: Duration,
     /// Packets that have left the queue are sent on together at multiples of this time; zero sends them on immediately.
-    /// Cable modems, aggregation in Wi-Fi and interrupt coalescing do this.
+    /// Cable modems, Wi-Fi aggregation and interrupt coalescing do this.
     pub batches: Duration,
     /// Packets that are overtaken by later ones.
     pub reordering: Option<Reordering>,
@@ -101,7 +101,7 @@ impl LinkConfig {
         /// The same link with this jitter.
         with_jitter(jitter: Duration);
 
-        /// The same link with packets in batches this much apart.
+        /// The same link, which sends packets on in batches this far apart.
         with_batches(batches: Duration);
 
         /// The same link with this reordering.

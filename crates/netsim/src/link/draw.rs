@@ -38,7 +38,7 @@ pub(super) fn scale(time: Duration, factor: f64) -> Duration {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "float casts saturate, and nothing negative comes here"
+    reason = "float casts saturate, and the value is never negative"
 )]
 pub(super) fn whole(value: f64) -> u64 {
     libm::round(value) as u64

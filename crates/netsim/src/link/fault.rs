@@ -13,8 +13,8 @@ use crate::{Seed, Time};
 /// Bytes of a datagram after the first that may be damaged: in a QUIC packet, the version or the beginning of a
 /// connection ID.
 const DAMAGED_HEAD: usize = 4;
-/// Offset from which a datagram may be damaged again. Between the two, QUIC has lengths of fields with random contents
-/// (RFC 9000 §17.2): a peer's answer to a damaged length would depend on those.
+/// Offset from which a datagram may be damaged again. In between, QUIC packets have the lengths of fields with random
+/// contents (RFC 9000 §17.2), and a peer's answer to a damaged length would depend on these contents.
 const DAMAGED_BODY: usize = 64;
 
 /// An impairment of a link from one time of the run to another.
@@ -125,13 +125,14 @@ impl FaultState {
         let Self { faults, draws } = self;
         let mut lost = false;
         for (fault, loss) in faults.iter_mut().filter(|(fault, _)| fault.applies(now)) {
-            // Every channel sees every packet, so no short circuit.
+            // Every channel must see every packet, so this must not short-circuit.
             lost |= fault.kind == LinkFaultKind::Outage || loss.loses(start, now, draws);
         }
         lost
     }
 
-    /// The last effect of the faults at `now` whose probability accepts a draw; `of` gives both. Every fault draws.
+    /// Makes a draw for every fault at `now` and returns the last effect whose probability accepts its draw; `of`
+    /// returns both.
     fn drawn<T>(&mut self, now: Time, of: impl Fn(LinkFaultKind) -> Option<(Probability, T)>) -> Option<T> {
         let Self { faults, draws } = self;
         let applying = faults.iter().filter(|(fault, _)| fault.applies(now));

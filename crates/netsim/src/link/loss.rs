@@ -31,7 +31,7 @@ pub enum Loss {
 /// A channel that is good or bad and may change with every packet (Gilbert, BSTJ 1960; Elliott, BSTJ 1963). Its mean
 /// loss is `(to_bad · loss_bad + to_good · loss_good) / (to_bad + to_good)`; on a busy link, a bad time lasts
 /// `1 / to_good` packets. While the link carries none of its packets, the channel may change once for each full packet
-/// that the link could have carried at its mean rate, so a burst also ends by time. On a link without a rate it only
+/// that the link could have carried at its mean rate. So a burst also ends by time. On a link without a rate it only
 /// changes with packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -95,9 +95,10 @@ impl Loss {
 }
 
 impl GilbertElliott {
-    /// Probability that a channel in state `bad` is in the other state after this number of steps. After k steps, the
-    /// state of a chain of two states with probabilities a and b to change is `π + (s − π)(1 − a − b)^k`, where
-    /// `π = a/(a + b)` is the stationary probability of a bad channel and s is 1 if it was bad before and 0 if not.
+    /// Probability that a channel in state `bad` is in the other state after this number of steps. If a good channel
+    /// turns bad with probability a and a bad one turns good with probability b, the channel is bad after k steps with
+    /// probability `π + (s − π)(1 − a − b)^k`. `π = a/(a + b)` is the stationary probability of a bad channel; s is 1
+    /// if it was bad before, and 0 if not.
     fn turns(&self, bad: bool, steps: u64) -> Probability {
         let turn = if bad { self.to_good } else { self.to_bad };
         let either = self.to_bad.as_f64() + self.to_good.as_f64();

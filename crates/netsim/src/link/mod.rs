@@ -78,7 +78,8 @@ struct OfferedPacket {
 struct QueuedPacket {
     departs: Time,
     bytes: u64,
-    /// False for cross traffic and for lost packets. They use room, and time unless queue management drops them.
+    /// False for cross traffic and for lost packets. They use room in the queue, and time on the link unless queue
+    /// management drops them.
     is_delivered: bool,
 }
 
@@ -233,7 +234,7 @@ impl Link {
         let (departs, gave_up) = self.transmitter.finish(start, busy, bytes);
         self.free_at = departs;
         self.count_wait(start.since(now));
-        // Each sees every packet, so no short circuit between them.
+        // Both must see every packet, so these must not short-circuit.
         let lost = !cross && self.loss.loses(next, departs, &mut self.loss_draws);
         let lost_to_fault = !cross && self.faults.loses(next, departs);
         let has_route = cross || self.config.delay.at(departs).0.is_some();

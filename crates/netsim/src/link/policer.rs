@@ -9,9 +9,9 @@ use crate::{ConfigError, Time};
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
-/// A token bucket in front of the queue, including cross traffic: if the bucket holds as many bytes, a packet passes,
-/// otherwise it is dropped immediately. Providers enforce rates this way (Flach et al., SIGCOMM 2016): a sender sees no
-/// queue build up before it loses packets.
+/// A token bucket in front of the queue, including cross traffic: a packet passes if the bucket holds as many bytes as
+/// the packet has, and is dropped immediately otherwise. Providers enforce rates this way (Flach et al., SIGCOMM 2016):
+/// a sender sees no queue build up before it loses packets.
 ///
 /// Text form: `5Mbit/s,100kB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

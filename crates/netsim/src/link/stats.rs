@@ -36,7 +36,7 @@ impl PacketCount {
     }
 }
 
-/// Reason of a drop.
+/// Reason for a drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

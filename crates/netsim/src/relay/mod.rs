@@ -40,14 +40,14 @@ pub struct RelayConfig {
     /// Address for clients. Port 0 selects a free one; see [`Relay::local_addr`].
     pub listen: SocketAddr,
     /// Addresses of the real servers. The relay listens at `listen` for clients of the first server, and at the same
-    /// address on a free port for clients of each further server; see [`Relay::addresses`].
+    /// address on a free port for clients of each additional server; see [`Relay::addresses`].
     pub servers: Vec<SocketAddr>,
     /// Path between clients and servers.
     pub path: PathConfig,
     /// The seed of the path's losses.
     pub seed: Seed,
     /// Maximum number of clients. Beyond it, a client that was silent for a minute is replaced. If there is none,
-    /// datagrams of further clients are dropped and counted.
+    /// datagrams of additional clients are dropped and counted.
     pub max_clients: usize,
 }
 
@@ -87,7 +87,7 @@ pub enum RelayError {
         /// Error of the operating system.
         source: io::Error,
     },
-    /// The system refused a thread or a socket for waking it.
+    /// The system refused to create the thread, or the socket that wakes it.
     #[error("cannot start the relay's thread: {0}")]
     Thread(io::Error),
     /// Waiting for traffic failed while the relay ran.

@@ -42,7 +42,7 @@ pub struct Lateness {
 
 impl Lateness {
     /// Returns true if the lateness may have changed the result: its mean exceeds a hundredth of the path's own delay,
-    /// or more than one datagram in a hundred left beyond the limit. Less is like jitter of the path.
+    /// or more than one datagram in a hundred left beyond the limit. Smaller lateness resembles jitter of the path.
     pub fn matters(&self) -> bool {
         self.mean > self.limit / MEAN_PART || self.beyond_limit.saturating_mul(LATE_ONE_IN) > self.datagrams
     }
@@ -55,7 +55,7 @@ impl Lateness {
         }
     }
 
-    /// A datagram left this late.
+    /// Counts a datagram that left this late.
     pub(super) fn datagram(&mut self, by: Duration) {
         self.woke(by);
         self.datagrams += 1;
@@ -64,7 +64,7 @@ impl Lateness {
         self.beyond_limit += u64::from(by > self.limit);
     }
 
-    /// A wake-up came this late.
+    /// Notes a wake-up that came this late.
     pub(super) fn woke(&mut self, by: Duration) {
         self.max = self.max.max(by);
     }
@@ -122,7 +122,7 @@ pub struct RelaySnapshot {
     pub backward: RelayDirection,
     /// Lateness of the relay.
     pub lateness: Lateness,
-    /// Number of clients at present.
+    /// Current number of clients.
     pub clients: usize,
     /// Datagrams dropped because `max_clients` was reached or no socket could be opened.
     pub turned_away: u64,

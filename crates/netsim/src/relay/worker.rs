@@ -23,7 +23,7 @@ const READS_AT_A_TIME: usize = 128;
 /// Interval of wake-ups while there is traffic, so that a stall of the machine is detected even if no departure was due
 /// during it.
 const HEARTBEAT: Duration = Duration::from_millis(2);
-/// Time after the last datagram for which traffic counts as present; without traffic, the wake-up interval.
+/// Time after the last datagram until the relay counts as idle, and the wake-up interval while it is idle.
 const REST: Duration = Duration::from_millis(100);
 /// Silence after which a client may be replaced by another.
 const SILENT: Duration = Duration::from_secs(60);
@@ -192,8 +192,8 @@ impl Worker {
         }
     }
 
-    /// Sleeps until a socket is ready, a datagram is due or the next heartbeat. Returns what became readable; `None`
-    /// when the relay stops.
+    /// Sleeps until a socket is ready, a datagram is due or the next heartbeat. Returns the sources that became
+    /// readable, or `None` when the relay stops.
     fn wait(&mut self) -> io::Result<Option<Vec<Source>>> {
         let before = self.now();
         let busy = !self.inside.is_empty() || before.since(self.last_traffic) < REST;
@@ -454,7 +454,7 @@ enum Source {
     Server(ClientKey),
 }
 
-/// Timers of ordinary threads may intentionally fire 50 µs late, to save power.
+/// Requests exact timers: by default, a thread's timers may fire 50 µs late to save power.
 fn ask_for_fine_timers() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1)) {

@@ -111,7 +111,7 @@ impl EventQueue {
 }
 
 /// A timer. Timers are reset far more often than they fire, so each has at most one current entry in the heap. A reset
-/// to a later time leaves the entry there, and the entry is put back when it is due too early.
+/// to a later time leaves the entry there; when it is due before the deadline, it is inserted again.
 #[derive(Debug)]
 struct Timer {
     times: Arc<TimerTimes>,
@@ -217,7 +217,7 @@ impl EventQueue {
         self.push(Time::from_nanos(deadline), Event::Timer { slot, entry });
     }
 
-    /// An entry is due at `now`; returns the waker to call.
+    /// Handles an entry that is due at `now`; returns the waker to call.
     pub(super) fn timer_due(&mut self, slot: u32, entry: u64, now: Time) -> Option<Waker> {
         let timer = self.timers.get_mut(slot as usize)?;
         if timer.entry != entry {

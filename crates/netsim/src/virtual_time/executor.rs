@@ -37,7 +37,7 @@ pub(super) struct Task {
     /// `None` once it has ended, and for the future of the run.
     running: Mutex<Option<RunningTask>>,
     queued: AtomicBool,
-    /// True if its host has crashed while it was being polled.
+    /// True if its host crashed while it was being polled.
     is_doomed: AtomicBool,
     ready: Arc<ReadyQueue>,
 }

@@ -177,8 +177,8 @@ impl Simulation {
     /// Cryptography only for the endpoints of this simulation: ring's, with a preferred cipher suite that does not
     /// encrypt QUIC packets, because encryption would take a fifth of a run's time. The handshake and the lengths,
     /// numbers and times of packets stay the same, and so does the [digest](Self::digest). Both endpoints need it; with
-    /// any other peer they encrypt as usual. If a link added so far damages packets, this is only ring's, because
-    /// damage would not be detected.
+    /// any other peer they encrypt as usual. If a link added so far damages packets, this is ring's unchanged, because
+    /// the damage would not be detected.
     pub fn crypto_provider(&self) -> Arc<CryptoProvider> {
         if lock(&self.shared.network).links.iter().any(Link::damages) {
             return Arc::new(ring::default_provider());

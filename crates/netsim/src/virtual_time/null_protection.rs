@@ -1,8 +1,8 @@
 //! A cipher suite for simulated sessions: TLS as usual, but QUIC packets are not encrypted.
 //!
 //! Packets have the same lengths as under the real suite, so a run has the same packets at the same times. A tag
-//! consists of the packet number and bytes of the key. So packets with another key or a wrong packet number and
-//! stateless resets fail to decrypt, as under the real suite. Damage to a packet's contents is not detected.
+//! consists of the packet number and bytes of the key. So stateless resets, and packets with another key or a wrong
+//! packet number, fail to decrypt, as under the real suite. Damage to a packet's contents is not detected.
 
 use std::sync::{Arc, OnceLock};
 

@@ -86,8 +86,8 @@ impl Runtime for VirtualRuntime {
     }
 }
 
-/// quinn resets and polls a timer with nearly every packet, mostly to a later deadline and with the same waker. Then
-/// nothing changes in the event queue, and its lock is not taken.
+/// quinn resets and polls a timer with nearly every packet, mostly to a later deadline and with the same waker. In that
+/// case, nothing changes in the event queue, and its lock is not taken.
 #[derive(Debug)]
 struct VirtualTimer {
     shared: Arc<SimulationCore>,

@@ -18,7 +18,7 @@ const STEP: Duration = Duration::from_millis(20);
 /// Correlation time and standard deviation of the slow part of the rate's logarithm: the user moves, and others come
 /// and go.
 const SLOW: (f64, f64) = (8.0, 0.45);
-/// The same of its fast part: fading, and the base station's scheduler.
+/// The same for its fast part: fading, and the base station's scheduler.
 const FAST: (f64, f64) = (0.3, 0.35);
 /// Bounds of the rate over its median.
 const BOUNDS: (f64, f64) = (0.03, 4.0);
@@ -29,12 +29,12 @@ const OUTAGE: Duration = Duration::from_secs(1);
 /// Duration of the longest outage.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// Fades of a kind of link: long times with a low rate.
+/// Fades of a kind of link: long periods at a low rate.
 ///
-/// We chose the constants so that players with a title of 0.6 times the mean rate stall as measured on recorded links.
+/// We chose the constants so that players with a title of 0.6 times the mean rate stall as long as on recorded links.
 /// Over three LTE links, a player that held 18 s stalled for 0, 0 and 3.7 s, and one that held 42 s never stalled. Over
-/// a UMTS link they stalled for 27 s and 2.5 s; with a title of 0.3 times the mean and 18 s held, it was 16.5 s. All
-/// three UMTS figures come from a fade of 54 s at a tenth of the mean.
+/// a UMTS link they stalled for 27 s and 2.5 s; with a title of 0.3 times the mean rate and 18 s held, the stall was
+/// 16.5 s. All three UMTS figures come from a fade of 54 s at a tenth of the mean.
 #[derive(Debug)]
 struct FadeModel {
     /// Shortest time between two fades, and the mean of the exponentially distributed time added to it. A player can
@@ -256,7 +256,7 @@ mod tests {
             squares += rates.iter().map(|rate| (rate / 20.0 - 1.0).powi(2)).sum::<f64>();
             count += rates.len() as f64;
         }
-        // A second of every 41 is an outage, and the rest varies by 0.6 of the mean.
+        // One second in 41 is an outage, and the rest varies by 0.6 of the mean.
         assert!((0.015..0.035).contains(&(out / count)), "{}", out / count);
         let variation = (squares / count).sqrt();
         assert!((0.5..0.75).contains(&variation), "{variation}");

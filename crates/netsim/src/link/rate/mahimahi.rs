@@ -10,9 +10,9 @@ use crate::{ConfigError, Time};
 const OPPORTUNITY: u64 = 1_500;
 const NANOS_PER_MILLI: u64 = 1_000_000;
 
-/// A trace in the format of Mahimahi (Netravali et al., USENIX ATC 2015, §4.2): a line with its time in milliseconds
-/// for each opportunity to deliver 1500 bytes. After its last line the trace starts again. A packet may use the rest of
-/// an opportunity or several of them; the rest is lost if the queue becomes empty.
+/// A trace in the format of Mahimahi (Netravali et al., USENIX ATC 2015, §4.2): each line is the time in milliseconds
+/// of one opportunity to deliver 1500 bytes. The trace repeats after its last line. A packet may use the rest of an
+/// opportunity, or several opportunities; an unused rest is lost if the queue becomes empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MahimahiTrace {
     /// Times of the opportunities in milliseconds, in order.
@@ -49,7 +49,7 @@ impl MahimahiTrace {
         if last == 0 {
             return Err(error(
                 text.lines().count(),
-                "the trace ends at 0 ms, so it would never end",
+                "the trace ends at 0 ms: at least one time must be above zero",
             ));
         }
         Ok(Self {

@@ -1,7 +1,7 @@
 //! [`Rate`]: rate models of a link.
 //!
-//! A new model requires two files: its own, and this one ([`Rate`] and `Transmitter`). All other code asks [`Rate`] for
-//! properties and never for the model.
+//! A new model requires two files: its own, and this one ([`Rate`] and `Transmitter`). All other code reads properties
+//! of [`Rate`] and never asks for the model.
 
 mod cellular;
 mod mahimahi;
@@ -41,7 +41,7 @@ pub enum Rate {
     Trace(MahimahiTrace),
     /// A Wi-Fi hop with contention, retries and rate switching.
     Wifi(WifiConfig),
-    /// A made-up cellular link.
+    /// A synthetic cellular link.
     Cellular(CellularConfig),
 }
 

@@ -21,7 +21,8 @@ pub struct RateSchedule(Steps<Bitrate>);
 
 impl RateSchedule {
     /// Creates a schedule of `(from, rate)` steps: the first applies from zero on, the others in order of time. With
-    /// `repeat` it starts again after each such time; without it the last rate applies for ever and must not be zero.
+    /// `repeat` it starts again each time this period has passed; without it the last rate applies for ever and must
+    /// not be zero.
     pub fn new(steps: &[(Duration, Bitrate)], repeat: Option<Duration>) -> Result<Self, ConfigError> {
         let steps = steps.to_vec();
         Self::checked(Steps { steps, repeat })

@@ -17,12 +17,12 @@ const FULL_PACKET: f64 = 1_500.0;
 
 /// A Wi-Fi hop. It serves one packet after another; four effects determine the service time of each:
 ///
-/// - **Rate switching**: the station's rate adaptation moves up or down one of `modes` at random after an exponential
-///   time of mean `mean_dwell`, and stays at the ends; all modes are used equally long.
+/// - **Rate switching**: the station's rate adaptation moves to the next or previous one of `modes` at random, after an
+///   exponential time of mean `mean_dwell`. At the ends it may stay, so all modes are used equally long.
 /// - **Retries**: an attempt fails with probability `frame_error` and is repeated after a back-off that doubles, up to
 ///   `attempts` times in all; then the packet is lost. Later packets wait, so the order is kept.
-/// - **Contention**: each attempt first waits for a back-off, uniform up to twice `backoff`. It represents the
-///   contention window of 802.11 and other stations in it.
+/// - **Contention**: each attempt first waits for a back-off, uniform up to twice `backoff`. It represents 802.11's
+///   contention window and the stations that compete in it.
 /// - **Stalls**: other cells, scans and power saving occupy the channel for an exponential time of mean
 ///   `mean_stall`, every `mean_gap` on average.
 ///
@@ -45,10 +45,10 @@ const FULL_PACKET: f64 = 1_500.0;
 pub struct WifiConfig {
     /// Mean rate of a saturated hop, headers included.
     pub mean_rate: Bitrate,
-    /// `modes`: rates between which the hop switches, in percent of each other. Default 60, 80, 100, 120, 140:
-    /// neighbouring rates of 802.11 differ by a fifth to a third.
+    /// `modes`: relative rates, in percent, between which the hop switches. Default 60, 80, 100, 120, 140: neighbouring
+    /// rates of 802.11 differ by a fifth to a third.
     pub modes: Vec<u32>,
-    /// `dwell`: mean time in a mode. Default 200 ms, two rounds of Linux' rate adaptation, which tries a better rate
+    /// `dwell`: mean time in a mode. Default 200 ms, two rounds of Linux's rate adaptation, which tries a better rate
     /// every 100 ms.
     pub mean_dwell: Duration,
     /// `frame_error`: failure probability of one attempt to send. Default 10 %, the operating point of rate adaptation.
@@ -56,7 +56,7 @@ pub struct WifiConfig {
     /// `attempts`: number of failed attempts after which the packet is lost. Default 7, the short retry limit
     /// of 802.11.
     pub attempts: u32,
-    /// `backoff`: mean wait before the first attempt; it doubles for each further one. Default 70 µs: half of 802.11's
+    /// `backoff`: mean wait before the first attempt; it doubles for each later one. Default 70 µs: half of 802.11's
     /// first contention window of 15 slots of 9 µs.
     pub backoff: Duration,
     /// `gap`: mean time between stalls. Default 2 s.
@@ -105,7 +105,7 @@ impl WifiConfig {
         if self.attempts == 0 || self.frame_error == Probability::ONE {
             let (error_rate, attempts) = (self.frame_error, self.attempts);
             return Err(ConfigError::Wifi(format!(
-                "a frame error of {error_rate} with {attempts} attempts never delivers"
+                "a frame error of {error_rate} with {attempts} attempts never delivers a packet"
             )));
         }
         if self.mean_dwell.is_zero() || self.mean_gap.is_zero() {

@@ -23,7 +23,7 @@ fn arrivals(verdicts: &[Verdict]) -> Vec<Time> {
     verdicts.iter().filter_map(|verdict| verdict.arrival()).collect()
 }
 
-/// Delays of full packets that are offered every millisecond for 10 s, beyond those of a link without impairments.
+/// Delays that full packets, offered every millisecond for 10 s, have in addition to those of an unimpaired link.
 fn added_delays(config: &LinkConfig) -> Vec<Duration> {
     let gap = Duration::from_millis(1);
     let base = Duration::from_micros(592) + RTT / 2;

@@ -55,7 +55,8 @@ pub(super) fn configs(
     server: Arc<CryptoProvider>,
     client: Arc<CryptoProvider>,
 ) -> (ServerConfig, ClientConfig) {
-    // The same for all, with signatures of constant length: its packets may be lost and sent again.
+    // One identity for all tests, with signatures of constant length, because handshake packets may be lost and sent
+    // again.
     static IDENTITY: LazyLock<(CertificateDer<'static>, KeyPair)> = LazyLock::new(|| {
         let key = KeyPair::generate_for(&PKCS_ED25519).unwrap();
         let params = CertificateParams::new(vec!["server".to_owned()]).unwrap();

@@ -121,7 +121,7 @@ fn links_that_damage_packets_get_real_protection() {
     let share = Probability::from_parts_per_billion(20_000_000);
     let damage = LinkFaultKind::Corruption(share);
     path.forward.faults = vec![LinkFault::new(Duration::ZERO, Duration::MAX, damage)];
-    // If damaged bytes were accepted, it would fail.
+    // The download would fail if damaged bytes were accepted.
     let (_, is_clear) = download(&path, Arc::new(CubicConfig::default()), [false; 2]);
     assert!(!is_clear);
 }
