@@ -50,7 +50,8 @@ impl<S: QuicStack> ControllerChoice<S> {
         split_list(text).map(str::parse).collect()
     }
 
-    /// Packets that this controller asks the peer to acknowledge at once; `None` leaves the choice to the peer.
+    /// Number of packets for which this controller asks the peer to send one acknowledgement; `None` leaves the choice
+    /// to the peer.
     pub fn packets_per_ack(&self) -> Option<u32> {
         match self {
             Self::Spec(spec) => spec.build(&Path::default(), Arc::default()).packets_per_ack(),

@@ -32,15 +32,16 @@ pub struct ConnectionController<S: QuicStack> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AckRequest {
-    /// Packets that it acknowledges at once, at least 1.
+    /// Packets per acknowledgement, at least 1.
     pub packets: u32,
     /// Longest time that it waits for this many; `None` keeps its own `max_ack_delay` (RFC 9000 §18.2).
     pub longest: Option<Duration>,
 }
 
 impl AckRequest {
-    /// One for this many packets. If it is more than one, the peer waits for 10 ms at most: after a longer wait, one
-    /// acknowledgement would cover a whole window of a short path; after a shorter one, they would fill a slow uplink.
+    /// Requests one acknowledgement for this many packets. If it is more than one, the peer waits for 10 ms at most:
+    /// after a longer wait, one acknowledgement would cover a whole window of a short path; after a shorter one, they
+    /// would fill a slow uplink.
     pub const fn new(packets: u32) -> Self {
         let longest = if packets > 1 {
             Some(Duration::from_millis(10))
@@ -86,7 +87,7 @@ impl<S: QuicStack> ConnectionController<S> {
     }
 
     /// Replaces the controller by `choice` with the next packet sent, at most once in a connection's life. The new
-    /// controller starts with its own initial window and the path's present MTU, and receives the fastest round trip,
+    /// controller starts with its own initial window and the path's current MTU, and receives the fastest round trip,
     /// the last congestion event and the bytes in flight. Returns false if the controller was replaced before or the
     /// connection is not [`switchable`](Self::switchable).
     pub fn switch(&self, choice: ControllerChoice<S>) -> bool {
@@ -109,16 +110,17 @@ impl<S: QuicStack> ConnectionController<S> {
         self
     }
 
-    /// Requests these acknowledgements from the peer (draft-ietf-quic-ack-frequency), whatever the controller requires.
-    /// Peers without that extension, such as browsers, keep their habit; a quinn peer can be made to behave like them.
+    /// Requests these acknowledgements from the peer (draft-ietf-quic-ack-frequency), regardless of the controller's
+    /// requirement. Peers without that extension, such as browsers, acknowledge as they always do; a quinn peer can be
+    /// made to behave like them.
     #[must_use]
     pub fn with_ack_request(mut self, request: Option<AckRequest>) -> Self {
         self.ack_request = request;
         self
     }
 
-    /// Requests no acknowledgements, whatever the controller requires, so that [`install`](Self::install) leaves the
-    /// configuration of the transport as it is. Call it after [`switchable`](Self::switchable).
+    /// Requests no acknowledgements, regardless of the controller's requirement, so that [`install`](Self::install)
+    /// leaves the configuration of the transport as it is. Call it after [`switchable`](Self::switchable).
     #[must_use]
     pub fn without_ack_request(mut self) -> Self {
         (self.packets_per_ack, self.ack_request) = (None, None);
@@ -137,7 +139,7 @@ impl<S: QuicStack> ConnectionController<S> {
     }
 
     /// Waits until few enough bytes are unsent on `connection` to write one more chunk. Every waiting writer may then
-    /// write one chunk, whatever the others have written meanwhile, so that all bodies make progress.
+    /// write one chunk, regardless of what the others have written meanwhile, so that all bodies make progress.
     pub async fn wait_for_room(&self, connection: &S::Connection) {
         self.unsent.room(|| S::synchronize(connection)).await;
     }
@@ -164,7 +166,7 @@ impl<S: QuicStack> ConnectionController<S> {
         self
     }
 
-    /// Name of the present controller: after a [switch](Self::switch), the new one.
+    /// Name of the current controller: after a [switch](Self::switch), the new one.
     pub fn choice(&self) -> &ControllerChoice<S> {
         let switched_to = self.switched_to.as_ref();
         switched_to

@@ -6,7 +6,7 @@
 //! - [`ControllerChoice`] names a controller: one of playrate's specs, or one of the stack's own.
 //! - [`ConnectionController`] is one connection's congestion control, with the knowledge of its video.
 //! - [`telemetry`] shows the controller's behaviour, as [`Sample`](telemetry::Sample)s.
-//! - [`WireOverhead`] and [`UnsentBytes`] take reports of the application's writes.
+//! - [`WireOverhead`] and [`UnsentBytes`] count the bytes that the application reports as written.
 //!
 //! `playrate-quinn` is the adapter to quinn.
 

@@ -14,7 +14,7 @@ pub(crate) struct ObservedBaseline<S: QuicStack> {
     pub(crate) reason: Reason,
     /// Pacing rate after the last ACK frame, if the controller reports one.
     pacing_rate: Option<Bitrate>,
-    /// The pacing rate has fallen. BBR's never falls before its slow start ends.
+    /// True once the pacing rate has fallen. BBR's never falls before its slow start ends.
     rate_fell: bool,
 }
 
@@ -36,7 +36,7 @@ impl<S: QuicStack> ObservedBaseline<S> {
         };
     }
 
-    /// Detects the end of slow start for a controller without a threshold that paces.
+    /// Detects the end of slow start for a controller that paces and has no threshold.
     pub(crate) fn watch_pacing_rate(&mut self) {
         let rate = S::metrics(&self.inner).pacing_rate;
         if !self.rate_fell && rate.is_some() && rate < self.pacing_rate {

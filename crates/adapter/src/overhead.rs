@@ -1,5 +1,5 @@
 //! [`WireOverhead`]: the bytes that packets, frames and HTTP add, as a share of the video's bytes. A window that
-//! carries a video's rate has to carry them, too.
+//! carries a video's rate must carry these bytes as well.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -9,7 +9,7 @@ use playrate_units::{Bytes, Probability};
 /// Overhead of a full packet of 1452 bytes: 1 byte of flags, 8 of connection ID, 2 of packet number, 16 of AEAD tag,
 /// 10 of STREAM frame header.
 const TYPICAL: Probability = Probability::from_parts_per_billion(26_148_409);
-/// Bytes of bodies before a share is measured: with fewer, the handshake dominates it.
+/// Minimum bytes of bodies for measuring a share: with fewer, the handshake dominates it.
 const LEAST_PAYLOAD: u64 = 256 * 1024;
 
 /// Counts one connection's bodies and compares them with the bytes on the wire.
@@ -20,7 +20,7 @@ pub struct WireOverhead {
 }
 
 impl WireOverhead {
-    /// Sets the share of a full packet, until one is measured.
+    /// Sets the share to that of a full packet until one is measured.
     pub fn assume(knowledge: &VideoKnowledge) {
         knowledge.set_wire_overhead(Some(TYPICAL));
     }
@@ -40,8 +40,8 @@ impl WireOverhead {
         self.open.fetch_sub(1, Relaxed);
     }
 
-    /// Measures the share once all of a body was delivered, from the connection's totals of bytes `sent` and `lost`.
-    /// Does nothing during another body, because the difference then includes its bytes.
+    /// Measures the share once all of a body has been delivered, from the connection's totals of bytes `sent` and
+    /// `lost`. Does nothing during another body, because the difference then includes its bytes.
     pub fn measure(&self, sent: Bytes, lost: Bytes, knowledge: &VideoKnowledge) {
         const BILLION: u128 = 1_000_000_000;
         let payload = self.payload.load(Relaxed);

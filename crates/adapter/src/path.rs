@@ -1,6 +1,6 @@
 //! [`PathController`]: the congestion control of one path, as a stack calls it.
 //!
-//! Each further packet of a run costs only additions: a run's times are converted when it ends, the controller is
+//! Each additional packet of a run costs only additions: a run's times are converted when it ends, the controller is
 //! called once per ACK frame, and bursts are reported only if the controller
 //! [requires](CongestionController::requires_every_burst) them.
 
@@ -42,7 +42,7 @@ pub struct PathController<S: QuicStack> {
     kind: Kind<S>,
     /// Time zero of the controller: the time when it was built.
     built: Instant,
-    /// Bytes of the path's largest packet.
+    /// Size of the path's largest packet in bytes.
     mtu: u16,
     /// The window for the stack, updated after every event because stacks read it several times per datagram.
     window: Bytes,
@@ -50,7 +50,7 @@ pub struct PathController<S: QuicStack> {
     /// The run that the next acknowledged packet may join. Its packets have the times of the recorder's newest packet.
     /// It has no packets between ACK frames, and none under the stack's own controller.
     run: Acked,
-    /// The runs of the ACK frame being read that have ended.
+    /// The completed runs of the ACK frame being read.
     runs: Vec<Acked>,
     /// Bytes lost since the last ACK frame.
     lost: Bytes,
@@ -79,7 +79,7 @@ impl<S: QuicStack> fmt::Debug for PathController<S> {
 }
 
 impl<S: QuicStack> PathController<S> {
-    /// The [present](ConnectionController::choice) controller of `control`, for a path that begins at `now` with an MTU
+    /// The [current](ConnectionController::choice) controller of `control`, for a path that begins at `now` with an MTU
     /// of `mtu` bytes.
     pub fn new(control: Arc<ConnectionController<S>>, now: Instant, mtu: u16) -> Self {
         let recorder = control.recorder(now);
@@ -116,7 +116,7 @@ impl<S: QuicStack> PathController<S> {
         path
     }
 
-    /// The stack's own controller, if it is one.
+    /// The stack's own controller, if the path uses one.
     pub fn baseline(&self) -> Option<&S::BaselineController> {
         match &self.kind {
             Kind::Driven(_) => None,
@@ -124,7 +124,8 @@ impl<S: QuicStack> PathController<S> {
         }
     }
 
-    /// Passes a call of the stack to the stack's own controller, if it is one. The adapter passes each call here first.
+    /// Passes a call of the stack to the stack's own controller, if the path uses one. The adapter passes each call
+    /// here first.
     #[inline]
     pub fn call_baseline(&mut self, call: impl FnOnce(&mut S::BaselineController)) {
         if let Kind::Observed(baseline) = &mut self.kind {
@@ -134,7 +135,7 @@ impl<S: QuicStack> PathController<S> {
     }
 
     /// After a [switch](ConnectionController::switch), replaces the controller and returns the events that the new one
-    /// has to receive first. The adapter asks for it before each departing burst.
+    /// has to receive first. The adapter calls this before each departing burst.
     #[inline]
     pub fn replace_if_switched(&mut self) -> Option<Box<ReplayHistory<S::Rtt>>> {
         self.history.as_ref()?;
@@ -152,7 +153,7 @@ impl<S: QuicStack> PathController<S> {
         Some(history)
     }
 
-    /// Takes a burst of `bytes` that left at `now`.
+    /// Records a burst of `bytes` that left at `now`.
     #[inline]
     pub fn on_sent(&mut self, now: Instant, bytes: Bytes) {
         if let Some(history) = &mut self.history {
@@ -193,15 +194,15 @@ impl<S: QuicStack> PathController<S> {
         joins
     }
 
-    /// Takes an acknowledged packet and the stack's present RTT estimate, which is the same for all packets of a frame.
-    /// They come in the order of their departure.
+    /// Records an acknowledged packet and the stack's current RTT estimate, which is the same for all packets of a
+    /// frame. Packets are reported in the order of their departure.
     #[inline]
     pub fn on_ack(&mut self, packet: &AckedPacket, rtt: &S::Rtt) {
         if self.join_run(packet) {
             return;
         }
         self.end_run();
-        // The further packets of a run have the round trip of its first one.
+        // The other packets of a run have the round trip of its first one.
         if let Some(history) = &mut self.history {
             history.on_ack(packet, rtt);
         }
@@ -235,7 +236,7 @@ impl<S: QuicStack> PathController<S> {
         }
     }
 
-    /// Takes the end of an ACK frame that arrived at `now` and left `in_flight` bytes in flight. `app_limited` means
+    /// Handles the end of an ACK frame that arrived at `now` and left `in_flight` bytes in flight. `app_limited` means
     /// that the sender had nothing to send at its last attempt.
     #[inline]
     pub fn on_end_acks(&mut self, now: Instant, in_flight: Bytes, app_limited: bool) {
@@ -282,7 +283,7 @@ impl<S: QuicStack> PathController<S> {
         self.report_frame(arrived);
     }
 
-    /// Takes a sign of congestion.
+    /// Handles a congestion signal.
     pub fn on_congestion(&mut self, report: &CongestionReport) {
         if let Some(history) = &mut self.history {
             history.on_congestion(report);
@@ -304,7 +305,7 @@ impl<S: QuicStack> PathController<S> {
         self.sample(report.now);
     }
 
-    /// Takes the path's new MTU, in bytes.
+    /// Sets the path's new MTU, in bytes.
     pub fn on_mtu_update(&mut self, mtu: u16) {
         self.mtu = mtu;
         if let Kind::Driven(controller) = &mut self.kind {

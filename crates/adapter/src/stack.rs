@@ -82,15 +82,15 @@ pub struct AckedPacket {
     pub app_limited: bool,
 }
 
-/// A sign of congestion.
+/// A congestion signal, as reported by the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "an adapter makes one for every sign")]
+#[expect(clippy::exhaustive_structs, reason = "an adapter makes one for every signal")]
 pub struct CongestionReport {
     /// Time when the stack noticed it.
     pub now: Instant,
     /// Departure of the newest affected packet.
     pub newest_sent: Instant,
-    /// The kind of sign.
+    /// The kind of signal.
     pub signal: Signal,
 }
 

@@ -1,7 +1,7 @@
 //! [`ReplayHistory`]: the events for a controller that replaces another one early in the connection.
 //!
 //! The choice of a controller may depend on the connection's first requests, but the handshake is sent earlier, with
-//! some other controller. The new controller starts with its own initial window and the path's present MTU, and
+//! some other controller. The new controller starts with its own initial window and the path's current MTU, and
 //! receives the events that it would otherwise have to wait for: the fastest round trip, the last congestion event, and
 //! the bytes in flight.
 
@@ -21,7 +21,7 @@ pub struct ReplayHistory<R> {
     /// it does not grow the window. Report it as sent, as acknowledged, and then as the only packet of an ACK frame
     /// that leaves nothing in flight.
     pub acked: Option<(AckedPacket, R)>,
-    /// The last sign of congestion.
+    /// The last congestion signal.
     pub congestion: Option<CongestionReport>,
     /// Bytes in flight. If there are any, report them as sent in one burst.
     pub in_flight: Bytes,

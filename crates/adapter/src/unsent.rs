@@ -12,10 +12,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Most unsent bytes, in addition to one chunk for every body: some milliseconds of a fast path. More would waste
-/// memory, and the processor's caches would evict them before they are sent.
+/// Maximum number of unsent bytes, in addition to one chunk for every body: some milliseconds of a fast path. More
+/// would waste memory, and the processor's caches would evict them before they are sent.
 const LIMIT: u64 = 256 << 10;
-/// Least bytes of a packet that belong to no body: flags, packet number, AEAD tag, STREAM frame header.
+/// Minimum number of bytes of a packet that belong to no body: flags, packet number, AEAD tag, STREAM frame header.
 const PACKET_OVERHEAD: u64 = 22;
 /// The value of [`UnsentBytes::awaited`] while no writer waits.
 const NONE_AWAITED: u64 = u64::MAX;
@@ -112,8 +112,8 @@ impl UnsentBytes {
         self.closing.load(Relaxed)
     }
 
-    /// [`ConnectionController::wait_for_room`](crate::ConnectionController::wait_for_room), where `synchronize` takes
-    /// and releases the connection's lock.
+    /// Implements [`ConnectionController::wait_for_room`](crate::ConnectionController::wait_for_room); `synchronize`
+    /// takes and releases the connection's lock.
     pub(crate) async fn room(&self, synchronize: impl Fn()) {
         let room = self.room.notified();
         tokio::pin!(room);
@@ -123,7 +123,7 @@ impl UnsentBytes {
             return;
         }
         self.awaited.fetch_min(awaited, Relaxed);
-        // Either the next departing packet sees that a writer waits, or this sees the last one that left.
+        // Either the next departing packet sees the waiting writer, or this writer sees the last packet that left.
         synchronize();
         if awaited > self.sent.load(Relaxed) {
             room.await;

@@ -73,7 +73,7 @@ impl Recorder {
         self.totals.delivered_packets += u64::from(packets);
     }
 
-    /// Takes the end of an ACK frame, and reports it to the estimate of unsent bytes.
+    /// Records the end of an ACK frame, and reports it to the estimate of unsent bytes.
     #[inline]
     pub(crate) fn frame_ended(&mut self, now: Instant, in_flight: Bytes, app_limited: bool) {
         self.frame.ended = Some(now);

@@ -8,7 +8,7 @@ fn switchable(script: &Script) -> (Control, Choice) {
     let control = Control::new("stack-own".parse().unwrap())
         .with_monitor(Arc::new(Monitor::new(Duration::ZERO)))
         .switchable(std::slice::from_ref(&second));
-    // A controller was made to determine if it requires every acknowledgement.
+    // A controller was built to determine if it requires every acknowledgement.
     script.drain();
     (control, second)
 }
