@@ -141,7 +141,7 @@ impl Controller for QuinnController {
             return baseline.0.metrics();
         }
         let mut metrics = ControllerMetrics::default();
-        // Not that of `window`, which is lifted while a connection is being closed.
+        // Not the window that `window` returns, which is lifted while a connection is being closed.
         let snapshot = self.snapshot();
         metrics.congestion_window = snapshot.window.as_u64();
         metrics.ssthresh = snapshot.ssthresh.map(Bytes::as_u64);

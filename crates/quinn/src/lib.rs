@@ -28,9 +28,9 @@
 //! - [`ControllerChoice`] names a controller: one of playrate's specs, or a [`Baseline`] (quinn's own, unmodified).
 //! - [`ConnectionController`] is one connection's congestion control; [`QuinnController`] is that of one of its paths.
 //! - [`telemetry`] shows the controller's behaviour, as [`Sample`](telemetry::Sample)s.
-//! - [`WireOverhead`] and [`UnsentBytes`] take reports of the application's writes. Both are optional. Without the
-//!   first, windows that follow the video's rate ignore the bytes that packets add. Without the second, a writer cannot
-//!   wait for the send queue to drain.
+//! - [`WireOverhead`] and [`UnsentBytes`] count the bytes that the application reports as written. Both are optional.
+//!   Without the first, windows that follow the video's rate ignore the bytes that packets add. Without the second, a
+//!   writer cannot wait for the send queue to drain.
 //!
 //! Code that is not specific to quinn is in `playrate-adapter`; this crate re-exports the types that programs need.
 //! `playrate-transport` builds HTTP/3 on top of this crate.

@@ -9,7 +9,7 @@ fn the_new_controller_starts_with_the_next_packet_and_knows_mtu_rtt_and_bytes_in
     let control = ConnectionController::new("cubic".parse().unwrap())
         .with_monitor(Arc::new(Monitor::new(Duration::ZERO)))
         .switchable(std::slice::from_ref(&second));
-    // A controller was made to determine if it requires every acknowledgement.
+    // A controller was built to determine if it requires every acknowledgement.
     script.drain();
     let mut wire = Wire::new(&control, &path("25ms"));
     wire.server_sends(3_000);
