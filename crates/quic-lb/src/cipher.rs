@@ -9,8 +9,8 @@ const AES_BLOCK: usize = 16;
 /// Permutation of blocks of 5 to 19 bytes: AES-128 for 16 bytes (§5.4.1), and four passes of a Feistel network with
 /// AES-128 for others (§5.4.2).
 ///
-/// QUIC-LB encrypts a server ID and a nonce with it. Equal blocks give equal blocks, so it only hides blocks that never
-/// repeat.
+/// QUIC-LB encrypts a server ID and a nonce with it. Equal inputs give equal outputs, so it only hides blocks that
+/// never repeat.
 #[derive(Clone, Debug)]
 pub struct BlockCipher(Aes128);
 

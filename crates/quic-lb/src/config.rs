@@ -17,7 +17,7 @@ const MAX_SERVER_ID: u8 = MAX_LENGTH - MIN_NONCE;
 /// Bytes of a server ID and a nonce that are encrypted as one block of AES (§5.4.1).
 const SINGLE_PASS: u8 = 16;
 
-/// Reasons for which a [`QuicLbConfig`] or a [`QuicLbServer`] is impossible. Lengths are in bytes.
+/// Reasons why a [`QuicLbConfig`] or a [`QuicLbServer`] is invalid. Lengths are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum QuicLbError {

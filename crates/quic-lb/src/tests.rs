@@ -18,7 +18,7 @@ fn key(hex: &str) -> [u8; 16] {
 }
 
 /// The connection IDs of Appendix B. The draft has two misprints: the last row has the first octet of configuration 0,
-/// and a further example without a key lacks half a byte.
+/// and another example without a key lacks half a byte.
 #[rstest]
 #[case::in_the_open(0, None, "c4605e", "4504cc4f", "07c4605e4504cc4f")]
 #[case::four_passes_over_an_odd_length(0, Some(KEY), "ed793a", "ee080dbf", "0720b1d07b359d3c")]
