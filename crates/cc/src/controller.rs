@@ -35,18 +35,19 @@ pub trait CongestionController: Debug + Send + Sync {
     /// Bytes that may be in flight: never zero, never above `u32::MAX` (above that quinn would stop pacing).
     fn window(&self) -> Bytes;
 
-    /// The window that a connection starts with on this path: the present one, unless it changes.
+    /// The window that a connection starts with on this path: the current one, unless it changes.
     fn initial_window(&self) -> Bytes {
         self.window()
     }
 
-    /// The controller's state for telemetry: its window, unless there is more. Not called per packet.
+    /// The controller's state for telemetry; by default, only its window. Not called per packet.
     fn snapshot(&self) -> Snapshot {
         Snapshot::of_window(self.window())
     }
 
-    /// Packets that the peer is asked to acknowledge at once. `None` leaves the choice to the peer, which waits for two
-    /// (RFC 9000 §13.2.2). The controller must also work, if less well, when the peer does not comply.
+    /// Number of packets for which the peer is asked to send one acknowledgement. `None` leaves the choice to the peer,
+    /// which waits for two (RFC 9000 §13.2.2). The controller must also work, if less well, when the peer does not
+    /// comply.
     fn packets_per_ack(&self) -> Option<u32> {
         None
     }

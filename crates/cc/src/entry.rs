@@ -10,7 +10,7 @@ use crate::state::{GROWTH, OF_ALL_ALGORITHMS};
 use crate::{CongestionController, Path, VideoKnowledge};
 
 /// The component of a controller that `KEY=COMPONENT` sets. Specs print keys in the order of this declaration, and an
-/// alias's components take arguments in it.
+/// alias's components take their arguments in the same order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Key {
@@ -123,7 +123,7 @@ impl Entry {
         Self { source, ..self }
     }
 
-    /// Declares its parameters, in their order in specs without names.
+    /// Declares its parameters, in the order of unnamed arguments in specs.
     #[must_use]
     pub fn with_parameters(mut self, parameters: &[Parameter]) -> Self {
         self.parameters = parameters.to_vec();
@@ -186,7 +186,7 @@ impl Entry {
         self.source
     }
 
-    /// Its parameters, in their order in specs without names.
+    /// Its parameters, in the order of unnamed arguments in specs.
     pub fn parameters(&self) -> &[Parameter] {
         &self.parameters
     }

@@ -113,7 +113,7 @@ impl<'a> AckFrame<'a> {
     }
 }
 
-/// A sign of congestion.
+/// A congestion signal, as the transport noticed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Congestion {
@@ -122,7 +122,7 @@ pub struct Congestion {
     /// Send time of the newest affected packet. Packets that left before the current recovery began belong to that
     /// recovery.
     pub newest_sent: Timestamp,
-    /// The kind of sign.
+    /// The kind of signal.
     pub signal: Signal,
 }
 
@@ -159,7 +159,7 @@ impl Congestion {
     }
 }
 
-/// Kinds of signs of congestion.
+/// Kinds of congestion signals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Signal {

@@ -12,11 +12,11 @@ use playrate_units::{Bitrate, Bytes, Probability};
 /// Every fact is unknown at first and may change at any time. A component that lacks a fact behaves as its plain
 /// counterpart until the fact is known.
 ///
-/// Players may report false values. So the application derives the facts that raise a window (the [average
-/// rate](Self::average_rate), the [highest rate](Self::highest_rate), the [playout buffer](Self::playout_buffer)) from
-/// its own data, and limits the time of a [state above `Playing`](Playback). A controller may use the others ([buffered
-/// time](Self::buffered), [deadline](Self::deadline), [reported buffer](Self::reported_buffer)) only to lower its
-/// window.
+/// Players may report false values. So the application derives the facts that raise a window from its own data: the
+/// [average rate](Self::average_rate), the [highest rate](Self::highest_rate) and the [playout
+/// buffer](Self::playout_buffer). It also limits how long a [state above `Playing`](Playback) lasts. A controller may
+/// use the others ([buffered time](Self::buffered), [deadline](Self::deadline), [reported
+/// buffer](Self::reported_buffer)) only to lower its window.
 #[derive(Debug, Default)]
 pub struct VideoKnowledge {
     /// Average rate in bit/s.
@@ -165,7 +165,7 @@ impl VideoKnowledge {
     }
 
     /// Rate of the best representation that the player may choose: the higher of the manifest's (usually a peak) and
-    /// the measured rate. Unknown counts as the [average rate](Self::average_rate).
+    /// the measured rate. While it is unknown, the [average rate](Self::average_rate) applies.
     pub fn highest_rate(&self) -> Option<Bitrate> {
         let highest = self.highest_rate.get().map(Bitrate::from_bits_per_second);
         highest.max(self.average_rate())
@@ -238,7 +238,7 @@ impl VideoKnowledge {
         self.buffered.set_time(time);
     }
 
-    /// Time that the player could continue without its latest request, as of that request.
+    /// Time for which the player could continue without its latest request, as of that request.
     pub fn deadline(&self) -> Option<Duration> {
         self.deadline.time()
     }
@@ -262,7 +262,7 @@ impl VideoKnowledge {
         self.playback.set(playback.map(|playback| playback as u64));
     }
 
-    /// The unknown ones of `facts`.
+    /// Those of `facts` that are unknown.
     pub fn unknown_of(&self, facts: Facts) -> Facts {
         let unknown = Facts::ALL
             .into_iter()

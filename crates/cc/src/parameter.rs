@@ -1,4 +1,4 @@
-//! [`Parameter`]: a parameter in the parentheses behind a name, [`Value`]: its value, and [`Arguments`]: a value for
+//! [`Parameter`]: a parameter in the parentheses after a name, [`Value`]: its value, and [`Arguments`]: a value for
 //! each parameter of one entry.
 
 use core::fmt;

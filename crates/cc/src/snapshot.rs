@@ -116,7 +116,7 @@ pub enum Reason {
     Began,
     /// The window reached ssthresh.
     ReachedSsthresh,
-    /// The window carries the video's rate; the delay window does the further growth.
+    /// The window carries the video's rate; from here on, only the delay window grows.
     VideoRateReached,
     /// The path's capacity has its first estimate.
     CapacityKnown,

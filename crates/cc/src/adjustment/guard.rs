@@ -13,11 +13,11 @@ use crate::estimator::{RisenFloor, Rtt};
 use crate::events::{Congestion, Signal};
 use crate::state::{Batch, Core, MINIMUM_RTO_NS, float, floor_bytes};
 
-/// Least number of packets for a loss share.
+/// Minimum number of packets for computing a loss share.
 const MIN_PACKETS: u64 = 8;
-/// A loss average above 10 % is congestive whatever the queue length; in fractions of [`WHOLE`].
+/// A loss average above 10 % is congestive regardless of the queue length; in fractions of [`WHOLE`].
 const TOLERATED: u32 = WHOLE / 10;
-/// A loss average above 2 %, at queues shorter than the longest, refutes that length; in fractions of [`WHOLE`]. It
+/// A loss average above 2 % at queues shorter than the longest refutes that length; in fractions of [`WHOLE`]. It
 /// exceeds the residual loss of a radio link, and is far below the loss of a controller that knows the length. Where
 /// the loss average alone decides, it is also the tolerated loss under a ceiling.
 const REFUTING: u32 = WHOLE / 50;
@@ -48,13 +48,13 @@ fn queue_is_full(rtt: &Rtt) -> bool {
 /// For [`copa`](crate::standalone), which answers a full queue itself, the loss average alone decides: above 10 %, or
 /// above 2 % while there is a ceiling.
 ///
-/// Persistent congestion removes it: the algorithm then starts again from the minimum window.
+/// Persistent congestion removes the ceiling: the algorithm then starts again from the minimum window.
 ///
-/// The largest RTT defines a full queue, and also the window of the algorithms that need a guard. The guard corrects it
-/// where the path contradicts it. After a silence of more than an RTO with data in flight, it is restored to its value
-/// before the silence: an RTT sampled across an outage does not indicate queueing. While the loss average exceeds 2 %,
-/// it is that of the present round trip: a queue that overflows shows its length. Otherwise it is the connection's. The
-/// smallest RTT is corrected, too, when the [floor has risen](RisenFloor).
+/// The largest RTT defines a full queue, and also the window of the algorithms that need a guard. The guard corrects
+/// this RTT where the path contradicts it. After a silence of more than an RTO with data in flight, it is restored to
+/// its value before the silence: an RTT sampled across an outage does not indicate queueing. While the loss average
+/// exceeds 2 %, the largest RTT is that of the current round trip, because an overflowing queue shows its length;
+/// otherwise it is the connection's. The smallest RTT is also corrected, when the [floor has risen](RisenFloor).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LossGuard {
     ceiling: Option<Ceiling>,
@@ -138,7 +138,8 @@ struct Silence {
 }
 
 impl Silence {
-    /// Takes an ACK frame. Once a packet that left after a silence arrives, restores the largest RTT from before it.
+    /// Processes an ACK frame. Once a packet that left after a silence arrives, restores the largest RTT from before
+    /// it.
     fn on_batch(&mut self, core: &mut Core, batch: &Batch) {
         let silent_ns = batch.now.nanos_since(self.last);
         let stood_still =
@@ -197,7 +198,7 @@ impl LossGuard {
         (self.acked, self.acked_packets, self.lost) = (0, 0, 0);
     }
 
-    /// The first congestive loss of a round trip.
+    /// Sets the ceiling after the first congestive loss of a round trip.
     fn cut(&mut self, core: &Core, now: Timestamp) {
         self.cut_at = Some(now);
         self.round_was_cut = true;
@@ -215,7 +216,7 @@ impl LossGuard {
         self.ceiling = Some(Ceiling::new(now, (prior, reduced), self.plateau, core.mtu()));
     }
 
-    /// An ACK frame arrived, in any phase; `core.window()` is the algorithm's window after it.
+    /// Processes an ACK frame in any phase; `core.window()` is the algorithm's window after it.
     pub(crate) fn on_batch(&mut self, core: &mut Core, batch: &Batch) {
         self.silence.on_batch(core, batch);
         self.floor.on_batch(&mut core.rtt, batch);
@@ -229,7 +230,7 @@ impl LossGuard {
         }
     }
 
-    /// A congestion event, of a new recovery or not; the algorithm has received it. `core.in_flight` still contains the
+    /// Handles a congestion event, of a new recovery or not, after the algorithm. `core.in_flight` still contains the
     /// lost bytes.
     pub(crate) fn on_congestion(&mut self, core: &Core, event: &Congestion) {
         let congestive = match event.signal {
@@ -277,21 +278,21 @@ pub(crate) fn loss_policies() -> Vec<Entry> {
         .defined_in("RFC 9002 §7.3.2")
         .refuses(|algorithm| {
             algorithm.holds_on_loss.then_some(
-                "the algorithm has no answer to losses of its own; take guard, or ignore as in the papers",
+                "the algorithm itself does not answer losses; use guard, or ignore as in the papers",
             )
         });
     let guard = Entry::component(Key::Loss, "guard", |components, _| {
         components.loss = Some(Box::default());
     })
     .about(
-        "a ceiling of 0.7 of what was in flight after losses that a full queue explains; random loss \
+        "a ceiling of 0.7 of the bytes in flight after losses that a full queue explains; random loss \
          costs nothing",
     )
-    .defined_in("RFC 8085 §3.1, which RFC 9002 §7 asks for")
+    .defined_in("RFC 8085 §3.1, which RFC 9002 §7 requires")
     .refuses(unless_it_holds);
     let ignore = Entry::component(Key::Loss, "ignore", |_, _| {})
         .about(
-            "a loss costs nothing; only persistent congestion does. For experiments: it takes the rate of \
+            "a loss costs nothing; only persistent congestion does. For experiments: it lowers the rates of \
              others and its own",
         )
         .defined_in("Cavendish et al. 2015")
@@ -301,7 +302,7 @@ pub(crate) fn loss_policies() -> Vec<Entry> {
 
 fn unless_it_holds(algorithm: Traits) -> Option<&'static str> {
     let answers = !algorithm.holds_on_loss;
-    answers.then_some("the algorithm answers losses itself, and has to (RFC 9002 §7)")
+    answers.then_some("the algorithm answers losses itself, as it must (RFC 9002 §7)")
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::*;
 use crate::Bytes;
 use crate::tests::{MTU, assert_in, at, close};
 
-/// RTTs in ms; the smallest is 100 ms: the latest and, if one counts, the largest.
+/// The latest RTT and, if one counts, the largest, in ms; the smallest is 100 ms.
 #[derive(Clone, Copy)]
 struct Rtts {
     latest: u64,
@@ -26,7 +26,7 @@ const FULL: Rtts = Rtts {
 fn core(rtts: Rtts) -> Core {
     let mut core = Core::sample(300_000, 100, 100);
     core.rtt = Rtt::default();
-    // A packet acknowledged alone does not count for the largest.
+    // A packet acknowledged alone does not count towards the largest RTT.
     core.rtt.on_batch(at(1_100), at(1_000), 1);
     if let Some(max) = rtts.max {
         core.rtt.on_batch(at(2_000 + max), at(2_000), 2);

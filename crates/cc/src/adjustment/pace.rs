@@ -10,9 +10,9 @@ use crate::{Facts, Playback};
 /// With fewer packets the peer would wait for more before it acknowledges (RFC 9000 §13.2.1), and its delay would set
 /// the rate instead of the ceiling.
 const LEAST_PACKETS: u64 = 4;
-/// The smoothed RTT counts as at most this many smallest RTTs. If the link is slower than the rate, a window that
-/// follows the RTT raises its own bound, because its queue lengthens the RTT. At two, another flow's queue as long as
-/// the pipe costs nothing, and one of 2k − 1 times the pipe leaves the video's rate.
+/// The smoothed RTT is capped at this many smallest RTTs. If the link is slower than the rate, a window that follows
+/// the RTT raises its own bound, because its queue lengthens the RTT. With two, another flow's queue as long as the
+/// pipe costs nothing, and a queue of 2k − 1 times the pipe still leaves the video's rate.
 const MOST_SMALLEST_RTTS: u64 = 2;
 const SECONDS_PER_NANO: f64 = 1e-9;
 const BITS_PER_BYTE: f64 = 8.0;
@@ -25,7 +25,7 @@ const BITS_PER_BYTE: f64 = 8.0;
 /// (<https://sammy.brucespang.com>).
 ///
 /// NOTE: the authors multiply the title's highest bitrate; here only the average rate of the current stream is known. A
-/// player that selects its quality by observed throughput can step up to k times the present rate.
+/// player that selects its quality by observed throughput can step up to k times the current rate.
 ///
 /// NOTE: the bound is the window k · rate · min(smoothed RTT, 2 · smallest RTT), as quinn has no pacing hook. quinn's
 /// pacer spaces packets at 1.25 windows per smoothed RTT, so bursts shorter than a round trip are up to 25 % faster.

@@ -32,7 +32,7 @@ impl Shaper {
         matches!(self, Self::RateFloor(_))
     }
 
-    /// The window in bytes instead of the algorithm's `window`. The caller keeps the result within its bounds.
+    /// The window in bytes that replaces the algorithm's `window`. The caller keeps the result within its bounds.
     pub(crate) fn adjust(self, core: &Core, window: u64) -> u64 {
         match self {
             // max(VR·rtt, w). Cavendish et al. 2015, CCPLCA: "The rational is to not allow the regulated throughput to
@@ -52,11 +52,8 @@ impl Shaper {
     }
 }
 
-const RATE_FLOOR: &[Parameter] = &[
-    Parameter::word("rtt", "latest", &["latest", "smoothed", "min"]).about(
-        "which RTT the video's rate is multiplied with; with latest the floor rises with the queue it makes",
-    ),
-];
+const RATE_FLOOR: &[Parameter] = &[Parameter::word("rtt", "latest", &["latest", "smoothed", "min"])
+    .about("RTT by which the video's rate is multiplied; with latest, the floor rises with its own queue")];
 
 const PLAYOUT_BUFFER: &[Parameter] = &[Parameter::number("pob_rate", 1.0, 0.1..=100.0)
     .about("the playout buffer is divided by this: 1 counts it in full, 2 half, 0.5 twice")];
@@ -93,18 +90,18 @@ pub(crate) fn shapers() -> Vec<Entry> {
     .with_parameters(PLAYOUT_BUFFER)
     .absolute()
     .refuses(|algorithm| {
-        // If the path cannot hold the added window, every round trip would lose packets whatever the algorithm does:
+        // If the path cannot hold the added window, every round trip would lose packets regardless of the algorithm:
         // with a queue of one bandwidth-delay product, CUBIC lost a fifth of its packets and a third of the link's
         // capacity. The loss guard bounds the sum instead.
         if algorithm.delay_based {
             Some(
-                "the algorithm would take the queue that the added window makes for congestion and give up all of \
-                 its own",
+                "the algorithm would mistake the queue of the added window for congestion and give up all of its \
+                 own window",
             )
         } else {
             (!algorithm.holds_on_loss).then_some(
-                "the algorithm would answer losses by its own share of the window while the added one goes on \
-                 causing them; take ccp or ccpd, whose loss guard bounds both",
+                "the algorithm would answer losses only with its own share of the window, while the added share \
+                 goes on causing them; use ccp or ccpd, whose loss guard bounds both",
             )
         }
     });

@@ -14,7 +14,7 @@ use super::{Algorithm, AnyAlgorithm};
 /// Shortest time over which the derivative is taken. It bounds the gain at `kd / 1 ms`; single ACKs of a fast link
 /// would otherwise make it explode.
 const DERIVATIVE_INTERVAL_NS: u64 = 1_000_000;
-/// Least storage of a very short path, segments: with less, the window has no room to move.
+/// Minimum storage of a very short path, segments: with less, the window has no room to move.
 const SEGMENTS_OF_STORAGE: f64 = 20.0;
 /// If the largest RTT exceeds the smallest by more than this, the excess is a stall, not a queue.
 const PLAUSIBLE_QUEUE_NS: u64 = 1_000_000_000;
@@ -54,9 +54,9 @@ pub(crate) struct Ccp {
 struct Derivative {
     /// A time. The papers write "2000" for 2000 µs: their figures only fit if the unit is the microsecond.
     kd_ns: f64,
-    /// Time of the last reading of `x + f`, and the reading, bytes.
+    /// Time and value of the last reading of `x + f`, bytes.
     last: Option<(Timestamp, f64)>,
-    /// Bytes; held between two takings.
+    /// The derivative term in bytes, kept between two readings.
     value: f64,
 }
 
@@ -208,8 +208,8 @@ impl Algorithm for Ccp {
         }
     }
 
-    /// Slow start doubles: half as much was in flight when the packet left that is found lost now. If that was no more
-    /// than the pipe, no queue overflowed, and `B` has no queue to be estimated from.
+    /// Slow start doubles the flight, so half as much was in flight when the packet now declared lost left. If that was
+    /// no more than the pipe, no queue overflowed, and `B` has no queue to be estimated from.
     fn leaves_startup(&self, core: &Core, event: &Congestion) -> bool {
         let is_loss = matches!(event.signal, Signal::Loss { .. });
         let found_no_queue = || {
@@ -246,9 +246,8 @@ const PARAMETERS: [Parameter; 8] = [
     ),
     Parameter::switch("every_ack", false)
         .about("ask the peer to acknowledge every packet: more capacity samples for a third more CPU"),
-    Parameter::number("least_storage", SEGMENTS_OF_STORAGE, 0.0..=10_000.0).about(
-        "B is at least this many packets, so that the window of a very short path has room to move in",
-    ),
+    Parameter::number("least_storage", SEGMENTS_OF_STORAGE, 0.0..=10_000.0)
+        .about("B is at least this many packets, so that the window of a very short path has room to move"),
     Parameter::millis("rtt_window", 0, 0..=3_600_000)
         .about("time over which rtt_max is taken; 0 is the whole connection"),
     Parameter::word("slow_start_loss", "any", &["any", "queued"]).about(
@@ -260,7 +259,7 @@ const PARAMETERS: [Parameter; 8] = [
 pub(crate) fn ccp() -> Entry {
     let parameters = PARAMETERS.into_iter().filter(|parameter| parameter.name != KD);
     entry("ccp", &parameters.collect::<Vec<_>>())
-        .about("CCP: half of what the path's storage has room for beside what is in flight")
+        .about("CCP: half of what the path's storage has room for in addition to the bytes in flight")
         .defined_in("Cavendish et al. 2015 eq. (4)")
 }
 

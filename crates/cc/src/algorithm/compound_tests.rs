@@ -64,7 +64,7 @@ fn persistent_congestion_starts_the_delay_part_over() {
     close(algorithm.windows.delay, 0.0, 1e-12);
 }
 
-// cwnd += 1/(cwnd + dwnd) for each segment: one segment per window acknowledged, whatever dwnd is.
+// cwnd += 1/(cwnd + dwnd) for each segment: one segment per window acknowledged, regardless of dwnd.
 #[test]
 fn the_loss_window_grows_by_a_segment_per_whole_window() {
     let mut core = Core::sample(100 * MTU, 100, 100);

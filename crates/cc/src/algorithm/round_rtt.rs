@@ -5,7 +5,7 @@ use crate::state::Batch;
 /// With fewer samples, a round trip is not judged (Linux `tcp_vegas.c`: "at least three", against delayed ACKs).
 const ENOUGH_SAMPLES: u32 = 3;
 
-/// Smallest RTT and number of samples of the round trip that is going on.
+/// Smallest RTT and number of samples of the current round trip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RoundRtt {
     min_ns: Option<u64>,
@@ -14,7 +14,7 @@ pub(crate) struct RoundRtt {
     skip: bool,
 }
 
-/// A round trip is over.
+/// Result of a completed round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RoundEnd {
     /// Its smallest RTT, ns.
@@ -24,7 +24,7 @@ pub(crate) enum RoundEnd {
 }
 
 impl RoundRtt {
-    /// Takes an ACK batch. The first batch of a new round trip ends the old one and counts for the new one.
+    /// Processes an ACK batch. The first batch of a new round trip ends the old one and counts for the new one.
     pub(crate) fn on_batch(&mut self, batch: &Batch) -> Option<RoundEnd> {
         let ended = batch.new_round.then(|| core::mem::take(self));
         if let Some(rtt) = batch.rtt_ns {
@@ -60,7 +60,8 @@ mod tests {
     use super::*;
     use crate::tests::{MS_IN_NS as MS, close};
 
-    /// Takes frames of these times and RTTs in ms. The last one begins a round; returns how the round before it ended.
+    /// Processes frames with these times and RTTs in ms. The last one begins a round; returns the result of the round
+    /// before.
     fn take(round: &mut RoundRtt, frames: &[(u64, u64)]) -> Option<RoundEnd> {
         let (&(last, rtt), within) = frames.split_last().expect("a frame");
         for &(ms, rtt) in within {

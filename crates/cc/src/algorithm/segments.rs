@@ -18,7 +18,7 @@ pub(crate) struct TwoWindows {
 }
 
 impl TwoWindows {
-    /// Congestion avoidance begins. The delay window is kept only across a recovery.
+    /// Begins congestion avoidance. The delay window is kept only across a recovery.
     pub(super) fn begin(&mut self, reason: Reason) {
         if reason != Reason::RecoveryEnded {
             self.delay = 0.0;
@@ -63,7 +63,7 @@ impl TwoWindows {
         }
     }
 
-    /// The sender paused: the delay window is based on an outdated RTT.
+    /// Drops the delay window after a pause, because it is based on an outdated RTT.
     pub(super) fn on_pause(&mut self, core: &mut Core) {
         let loss = self.loss(core);
         self.delay = 0.0;

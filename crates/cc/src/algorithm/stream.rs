@@ -48,7 +48,7 @@ pub(crate) fn segments_for(rate: Bitrate, rtt_ns: u64, mtu: u64) -> u64 {
 }
 
 impl Stream {
-    /// Works out `N` again, once per round trip.
+    /// Computes `N` again, once per round trip.
     fn refresh(&mut self, core: &Core) {
         let known = &core.known;
         let rates = known.average_rate().zip(known.wire_rate());

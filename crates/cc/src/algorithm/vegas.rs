@@ -27,7 +27,7 @@ pub(crate) enum Arithmetic {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Vegas {
     arithmetic: Arithmetic,
-    /// Fewer queued segments than this: one more. More than `beta`: one less.
+    /// With fewer queued segments than this, the window grows by one; with more than `beta`, it shrinks by one.
     alpha: f64,
     beta: f64,
     /// More queued segments than this end slow start.
@@ -135,7 +135,7 @@ impl Algorithm for Vegas {
         }
     }
 
-    /// Leaves slow start when more than γ segments are queued, with the path's capacity plus one segment as window.
+    /// Leaves slow start when more than γ segments are queued; the window becomes the path's capacity plus one segment.
     fn watch_startup(&mut self, core: &mut Core, batch: &Batch) -> Option<Reason> {
         let end = self.round.on_batch(batch);
         self.look_for_queue(core, batch);

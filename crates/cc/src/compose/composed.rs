@@ -52,7 +52,8 @@ impl Composed {
         }
     }
 
-    /// The idle policy changed the window: slow start begins again if it is below ssthresh now, otherwise avoidance.
+    /// Continues after the idle policy has changed the window: in slow start if it is below ssthresh now, otherwise in
+    /// avoidance.
     #[cold]
     fn restarted(&mut self, now: Timestamp) {
         self.core.reason = Reason::Idle;
@@ -66,7 +67,7 @@ impl Composed {
         }
     }
 
-    /// A burst left while, as far as is known, nothing was in flight: the sender may have paused.
+    /// Handles a burst that left while, as far as is known, nothing was in flight: the sender may have paused.
     fn sent_after_silence(&mut self, event: &Sent) {
         let pauses = self.core.pause(event.now, MINIMUM_RTO_NS).is_some();
         if pauses {
@@ -85,7 +86,7 @@ impl Composed {
         }
     }
 
-    /// Congestion outside any recovery: either the algorithm reduces and a recovery begins, or it holds.
+    /// Handles congestion outside any recovery: either the algorithm reduces and a recovery begins, or it holds.
     fn reduce(&mut self, event: &Congestion) {
         let (core, components) = (&mut self.core, &mut self.components);
         if core.capped {
@@ -108,7 +109,7 @@ impl Composed {
         if in_use.is_some() {
             core.set_window(before);
         }
-        // A window does not double either while a ceiling or the loss policy bounds it.
+        // While a ceiling or the loss policy bounds a window, it does not double either.
         let doubles = components.startup.doubles(core) && !core.capped;
         if core.phase.is_slow_start() && (!doubles || components.algorithm.leaves_startup(core, event)) {
             self.enter(Phase::Avoidance, event.reason(), event.now);
@@ -121,7 +122,7 @@ impl Composed {
         self.enter(Phase::Avoidance, Reason::RecoveryEnded, now);
     }
 
-    /// An ACK batch arrived in slow start, or in recovery, where it changes nothing.
+    /// Processes an ACK batch in slow start, or in recovery, where it changes nothing.
     #[inline(never)]
     fn slow_start(&mut self, batch: &mut Batch) {
         if !self.core.phase.is_slow_start() {

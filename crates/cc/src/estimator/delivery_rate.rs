@@ -24,7 +24,7 @@ const MAX_ACK_DELAY_NS: u64 = 25_000_000;
 /// One measurement of the delivery rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RateSample {
-    /// Bytes delivered per second: the time is the longer one of sending and acknowledging them.
+    /// Bytes delivered per second, over the longer of the times for sending and for acknowledging them.
     pub(crate) bytes_per_second: u32,
     /// The application or flow control, not the window, limited the sender when the sampled packet left.
     pub(crate) app_limited: bool,
@@ -40,9 +40,9 @@ pub(crate) struct RateSample {
 
 /// Delivery rate and its maximum over ten seconds.
 ///
-/// A packet counts as application-limited by the flag of the ACK frames and the bytes in flight. Once a
-/// frame has the flag, every departing packet counts as limited until a packet that left after that frame is delivered.
-/// So do packets that leave when nothing is in flight.
+/// The flag of the ACK frames and the bytes in flight determine if a packet counts as application-limited. Once a frame
+/// has the flag, every departing packet counts as limited until a packet that left after that frame is delivered. So do
+/// packets that leave when nothing is in flight.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeliveryRate {
     marks: [Mark; MARKS as usize],
@@ -91,7 +91,7 @@ impl DeliveryRate {
         }
     }
 
-    /// Takes an ACK frame. Gives about eight samples per round trip, and another for each further frame that
+    /// Processes an ACK frame. Returns about eight samples per round trip, and another for each later frame that
     /// acknowledges the last sampled burst: the first such frame covers only a part of the burst.
     pub(crate) fn on_ack_frame(&mut self, event: &AckFrame<'_>) -> Option<RateSample> {
         let now = event.now;

@@ -7,14 +7,14 @@
 //! during which the sender did not use its window. The capacity is estimated if a component's
 //! [`Needs`](crate::component::Needs) request it:
 //!
-//! | estimator | gives |
+//! | estimator | estimate |
 //! |---|---|
 //! | [`Capacity`] | rate of the path's narrowest link, from the two below |
 //! | [`TrainCapacity`] | the same from the dispersion of packet trains alone |
 //! | [`DeliveryRate`] | rate at which bytes arrive, over at least a round trip: a lower bound of the capacity |
 //!
-//! Rates are of QUIC packets, without the headers below: they are multiplied with an RTT to give windows,
-//! which count the same bytes. (With 1200 B packets the rate of the link would give 2.3 % too much.)
+//! Rates are of QUIC packets, without the headers below: they are multiplied by an RTT to give windows, which count the
+//! same bytes. (With 1200 B packets the rate of the link would give 2.3 % too much.)
 
 mod best_samples;
 mod capacity;

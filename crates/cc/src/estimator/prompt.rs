@@ -2,14 +2,14 @@
 
 use crate::Timestamp;
 
-/// If the peer had delayed the acknowledgement of a lone packet, it would have acknowledged a packet that left this
-/// soon afterwards in the same frame.
+/// A peer that delays the acknowledgement of a lone packet also acknowledges, in the same frame, a packet that left
+/// this soon after it.
 const COMPANION_NS: u64 = 1_000_000;
 
 /// Separates RTT samples that the peer's timer may have lengthened from the others.
 ///
-/// The acknowledgement of a lone packet may have waited for the timer. It did not if the next packet left right behind
-/// it and was acknowledged separately: then the peer acknowledges every packet.
+/// The acknowledgement of a lone packet may have waited for the timer. It did not wait if the next packet left right
+/// after it and was acknowledged separately, because the peer then acknowledges every packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct PromptSamples {
     /// Departure of a packet that was acknowledged alone, and its sample, ns, which may still prove prompt.
@@ -17,8 +17,8 @@ pub(crate) struct PromptSamples {
 }
 
 impl PromptSamples {
-    /// Takes the sample of an ACK batch whose newest packet left at `sent`. Returns the larger of this sample and the
-    /// previous lone packet's, considering only samples known to be prompt.
+    /// Processes the sample of an ACK batch whose newest packet left at `sent`. Returns the larger of this sample and
+    /// the previous lone packet's, considering only samples known to be prompt.
     #[inline]
     pub(crate) fn on_sample(&mut self, sent: Timestamp, packets: u32, sample_ns: u64) -> Option<u64> {
         let (lone, prompt) = match packets {

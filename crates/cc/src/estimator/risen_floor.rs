@@ -14,7 +14,7 @@ const GRANULARITY_NS: u64 = 1_000_000;
 ///
 /// A queue of the sender's own shrinks with its flight. If the RTT stays, the path is longer, or other flows keep the
 /// queue full; yielding further would not help in either case. Without this, a controller that mistakes the rise for
-/// its own queue stays small for ever. If it was raised by mistake, the next shorter RTT lowers it.
+/// its own queue stays small for ever. If the smallest RTT was raised by mistake, the next shorter RTT lowers it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RisenFloor {
     /// Smallest RTT (ns) and largest flight (bytes) of the current round trip.
@@ -27,7 +27,7 @@ pub(crate) struct RisenFloor {
 }
 
 impl RisenFloor {
-    /// Takes an ACK frame, and raises the smallest RTT if necessary.
+    /// Processes an ACK frame, and raises the smallest RTT if necessary.
     pub(crate) fn on_batch(&mut self, rtt: &mut Rtt, batch: &Batch) {
         if batch.new_round
             && let Some(floor_ns) = self.end_round()

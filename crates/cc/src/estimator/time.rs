@@ -27,7 +27,7 @@ pub(crate) struct Rtt {
     max_ns: Option<u64>,
     /// The same over a window of time, used instead of the connection's.
     windowed_max: Option<Box<WindowedMax>>,
-    /// Send time of the newest sampled packet; an older packet does not show the present RTT.
+    /// Send time of the newest sampled packet; an older packet does not show the current RTT.
     newest_sent: Timestamp,
     /// Decides which samples count for `max_ns`.
     prompt: PromptSamples,
@@ -63,7 +63,7 @@ impl Rtt {
         }
     }
 
-    /// Takes the transport's smoothed RTT, if it has one.
+    /// Records the transport's smoothed RTT, if it has one.
     #[inline]
     pub(crate) fn set_transport_smoothed(&mut self, rtt: Option<Duration>) {
         if let Some(rtt) = rtt {
@@ -71,7 +71,7 @@ impl Rtt {
         }
     }
 
-    /// Takes the sample of one ACK batch. Returns it unless the batch's newest packet is older than a packet sampled
+    /// Records the sample of one ACK batch. Returns it unless the batch's newest packet is older than a packet sampled
     /// before.
     #[inline]
     pub(crate) fn on_batch(&mut self, now: Timestamp, newest_sent: Timestamp, packets: u32) -> Option<u64> {
@@ -105,7 +105,7 @@ impl Rtt {
         Some(sample)
     }
 
-    /// Persistent congestion: the path may have changed, so the extremes are measured again (RFC 9002 §5.2).
+    /// Forgets the extremes after persistent congestion, because the path may have changed (RFC 9002 §5.2).
     pub(crate) fn forget_extremes(&mut self) {
         self.set_max(None);
         if let Some(own) = &mut self.own {
@@ -200,7 +200,8 @@ pub(crate) struct LimitedTime {
 }
 
 impl LimitedTime {
-    /// A burst left. If nothing was in flight, nothing has been since the last batch, which arrived at `last`.
+    /// Counts a burst that left. If nothing was in flight, nothing has been since the last batch, which arrived at
+    /// `last`.
     #[inline]
     pub(crate) fn on_sent(&mut self, now: Timestamp, last: Option<Timestamp>) {
         if self.is_quiet {
@@ -209,7 +210,7 @@ impl LimitedTime {
         }
     }
 
-    /// An ACK frame arrived. If the sender was limited at the start or the end, the whole time since the last frame,
+    /// Processes an ACK frame. If the sender was limited at the start or the end, the whole time since the last frame,
     /// `elapsed_ns`, counts as limited. Otherwise only the time with nothing in flight counts.
     #[inline]
     pub(crate) fn on_batch(&mut self, elapsed_ns: Option<u64>, limited: bool, in_flight: u64) {

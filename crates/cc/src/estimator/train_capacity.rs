@@ -16,24 +16,24 @@ use super::{NANOS_PER_SECOND, bytes_per_second};
 
 /// Shortest spacing that exceeds the noise of timers and polling.
 const MIN_SPACING_NS: u64 = 200_000;
-/// A batch of fewer packets may have waited for the peer's ACK timer, whatever the previous batches were.
+/// A batch of fewer packets may have waited for the peer's ACK timer, regardless of the previous batches.
 const LEAST_PROMPT: u32 = 2;
-/// Samples that make an estimate.
+/// Number of samples that an estimate requires.
 const FIRST_ESTIMATE: u8 = 4;
 
 /// Capacity by packet trains.
 ///
 /// A *train* is the packets with one send time. A batch of acknowledgements opens it. Each later batch that is entirely
-/// of the same train gives a sample: bytes acknowledged since, over the time since. Its rank is the sum of both
-/// batches' delays, less the time that the sample's own bytes took to pass the link. (`CapProbe`, whose pairs are all
-/// alike, need not subtract it.) Otherwise short samples, which jitter distorts most, would always rank first. Samples
-/// live ten seconds, the best eight of each second are kept, and the estimate is the median of the best eight of all.
+/// of the same train gives a sample: the bytes acknowledged since then, divided by the time since then. Its rank is the
+/// sum of both batches' delays, less the time that the sample's own bytes took to pass the link. Otherwise short
+/// samples, which jitter distorts most, would always rank first. (`CapProbe`, whose pairs are all alike, need not
+/// subtract it.) Samples live ten seconds, the best eight of each second are kept, and the estimate is the median of
+/// the best eight of all.
 ///
 /// This works with peers that acknowledge every packet, every other, or every tenth, because a batch is measured by the
-/// packet that triggered the acknowledgement, whichever that is. Batches triggered by the peer's ACK timer must not
-/// count. So a batch counts immediately only if it has as many packets as the train's previous batches. If it has
-/// fewer, or is a lone packet, it counts once another batch of the same train follows: then it did not wait for packets
-/// that never came.
+/// packet that triggered the acknowledgement. Batches triggered by the peer's ACK timer must not count. So a batch
+/// counts immediately only if it has as many packets as the train's previous batches. If it has fewer, or is a lone
+/// packet, it counts once another batch of the same train follows: then it did not wait for packets that never came.
 ///
 /// An estimate never expires into a worse one: a new one needs as many fresh samples as the old one had (up to eight).
 ///
@@ -231,7 +231,7 @@ impl TrainCapacity {
 }
 
 /// Names a train by its send time, in µs (of 1024 ns) that wrap after 73 min; a tag lives two seconds.
-#[expect(clippy::cast_possible_truncation, reason = "the low bits are what is wanted")]
+#[expect(clippy::cast_possible_truncation, reason = "only the low bits are needed")]
 const fn tag(sent: Timestamp) -> u32 {
     (sent.as_nanos() >> 10) as u32
 }

@@ -19,7 +19,7 @@ pub(crate) type Smallest = Extreme<false>;
 pub(crate) type Largest = Extreme<true>;
 
 impl<const IS_LARGEST: bool> Extreme<IS_LARGEST> {
-    /// Takes a value; forgets values older than `window_ns`.
+    /// Adds a value; forgets values older than `window_ns`.
     pub(crate) fn insert(&mut self, now: Timestamp, value: u64, window_ns: u64) {
         let new = (now, value);
         let Some(mut best) = self.best else {

@@ -90,7 +90,7 @@ pub(crate) fn entries() -> Vec<Entry> {
 
 /// Parameter of policies that answer pauses longer than an RTO.
 const MINIMUM_RTO: Parameter = Parameter::millis("min_rto", 200, 1..=60_000)
-    .about("least RTO that a pause is measured with; Linux has 200 ms, RFC 6298 §2.4 one second");
+    .about("least RTO that a pause is compared with; Linux has 200 ms, RFC 6298 §2.4 one second");
 
 /// min(IW, cwnd), the window after a long pause (RFC 5681 §4.1 calls it RW), bytes.
 fn restart_window(core: &Core) -> u64 {

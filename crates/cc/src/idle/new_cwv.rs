@@ -168,7 +168,7 @@ impl IdlePolicy for NewCwv {
 }
 
 const NVP: Parameter = Parameter::millis("nvp", 300_000, 1_000..=86_400_000)
-    .about("non-validated period: after each of this length half of the window is given up");
+    .about("length of the non-validated period; after each, half of the window is given up");
 const QUARTER: Parameter = Parameter::switch("quarter", false).about(
     "in slow start a quarter of the window in use validates it instead of half, as in Apple's stack: pipeACK \
      lags doubling",

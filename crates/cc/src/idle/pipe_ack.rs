@@ -64,7 +64,7 @@ impl PipeAck {
         self.is_defined = true;
     }
 
-    /// Takes an ACK batch; the first batch of a new round trip completes the previous one's sample.
+    /// Processes an ACK batch; the first batch of a new round trip completes the previous one's sample.
     pub(super) fn on_batch(&mut self, batch: &Batch, period_ns: u64) {
         if batch.new_round {
             if let Some(bytes) = self.round {

@@ -26,8 +26,8 @@ pub use spec::ControllerSpec;
 pub struct Alias {
     /// The name in specs.
     pub name: &'static str,
-    /// The spec that it stands for. A spec may add further components. The alias's arguments go to the components in
-    /// the expansion, then to its algorithm, in their documented order.
+    /// The spec that it stands for. A spec may add more components. The alias's arguments go to the components in the
+    /// expansion, then to its algorithm, in their documented order.
     pub expansion: &'static str,
     /// One line for listings.
     pub summary: &'static str,

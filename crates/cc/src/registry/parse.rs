@@ -42,8 +42,8 @@ impl<'a> Term<'a> {
         let Some(inside) = inside.filter(|inside| !inside.contains(['(', ')'])) else {
             return Err(SpecError::malformed(
                 text,
-                "write arguments as name(a,b) or name(key=a,key=b), with matching parentheses and nothing behind \
-                 them",
+                "write arguments as name(a,b) or name(key=a,key=b), with matching parentheses and nothing \
+                 after them",
             ));
         };
         let arguments = inside.split(',').filter(|_| !inside.trim().is_empty());
@@ -153,7 +153,7 @@ fn complete(registry: &Registry, mut spec: ControllerSpec) -> Result<ControllerS
     }
 }
 
-/// Reads `KEY=COMPONENT` behind `algorithm`; the spec writes the algorithm as `of`.
+/// Reads `KEY=COMPONENT` after `algorithm`; the spec writes the algorithm as `of`.
 fn read_component(
     registry: &Registry,
     of: &str,

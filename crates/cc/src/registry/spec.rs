@@ -63,7 +63,7 @@ impl ControllerSpec {
         &self.algorithm.arguments
     }
 
-    /// The component behind `key`, named or by default; `None` for a controller that takes no components.
+    /// The component for `key`, named or by default; `None` for a controller that takes no components.
     pub fn component(&self, key: Key) -> Option<(&Entry, &Arguments)> {
         let chosen = self.components.get(&key)?;
         Some((&chosen.entry, &chosen.arguments))

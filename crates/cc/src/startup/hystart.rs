@@ -27,7 +27,7 @@ const DELAY_DIVISOR: u64 = 16;
 
 /// HyStart. Either of two signs ends slow start, with the window as ssthresh. One is a train of ACK frames that began
 /// with the round and lasts longer than half of the smallest RTT. The other is a round whose first eight RTTs all
-/// exceed the connection's smallest RTT by a sixteenth, within 4 and 16 ms.
+/// exceed the connection's smallest RTT by a sixteenth, but between 4 and 16 ms.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HyStart {
     watches_train: bool,
@@ -65,7 +65,7 @@ impl AckRound {
         }
     }
 
-    /// Takes an ACK frame. Returns the length of the train, ns, if it has continued since the round began.
+    /// Processes an ACK frame. Returns the length of the train, ns, if it has continued since the round began.
     fn train_ns(&mut self, now: Timestamp, spacing_ns: u64) -> Option<u64> {
         if now.nanos_since(self.last_ack) > spacing_ns {
             return None;
@@ -74,7 +74,7 @@ impl AckRound {
         Some(now.nanos_since(self.start))
     }
 
-    /// Takes an RTT. Returns true if the smallest of the previous eight exceeds `limit_ns`.
+    /// Records an RTT. Returns true if the smallest of the previous eight exceeds `limit_ns`.
     fn delay_exceeds(&mut self, rtt_ns: u64, limit_ns: u64) -> bool {
         if self.samples < MIN_SAMPLES {
             self.min_ns = self.min_ns.min(rtt_ns);

@@ -9,8 +9,8 @@ use crate::{Reason, Timestamp};
 
 use super::{AnyStartup, Startup, standard};
 
-// draft-chung-ccwg-search-09, "SEARCH 4.0"; names in capitals are the draft's. Where it leaves choices open,
-// `search.rs` of neqo (Mozilla) and `tcp_cubic_search.c` of the draft's authors make them.
+// draft-chung-ccwg-search-09, "SEARCH 4.0"; names in capitals are the draft's. Choices that it leaves open follow
+// `search.rs` of neqo (Mozilla) and `tcp_cubic_search.c` of the draft's authors.
 /// Number of bins in the window.
 const W: u32 = 10;
 /// Additional bins, so that the window can be shifted back by an RTT lengthened by the queue: `EXTRA_BINS`.
@@ -182,7 +182,7 @@ impl Search {
         }
     }
 
-    /// Takes the acknowledged bytes of a frame; returns true if that closes a bin and slow start has ended.
+    /// Counts the acknowledged bytes of a frame; returns true if that closes a bin and slow start has ended.
     fn finds_chokepoint(&mut self, core: &Core, batch: &Batch) -> bool {
         let acked = u32::try_from(batch.acked).unwrap_or(u32::MAX);
         self.totals.acked = self.totals.acked.wrapping_add(acked);
@@ -212,7 +212,7 @@ impl Search {
     }
 }
 
-/// Ends slow start with the present window.
+/// Ends slow start with the current window.
 fn leave(core: &mut Core) -> Reason {
     core.ssthresh = Some(core.window());
     Reason::RateFlattened

@@ -101,7 +101,7 @@ impl Core {
         self.window = self.bounded(window);
     }
 
-    /// Congestion or a pause reduced the window.
+    /// Notes that congestion or a pause reduced the window.
     pub(crate) const fn note_reduction(&mut self) {
         self.max_flight = 0;
     }
@@ -219,8 +219,8 @@ impl Core {
         (self.in_flight == 0).then(|| now.nanos_since(last))
     }
 
-    /// [`quiet_ns`](Self::quiet_ns) and the RTO, ns, if the silence is longer. The RTO is smoothed RTT +
-    /// max(4 · variance, 1 ms), but at least `minimum_rto_ns`.
+    /// [`quiet_ns`](Self::quiet_ns) and the RTO, ns, if the silence exceeds it. The RTO is smoothed RTT + max(4 ·
+    /// variance, 1 ms), but at least `minimum_rto_ns`.
     pub(crate) fn pause(&self, now: Timestamp, minimum_rto_ns: u64) -> Option<(u64, u64)> {
         let quiet = self.quiet_ns(now)?;
         let rto = self.rtt.rto_ns()?.max(minimum_rto_ns);
@@ -243,7 +243,7 @@ impl Core {
         self.last_sent = Some(event.now);
     }
 
-    /// Takes an ACK frame and adds it up; returns `None` if it acknowledged nothing.
+    /// Adds up an ACK frame; returns `None` if it acknowledged nothing.
     #[inline]
     pub(crate) fn note_acked(&mut self, event: &AckFrame<'_>) -> Option<Batch> {
         if let Some(capacity) = &mut self.capacity {
@@ -267,7 +267,7 @@ impl Core {
         self.max_flight = self.max_flight.max(in_flight.saturating_add(acked));
         // No window grows beyond about twice the largest flight (RFC 9002 §7.8), even if the transport reports no
         // limit: a sender limited by its own processor never reports that the application is the limit. A strict
-        // transport keeps a packet of either half.
+        // transport leaves a packet of each half unused.
         let most = self.max_flight.saturating_add(self.mtu).saturating_mul(2);
         let room = most.saturating_sub(self.window);
         let limited = event.app_limited || self.capped || room == 0;

@@ -18,7 +18,7 @@ pub(crate) const fn float(value: u64) -> f64 {
 #[inline]
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "float-to-integer casts saturate, and no number becomes zero"
+    reason = "float-to-integer casts saturate, and NaN becomes zero"
 )]
 pub(crate) const fn floor_bytes(bytes: f64) -> u64 {
     let whole = bytes as i64;

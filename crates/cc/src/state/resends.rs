@@ -8,7 +8,7 @@ pub(super) const TCP: &str = "tcp";
 
 /// The parameter of every algorithm that selects the cost of losing data again.
 pub(crate) const RECOVERY: Parameter = Parameter::word("recovery", "quic", &["quic", TCP]).about(
-    "data that is lost again after it was sent again: quic takes that for one more loss (RFC 9002 §6); tcp \
+    "resent data that is lost again: quic counts this as one more loss (RFC 9002 §6); tcp \
      waits for a timeout and begins with the smallest window (RFC 6675 §5.1, RFC 5681 §3.1)",
 );
 
@@ -35,7 +35,7 @@ pub(crate) struct Resends {
 }
 
 impl Resends {
-    /// A burst of `bytes` left; lost data goes first.
+    /// Counts a burst of `bytes` that left; lost data goes first.
     pub(super) fn on_sent(&mut self, now: Timestamp, bytes: u64) {
         if self.owed == 0 {
             self.in_range = false;
@@ -50,8 +50,8 @@ impl Resends {
         self.ranges[self.newest] = Some((first, now));
     }
 
-    /// `bytes` were lost; the newest of them were sent at `newest_sent`. Returns true if they were resent data. This
-    /// begins the silence, until the timer of `rto_ns` would have fired.
+    /// Records that `bytes` were lost; the newest of them were sent at `newest_sent`. Returns true if they were resent
+    /// data. This begins the silence, until the timer of `rto_ns` would have fired.
     pub(super) fn on_loss(&mut self, newest_sent: Timestamp, bytes: u64, rto_ns: u64) -> bool {
         let again = self
             .ranges

@@ -6,7 +6,7 @@ use crate::parameter::{Arguments, Parameter, Value};
 use super::resends::{RECOVERY, Resends, TCP};
 use super::{float, floor_bytes};
 
-/// Parameters of every algorithm, behind all others.
+/// Parameters of every algorithm, after all others.
 pub(crate) const OF_ALL_ALGORITHMS: [Parameter; 5] =
     [COUNTING, INITIAL_WINDOW, SSTHRESH, RECOVERY, MAX_SSTHRESH];
 
@@ -40,12 +40,12 @@ const SSTHRESH: Parameter = Parameter::size("ssthresh", Bytes::ZERO, Bytes::ZERO
     );
 
 /// The parameter of every algorithm that bounds slow start: `max_ssthresh` of RFC 3742. The RFC recommends 100 against
-/// bursts of losses; here the concern is the receiver. quinn's closes a connection whose stream has more than 1,024
-/// gaps, and where a queue overflows every second packet leaves one. Half of 1,536 packets in a round trip is the
+/// bursts of losses; here the concern is the receiver. quinn's receiver closes a connection whose stream has more than
+/// 1,024 gaps, and if a queue overflows, every second packet leaves one. Half of 1,536 packets in a round trip is the
 /// largest bound with at most 1,000 losses on every path of our grid.
 pub(super) const MAX_SSTHRESH: Parameter = Parameter::number("max_ssthresh", 1536.0, 0.0..=100_000.0).about(
-    "packets of a window above which slow start grows by half as many in a round trip, not more, so that \
-     what it overshoots by leaves a receiver fewer than 1,000 gaps (RFC 3742); 0 is no bound",
+    "window in packets above which slow start adds at most half as many per round trip, so that its \
+     overshoot leaves a receiver fewer than 1,000 gaps (RFC 3742); 0 is no bound",
 );
 
 /// Rules of one controller for every component that governs its window. The defaults are QUIC's: the window and slow
@@ -74,7 +74,7 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// As an algorithm's arguments say.
+    /// Reads the rules from an algorithm's arguments.
     pub(crate) fn from_arguments(arguments: &Arguments) -> Self {
         let ssthresh = arguments.size(SSTHRESH.name).as_u64();
         Self {

@@ -131,7 +131,7 @@ impl Connection {
         self.flight.len()
     }
 
-    /// From now on the transport reports this smoothed RTT.
+    /// Makes the transport report this smoothed RTT from now on.
     pub fn set_smoothed_rtt(&mut self, rtt: Option<Duration>) {
         self.smoothed_rtt = rtt;
     }
@@ -146,7 +146,7 @@ impl Connection {
         self.now = self.now + time;
     }
 
-    /// Sends `packets` packets in one burst, whatever the window is.
+    /// Sends `packets` packets in one burst, regardless of the window.
     pub fn send(&mut self, packets: usize) {
         let (now, size) = (self.now, self.mtu);
         for _ in 0..packets {
@@ -189,21 +189,21 @@ impl Connection {
         self.app_limited = !blocked;
     }
 
-    /// An ACK frame for the oldest `packets` packets in flight arrives.
+    /// Delivers an ACK frame for the oldest `packets` packets in flight.
     pub fn ack(&mut self, packets: usize) {
         let count = packets.min(self.flight.len());
         let acked: Vec<Packet> = self.flight.drain(..count).collect();
         self.acknowledge(&acked);
     }
 
-    /// An ACK frame for the newest `packets` packets in flight arrives.
+    /// Delivers an ACK frame for the newest `packets` packets in flight.
     pub fn ack_newest(&mut self, packets: usize) {
         let first = self.flight.len().saturating_sub(packets);
         let acked: Vec<Packet> = self.flight.drain(first..).collect();
         self.acknowledge(&acked);
     }
 
-    /// An ACK frame for the packets with these numbers, in ascending order, arrives; packets that are not in flight are
+    /// Delivers an ACK frame for the packets with these numbers, in ascending order; packets that are not in flight are
     /// skipped. Returns the send time of the newest one.
     pub fn ack_numbers(&mut self, numbers: &[u64]) -> Option<Timestamp> {
         let mut acked = Vec::with_capacity(numbers.len());
@@ -268,12 +268,12 @@ impl Connection {
         }
     }
 
-    /// The oldest `packets` packets in flight are declared lost.
+    /// Declares the oldest `packets` packets in flight lost.
     pub fn lose(&mut self, packets: usize) {
         self.declare_lost(packets, false);
     }
 
-    /// The oldest `packets` packets in flight are declared lost, and they span the persistent congestion period.
+    /// Declares the oldest `packets` packets in flight lost; they span the persistent congestion period.
     pub fn lose_persistently(&mut self, packets: usize) {
         self.declare_lost(packets, true);
     }
@@ -289,7 +289,7 @@ impl Connection {
         self.flight_known = self.flight_known.saturating_sub(bytes.as_u64());
     }
 
-    /// The peer reports an ECN-CE mark on the newest packet that was acknowledged.
+    /// Reports an ECN-CE mark on the newest packet that was acknowledged.
     pub fn ecn_ce(&mut self) {
         let Some(newest_sent) = self.newest_acked else {
             return;
@@ -298,7 +298,7 @@ impl Connection {
         self.report_congestion(&event);
     }
 
-    /// The path's MTU changes.
+    /// Changes the path's MTU to `mtu`.
     pub fn change_mtu(&mut self, mtu: Bytes) {
         self.mtu = mtu.as_u64();
         self.controller.on_mtu_change(mtu);
@@ -306,7 +306,7 @@ impl Connection {
         self.check();
     }
 
-    /// The controller is replaced by its clone.
+    /// Replaces the controller by its clone.
     pub fn replace_by_clone(&mut self) {
         self.controller = self.controller.clone_box();
         self.check();

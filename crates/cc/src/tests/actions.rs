@@ -7,7 +7,7 @@ use crate::{Phase, Reason};
 /// An event of a connection, or an expectation.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Action {
-    /// This many packets leave, whatever the window is.
+    /// This many packets leave, regardless of the window.
     Send(usize),
     /// As [`Send`](Self::Send), and a round trip of 100 ms passes.
     Fly(usize),

@@ -40,7 +40,7 @@ type Exception = (&'static str, &'static [&'static str], &'static str);
 
 const KEEPS_RTT: &str = "the papers' form keeps its smallest RTT";
 const NO_ANSWER: &str = "the papers' form answers no loss";
-const QUEUE_OF_ACKS: &str = "a queue of acknowledgements is a queue to it, as in its paper";
+const QUEUE_OF_ACKS: &str = "it treats a queue of acknowledgements as a queue of data, as in its paper";
 const BY_DELAY: &[&str] = &[
     "vegas",
     "vegas(arithmetic=original)",
@@ -64,7 +64,7 @@ const EXCEPTIONS: &[Exception] = &[
     (
         "jitter",
         BY_DELAY,
-        "any RTT above the smallest is a queue to it, as in its paper",
+        "it treats any RTT above the smallest as a queue, as in its paper",
     ),
     ("uplink", BY_DELAY, QUEUE_OF_ACKS),
     (
@@ -86,7 +86,7 @@ const EXCEPTIONS: &[Exception] = &[
     ),
 ];
 
-/// Examples that send without an end; the others differ from these only in a pause.
+/// Examples that send endlessly; the others differ from these only by pauses.
 fn all() -> impl Iterator<Item = Example> {
     let endless = |example: &Example| example.demand == Demand::Endless;
     examples().expect("all parse").into_iter().filter(endless)

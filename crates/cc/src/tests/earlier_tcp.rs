@@ -44,7 +44,8 @@ fn in_avoidance(text: &str) -> Connection {
     play(text, &[[Fly(1), Ack(1)].repeat(10), steps.to_vec()].concat())
 }
 
-// RFC 5681 §3.1 eq. (3): cwnd += SMSS·SMSS/cwnd per ACK: ten frames for ten packets, whether of one or two.
+// RFC 5681 §3.1 eq. (3): cwnd += SMSS·SMSS/cwnd per ACK: ten frames for a window of ten packets, whether each
+// acknowledges one or two.
 #[rstest]
 #[case("reno(counting=acks)", 10)]
 #[case("reno", 5)]

@@ -112,7 +112,7 @@ pub(crate) fn with_mtu(text: &str, mtu: u64) -> Connection {
     connection
 }
 
-/// Sends packets whatever the window is, and lets a round trip of 100 ms pass.
+/// Sends packets regardless of the window, and lets a round trip of 100 ms pass.
 pub(crate) fn fly(c: &mut Connection, packets: usize) {
     c.send(packets);
     c.pass(MS * 100);

@@ -93,7 +93,7 @@ fn parameters_have_names_of_their_own_and_defaults_in_range() {
 #[case("stream", "shape=playout-buffer", "queue")]
 #[case("stream", "shape=rate-floor", "gives way")]
 #[case("cubic", "shape=playout-buffer", "answer losses")]
-#[case("ccp", "loss=standard", "take guard")]
+#[case("ccp", "loss=standard", "use guard")]
 fn components_that_cannot_work_are_refused_with_the_reason_whatever_the_algorithm_is_called(
     #[case] algorithm: &str,
     #[case] component: &str,

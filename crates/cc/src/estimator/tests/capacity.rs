@@ -72,7 +72,7 @@ fn what_the_ack_timer_made_is_no_sample(#[case] packets: usize) {
 #[test]
 fn a_delayed_ack_of_the_last_packet_distorts_nothing() {
     let path = Path::new();
-    // 16 kB writes: 13 full packets and a short one, so every other write has an odd number.
+    // 16 kB writes: 12 or 13 full packets and a short one, so every other write has an odd number of packets.
     let sizes = |i: u64| [vec![PACKET; 13 - usize::from(i.is_multiple_of(2))], vec![400]].concat();
     let load = Load::Trains((0..60).map(|i| (i * 100 * MS, sizes(i))).collect());
     assert_in(train_estimate(&path, load), 19.9..=20.1);

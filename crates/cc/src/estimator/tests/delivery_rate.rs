@@ -180,8 +180,8 @@ fn one_limited_frame_marks_a_round_trip_of_packets() {
     let samples = samples_of(&reported).into_iter();
     let limited = samples.filter(|(at, sample)| *at > 300 && sample.app_limited);
     let limited: Vec<u64> = limited.map(|(at, _)| at).collect();
-    // The packet of 510 ms, or of one mark before, is the first. It is acknowledged at 605 ms, and earlier packets are
-    // marked.
+    // The first limited packet left at 510 ms, or one mark earlier. It is acknowledged at 605 ms, and earlier packets
+    // are marked.
     assert_eq!((limited.first(), limited.last()), (Some(&595), Some(&695)));
 }
 
@@ -233,7 +233,7 @@ fn what_leaves_while_the_application_is_the_limit_is_marked(#[case] packets: usi
 #[test]
 fn a_sender_that_the_window_limits_is_not_marked_once_its_first_flight_is_over() {
     let (_, samples) = measured(&Path::new(), window(120_000, 3 * MS));
-    assert!(samples[0].1.app_limited, "what leaves first leaves after nothing");
+    assert!(samples[0].1.app_limited, "nothing was in flight before");
     let (early, late): (Vec<_>, Vec<_>) = samples.iter().partition(|(at, _)| *at < 320);
     assert!(early.iter().any(|(_, sample)| sample.app_limited));
     assert!(!late.is_empty() && late.iter().all(|(_, sample)| !sample.app_limited));

@@ -11,7 +11,7 @@ use crate::{Bitrate, Bytes, Timestamp};
 
 pub(super) use crate::tests::{MS_IN_NS as MS, MTU as PACKET};
 
-/// Most packets that leave together.
+/// Maximum number of packets that leave together.
 const BURST: u64 = 10;
 
 /// Input of an estimator.
@@ -47,11 +47,11 @@ pub(super) struct Path {
     pub(super) jitter: u64,
     /// Share of the link, in percent, that other packets of 1500 B take at random moments.
     pub(super) cross_percent: u64,
-    /// One packet in this many is lost behind the link; 0 for none.
+    /// One packet in this many is lost after the link; 0 for none.
     pub(super) lose_one_in: u64,
-    /// One packet in this many is late by 3 ms behind the link; 0 for none.
+    /// One packet in this many is delayed by 3 ms after the link; 0 for none.
     pub(super) late_one_in: u64,
-    /// Makes what is random differ.
+    /// Seed of the path's random numbers.
     pub(super) seed: u64,
 }
 

@@ -7,9 +7,9 @@ use super::Bbr;
 use super::sample::Sample;
 use super::state::{AckPhase, State};
 
-/// Least time with half a BDP in flight: `BBR.ProbeRTTDuration`.
+/// Minimum time with half a BDP in flight: `BBR.ProbeRTTDuration`.
 const PROBE_RTT_NS: u64 = 200_000_000;
-/// Round trips without a quarter more delivery rate after which the pipe counts as full (§5.3.1.2).
+/// The pipe counts as full after this many round trips without a 25 % higher delivery rate (§5.3.1.2).
 const FULL_BW_ROUNDS: u8 = 3;
 /// `BBRStartupFullLossCnt`: ranges lost in a round trip that can end Startup.
 const STARTUP_FULL_LOSSES: u32 = 6;
@@ -18,7 +18,7 @@ const DRAIN_ROUNDS: u64 = 3;
 /// Wait between probes for bandwidth: two seconds and up to one more (§5.3.3.8).
 const PROBE_WAIT_NS: u64 = 2_000_000_000;
 const PROBE_WAIT_SPREAD_NS: u64 = 1_000_000_000;
-/// Most round trips between probes for bandwidth, so that Reno may keep up (`T_reno_bound`).
+/// Maximum number of round trips between probes for bandwidth, so that Reno may keep up (`T_reno_bound`).
 const RENO_ROUNDS: u64 = 63;
 /// Maximum of `bw_probe_up_rounds`, a power of two.
 const MOST_UP_ROUNDS: u32 = 30;
@@ -53,7 +53,7 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// A round trip is over.
+    /// Counts a completed round trip.
     pub(super) const fn on_round(&mut self) {
         self.rounds_since_probe_up = self.rounds_since_probe_up.saturating_add(1);
     }
@@ -132,8 +132,8 @@ impl Bbr {
         }
     }
 
-    /// More than the tolerated share was lost in Startup. With a large window, this does not wait for the end of the
-    /// round trip: a receiver accepts only a limited number of gaps.
+    /// Handles a loss of more than the tolerated share in Startup. With a large window, this does not wait for the end
+    /// of the round trip: a receiver accepts only a limited number of gaps.
     pub(super) fn on_startup_loss(&mut self, now: Timestamp) {
         if self.startup_divisor() > 1 && self.machine.loss_events >= STARTUP_FULL_LOSSES {
             self.end_startup_by_loss(now);
@@ -373,7 +373,7 @@ impl Bbr {
         self.quantized(self.bdp_multiple(rate, 100))
     }
 
-    /// Raises a flight to the need of bursts and ACK frames: `QuantizationBudget()`.
+    /// Raises a flight to the size that bursts and ACK frames require: `QuantizationBudget()`.
     pub(super) fn quantized(&self, inflight: u64) -> u64 {
         let inflight = inflight.max(self.send_quantum()).max(self.core.minimum());
         if self.machine.state == State::Up {

@@ -7,10 +7,10 @@
 //! 1.25·window/srtt. So a window stands for the rate R:
 //!
 //! ```text
-//! window = min(cwnd, R·srtt + unused)           unused: what of a window is never on its way
+//! window = min(cwnd, R·srtt + unused)           unused: part of a window that is never in transit
 //! ```
 //!
-//! Consequences: The rate holds on average over an RTT, not between packets. A flight shorter than the window, as after
+//! Consequences: the rate holds on average over an RTT, not between packets. A flight shorter than the window, as after
 //! `ProbeRTT`, is filled at 1.25·R. A lower gain stops the sender until the flight has shrunk, rather than slowing it.
 //! A queue raises srtt and with it the window, up to cwnd, as with pacing; the sender's own queue decays by a hundredth
 //! per round trip. If no ACK frames arrive, nothing leaves beyond the window.
@@ -18,7 +18,7 @@
 //! | | draft | here |
 //! |---|---|---|
 //! | rate samples | each ACK, state for each packet | about eight per round trip, state for each of their marks |
-//! | app-limited | as the sender says | as well: the first round trip, and that after a silence |
+//! | app-limited | as the sender says | also in the first round trip, and in the one after a silence |
 //! | losses | packet by packet, before the model | one event per ACK frame, after it, known by its newest packet |
 //! | ranges lost in Startup | discontiguous ranges | ACK frames that reveal losses, as in Linux |
 //! | in flight reaches a bound | exactly | within one packet, which a strict transport never sends |
@@ -89,7 +89,7 @@ struct Bbr {
     frame_bytes: u64,
     /// Bytes acknowledged so far: `C.delivered`.
     delivered: u64,
-    /// Kind of the last sign of congestion.
+    /// Kind of the last congestion signal.
     congestion: Reason,
     /// State of the generator of waits.
     random: u64,
@@ -226,7 +226,7 @@ impl Bbr {
         frame.saturating_sub(kept) / 2
     }
 
-    /// Persistent congestion: the path may have changed, so everything is measured again.
+    /// Forgets all measurements after persistent congestion, because the path may have changed.
     fn restart(&mut self) {
         self.core.rtt.forget_extremes();
         self.core.set_window(self.core.minimum());

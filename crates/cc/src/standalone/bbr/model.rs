@@ -102,7 +102,7 @@ impl Model {
         Some(inflight.saturating_sub(percent_of(HEADROOM, inflight).max(mtu)))
     }
 
-    /// Takes a rate sample: `UpdateLatestDeliverySignals()` and `UpdateMaxBw()`.
+    /// Records a rate sample: `UpdateLatestDeliverySignals()` and `UpdateMaxBw()`.
     pub(super) fn on_sample(&mut self, sample: &Sample) {
         self.bw_latest = self.bw_latest.max(sample.delivery_rate);
         self.inflight_latest = self.inflight_latest.max(sample.delivered);
@@ -112,12 +112,12 @@ impl Model {
         }
     }
 
-    /// `AdvanceMaxBwFilter()`: a cycle of `ProbeBW` has ended.
+    /// `AdvanceMaxBwFilter()`, at the end of a cycle of `ProbeBW`.
     pub(super) fn advance_max_bw_filter(&mut self) {
         self.max_bw_filter.advance();
     }
 
-    /// A round trip has ended: advances the filter of `extra_acked`.
+    /// Advances the filter of `extra_acked` at the end of a round trip.
     pub(super) fn on_round(&mut self) {
         self.extra_acked_filter.advance();
     }
@@ -142,7 +142,7 @@ impl Model {
         self.extra_acked_interval_start = now;
     }
 
-    /// Takes an RTT sample: `UpdateMinRTT()` of the draft.
+    /// Records an RTT sample: `UpdateMinRTT()` of the draft.
     pub(super) fn on_rtt(&mut self, now: Timestamp, rtt_ns: Option<u64>) {
         self.probe_rtt_expired = self
             .probe_rtt_min
@@ -167,20 +167,20 @@ impl Model {
         }
     }
 
-    /// `ProbeRTT` has ended: the next one is due an interval from now.
+    /// Schedules the next `ProbeRTT` an interval from now.
     pub(super) fn schedule_probe_rtt(&mut self, now: Timestamp) {
         if let Some((_, measured)) = &mut self.probe_rtt_min {
             *measured = now;
         }
     }
 
-    /// `NoteLoss()`: returns true if it is the first sign of congestion in this loss round.
+    /// `NoteLoss()`: returns true if it is the first congestion signal in this loss round.
     pub(super) const fn note_congestion(&mut self) -> bool {
         !core::mem::replace(&mut self.congestion_in_round, true)
     }
 
-    /// `AdaptLowerBoundsFromCongestion()` at the end of a loss round. Returns true if the bounds were reduced, from
-    /// `cwnd` if the flight had none.
+    /// `AdaptLowerBoundsFromCongestion()` at the end of a loss round. Returns true if the bounds were reduced; that of
+    /// the flight starts from `cwnd` if there was none.
     pub(super) fn end_loss_round(&mut self, probing: bool, cwnd: u64) -> bool {
         let congested = core::mem::take(&mut self.congestion_in_round) && !probing;
         if congested {
@@ -210,7 +210,8 @@ impl Model {
         self.inflight_shortterm = None;
     }
 
-    /// Loss ended Startup: the path is known to carry the last round trip's delivery, or one BDP.
+    /// Bounds the flight after loss ended Startup: the path is known to carry the last round trip's delivery, or one
+    /// BDP.
     pub(super) fn bound_by_startup_loss(&mut self) {
         let bdp = self.bdp_multiple(self.bw(), 100).unwrap_or(0);
         self.inflight_longterm = Some(bdp.max(self.inflight_latest));

@@ -53,7 +53,7 @@ impl Sampler {
         departures.tx_in_flight = departures.tx_in_flight.max(self.rate.in_flight());
     }
 
-    /// Takes an ACK frame. Gives about eight samples per round trip.
+    /// Processes an ACK frame. Returns about eight samples per round trip.
     pub(super) fn on_ack_frame(&mut self, event: &AckFrame<'_>) -> Option<Sample> {
         let sample = self.rate.on_ack_frame(event);
         // This comes first, because the new mark replaces the oldest, where the sample may begin.
@@ -67,11 +67,11 @@ impl Sampler {
         sample
     }
 
-    /// Packets were declared lost. Gives the sample of the newest of them, without a rate.
+    /// Records that packets were declared lost. Returns the sample of the newest of them, without a rate.
     pub(super) fn on_congestion(&mut self, event: &Congestion) -> Sample {
         self.rate.on_congestion(event);
         self.lost = self.lost.saturating_add(event.lost());
-        // A packet that left before all marks has the oldest mark, the one behind the newest in the ring.
+        // A packet that left before all marks has the oldest mark, which follows the newest in the ring.
         let next = self.mark.saturating_add(1);
         let oldest = if next < usize::from(MARKS) { next } else { 0 };
         let mark = self.rate.mark_of(event.now, event.newest_sent).unwrap_or(oldest);

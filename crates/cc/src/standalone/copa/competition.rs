@@ -36,7 +36,7 @@ impl Competition {
         1.0 / self.inverse_delta.unwrap_or(self.default)
     }
 
-    /// An ACK frame arrived outside slow start. `may_grow` is false while something other than the window limits the
+    /// Processes an ACK frame outside slow start. `may_grow` is false while something other than the window limits the
     /// sender.
     pub(super) fn on_batch(&mut self, nearly_empty: bool, new_round: bool, may_grow: bool) {
         if nearly_empty {
@@ -55,7 +55,7 @@ impl Competition {
         };
     }
 
-    /// The first loss of a round trip: 1/δ halves, but not below that of default mode.
+    /// Halves 1/δ at the first loss of a round trip, but not below that of default mode.
     pub(super) fn on_loss(&mut self) {
         self.lost = true;
         let halved = |inverse: f64| (inverse / 2.0).max(self.default);

@@ -23,8 +23,8 @@ pub(super) struct Delays {
 }
 
 impl Delays {
-    /// Takes an ACK frame. If the peer may have delayed the acknowledgement, its RTT counts only if that shortens the
-    /// queue, because the RTT is at least the path's.
+    /// Processes an ACK frame. If the peer may have delayed the acknowledgement, its RTT counts only if it shortens the
+    /// queue, because the path's RTT is no longer than this one.
     pub(super) fn on_batch(&mut self, batch: &Batch, smoothed_ns: u64) {
         let Some(rtt_ns) = batch.rtt_ns else { return };
         let prompt = self.prompt.on_sample(batch.newest_sent, batch.packets, rtt_ns);
@@ -34,7 +34,7 @@ impl Delays {
         }
     }
 
-    /// Takes an RTT; `smoothed_ns` already contains it.
+    /// Records an RTT; `smoothed_ns` already contains it.
     fn on_sample(&mut self, now: Timestamp, rtt_ns: u64, smoothed_ns: u64) {
         self.min.insert(now, rtt_ns, MIN_WINDOW_NS);
         self.standing.insert(now, rtt_ns, smoothed_ns / STANDING_DIVISOR);
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(delays.standing_ns(), 90 * MS, "the path is no longer than that");
     }
 
-    // The second packet left at most 1 ms behind the first and was acknowledged separately.
+    // The second packet left at most 1 ms after the first and was acknowledged separately.
     #[test]
     fn a_peer_that_acknowledges_every_packet_shows_the_queue_too() {
         let mut delays = delays(&[(0, 100)]);

@@ -22,7 +22,7 @@
 //! | slow start | doubles per round trip | doubles at once, every srtt | by acknowledged bytes |
 //! | direction | once per window | once per srtt | paper, by [`Core`]'s round trips |
 //! | v doubles after | three round trips of one direction | three repeats; four if dq is standing | four repeats |
-//! | v while the target changes sides | until the round trip ends | 1 at once | mvfst |
+//! | v while the target changes sides | until the round trip ends | 1 immediately | mvfst |
 //! | loss outside competitive mode | nothing | nothing | nothing up to 10 % |
 //! | ECN-CE | unsaid | as a loss | as a loss, and 0.7 of the flight |
 //! | persistent congestion | unsaid | smallest window | smallest window, slow start, RTTs learnt again |
@@ -169,7 +169,7 @@ impl Copa {
         };
     }
 
-    /// Persistent congestion (RFC 9002 §7.6): the path may have changed.
+    /// Restarts after persistent congestion (RFC 9002 §7.6), because the path may have changed.
     fn restart(&mut self) {
         self.core.rtt.forget_extremes();
         self.delays = Delays::default();
@@ -262,8 +262,8 @@ const PARAMETERS: &[Parameter] = &[
          0.05",
     ),
     Parameter::word("mode", "switching", &["switching", "default"]).about(
-        "beside flows that fill the buffer: switching to competitive mode, or default mode always, as mvfst \
-         has it",
+        "against flows that fill the buffer: switching to competitive mode, or default mode always, as in \
+         mvfst",
     ),
 ];
 
@@ -271,7 +271,7 @@ pub(crate) fn entry() -> Entry {
     Entry::custom("copa", |path, arguments, known| {
         Box::new(Copa::new(path, arguments, known))
     })
-    .about("keeps a few packets in the queue, and more beside flows that fill it")
+    .about("keeps a few packets in the queue, and more when competing with flows that fill it")
     .defined_in("Arun and Balakrishnan 2018")
     .with_parameters(PARAMETERS)
     .with_traits(|traits| (traits.holds_on_loss, traits.delay_based) = (true, true))

@@ -199,7 +199,7 @@ fn a_sender_that_does_not_use_its_window_neither_grows_nor_pays_for_a_rate_that_
         now = round(&mut copa, now, rtt_ms, (2, true));
     }
     assert_eq!(copa.window(), before);
-    // Two packets per round trip exceed the target only if more than 1/δ packets are queued per packet of theirs.
+    // Two packets per round trip exceed the target only if more than 1/δ packets are queued for each of the two.
     rounds(&mut copa, now, &[140]);
     assert!(copa.window() < before);
 }

@@ -43,7 +43,7 @@ impl Velocity {
         self.factor
     }
 
-    /// A round trip has ended, and the window is now `window` bytes. The factor may double up to `most`.
+    /// Ends a round trip, after which the window is `window` bytes. The factor may double up to `most`.
     pub(super) fn end_round(&mut self, window: u64, most: u32) {
         let direction = if window > self.window_before {
             Direction::Up
@@ -63,8 +63,8 @@ impl Velocity {
         self.window_before = window;
     }
 
-    /// The target now lies in `direction`. If a velocity above one was gained in the other direction, it is lost
-    /// immediately, not at the end of the round trip.
+    /// Drops a velocity above one that was not gained in `direction`, where the target now lies: immediately, not at
+    /// the end of the round trip.
     pub(super) fn head_for(&mut self, direction: Direction, window: u64) {
         if self.factor > 1 && self.direction != Some(direction) {
             *self = Self {

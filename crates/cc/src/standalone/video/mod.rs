@@ -183,7 +183,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::millis("patience", 3_000, 0..=100_000)
         .about("time without a pause after which the player may have all that the path gives"),
     Parameter::millis("queue", 4, 0..=1_000)
-        .about("queueing delay that is aimed at on a fast path; on a slow one it is that of two packets"),
+        .about("target queueing delay on a fast path; on a slow one, the transmission time of two packets"),
     Parameter::number("loss", 0.02, 0.0..=0.5).about("share of packets whose loss costs nothing"),
     Parameter::switch("rate", true)
         .about("use the rate of the video; off: no ceiling, as for any other data"),
@@ -197,8 +197,8 @@ pub(crate) fn entry() -> Entry {
         Box::new(Video::new(path, arguments, known))
     })
     .about(
-        "fast while the player is short, no faster than it needs; random losses cost nothing, the queue stays \
-         short and others get their share",
+        "fast while the player's buffer is low, no faster than it needs; random losses cost nothing, the queue \
+         stays short and others get their share",
     )
     .defined_in("docs/controllers/video.md")
     .with_parameters(PARAMETERS)

@@ -50,7 +50,7 @@ fn alone() -> (Video, Timestamp) {
 fn alone_it_fills_the_link_with_a_short_queue_and_a_random_loss_costs_nothing() {
     let trace = trace(&spec(GREEDY), Application::Endless);
     assert_in(trace.percent_of_link(5, 30), 98..);
-    // 4 ms of 20 Mbit/s are 10 kB, and the pacer sends ten packets at once, usually before the first have left.
+    // 4 ms of 20 Mbit/s are 10 kB, and the pacer sends ten packets at once, usually before the previous ones have left.
     assert_in(trace.mean_queue(5, 30), ..=30_000);
     assert_eq!(trace.lost(5, 30), 1, "the random one, after those of slow start");
 }

@@ -34,7 +34,7 @@ impl Flight {
         self.packets.back().map(|packet| packet.sent)
     }
 
-    /// A packet leaves. Returns its number.
+    /// Records a departing packet. Returns its number.
     pub(crate) fn leave(&mut self, sent: Timestamp, bytes: u64) -> u64 {
         let number = self.next;
         self.packets.push_back(Packet { number, sent, bytes });

@@ -79,7 +79,7 @@ pub(crate) fn trace(spec: &ControllerSpec, demand: Demand) -> Trace {
 /// [`trace`] over another link, with the first packet after `lose_after` ns lost at random, or none.
 ///
 /// # Panics
-/// If the controller breaks a promise.
+/// If the controller violates an invariant.
 pub(crate) fn trace_losing(
     link: Link,
     spec: &ControllerSpec,
@@ -93,7 +93,7 @@ pub(crate) fn trace_losing(
 /// An endless transfer over `link` without random loss.
 ///
 /// # Panics
-/// If the controller breaks a promise.
+/// If the controller violates an invariant.
 pub(crate) fn lossless(link: Link, spec: &str) -> Trace {
     trace_losing(link, &super::spec(spec), Demand::Endless, None)
 }
@@ -101,7 +101,7 @@ pub(crate) fn lossless(link: Link, spec: &str) -> Trace {
 /// [`lossless`] against traffic that keeps the queue half full from `from` to `to` (seconds).
 ///
 /// # Panics
-/// If the controller breaks a promise.
+/// If the controller violates an invariant.
 pub(crate) fn trace_beside_filler(link: Link, spec: &ControllerSpec, (from, to): (u64, u64)) -> Trace {
     let filler = Filler {
         from: from * 1_000_000_000,
@@ -112,11 +112,11 @@ pub(crate) fn trace_beside_filler(link: Link, spec: &ControllerSpec, (from, to):
     run(network, spec, Demand::Endless, Some(filler))
 }
 
-/// An endless transfer of the given seconds over `link`, without random loss, under further conditions, to a receiver
-/// that acknowledges as the controller requests.
+/// An endless transfer of the given seconds over `link`, without random loss, under additional conditions, to a
+/// receiver that acknowledges as the controller requests.
 ///
 /// # Panics
-/// If the controller breaks a promise.
+/// If the controller violates an invariant.
 pub(crate) fn trace_under(link: Link, conditions: Conditions, spec: &ControllerSpec, seconds: u64) -> Trace {
     let asked = spec.build(&Path::default(), Arc::default()).packets_per_ack();
     let mut network = Network::new(link, asked.map_or(Habit::STANDARD, Habit::asked), None);
@@ -128,7 +128,7 @@ pub(crate) fn trace_under(link: Link, conditions: Conditions, spec: &ControllerS
 /// [`trace`] to a receiver that acknowledges as browsers do.
 ///
 /// # Panics
-/// If the controller breaks a promise.
+/// If the controller violates an invariant.
 pub(crate) fn trace_to_browser(spec: &ControllerSpec, demand: Demand) -> Trace {
     let network = Network::new(LINK, Habit::BROWSER, Some(random_loss_ns(demand)));
     run(network, spec, demand, None)

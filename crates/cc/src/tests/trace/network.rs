@@ -11,9 +11,9 @@ pub(super) const ACK_DELAY_NS: u64 = 25_000_000;
 /// Receiver's rule for acknowledging packets that arrive in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Habit {
-    /// At the packet that completes this many,
+    /// Number of waiting packets at which it acknowledges them.
     pub(super) packets: usize,
-    /// or when the first of them has waited this long, ns.
+    /// Time after which it acknowledges them, since the first of them arrived, ns.
     pub(super) longest_ns: u64,
 }
 
@@ -23,7 +23,7 @@ impl Habit {
         packets: 2,
         longest_ns: ACK_DELAY_NS,
     };
-    /// A peer with the ACK frequency extension that was requested to send one frame per this many packets.
+    /// A peer with the ACK frequency extension that was asked to send one frame per this many packets.
     pub(super) const fn asked(packets: u32) -> Self {
         Self {
             packets: packets as usize,
@@ -87,11 +87,11 @@ pub(crate) struct Conditions {
     pub(crate) uninformed: bool,
 }
 
-/// Size of an ACK frame's packet with all headers, and the bytes of them that wait for a slow uplink.
+/// Size of a packet with an ACK frame, headers included, and the length of a slow uplink's queue in bytes.
 const ACK_BYTES: u64 = 80;
 const UPLINK_QUEUE: u64 = 50 * ACK_BYTES;
 
-/// A link, the way behind it, and the receiver. Times are nanoseconds since the connection began.
+/// A link, the path after it, and the receiver. Times are nanoseconds since the connection began.
 #[derive(Debug, Default)]
 pub(crate) struct Network {
     pub(crate) bytes_per_second: u64,
@@ -99,7 +99,7 @@ pub(crate) struct Network {
     pub(crate) queue: u64,
     /// Time when the link's queue will be empty.
     busy_until: u64,
-    /// The next packet after this moment is lost behind the link.
+    /// The next packet after this moment is lost after it has passed the link.
     lose_after: Option<u64>,
     habit: Habit,
     /// Packets that wait to be acknowledged, and the arrival of the first of them.
@@ -126,7 +126,7 @@ pub(crate) struct Network {
     /// True if the last packet was dropped; and the times when the receiver's gaps began.
     dropped: bool,
     gaps: VecDeque<u64>,
-    /// Most gaps that began within one and a half round trips.
+    /// Largest number of gaps that began within one and a half round trips.
     pub(super) most_gaps: usize,
 }
 
@@ -161,13 +161,13 @@ impl Network {
         self.busy_until.saturating_sub(now) * self.bytes_per_second / NANOS_PER_SECOND
     }
 
-    /// Other traffic fills the queue up to `bytes`, whatever the sender does.
+    /// Fills the queue up to `bytes` with other traffic, regardless of the sender.
     pub(super) fn fill(&mut self, now: u64, bytes: u64) {
         let full = now + bytes * NANOS_PER_SECOND / self.bytes_per_second;
         self.busy_until = self.busy_until.max(full);
     }
 
-    /// Packet `number` reaches the link.
+    /// Handles the arrival of packet `number` at the link.
     pub(crate) fn take(&mut self, now: u64, number: u64, bytes: u64) {
         let every = self.conditions.lose_one_in;
         let lost = every.is_some_and(|every| number % every == every - 1);
@@ -190,7 +190,7 @@ impl Network {
         fits
     }
 
-    /// The packet that passed the link last arrives after all earlier ones.
+    /// Delivers the packet that passed the link last, after all earlier ones.
     pub(crate) fn deliver(&mut self, now: u64, number: u64) {
         let arrival = self.busy_until + self.one_way_ns + self.further(now);
         self.arrived = self.arrived.max(arrival);
@@ -198,13 +198,13 @@ impl Network {
         self.receive(self.arrived, number);
     }
 
-    /// The packet that passed the link last arrives this much later, so that others may overtake it.
+    /// Delivers the packet that passed the link last this much later, so that others may overtake it.
     pub(crate) fn deliver_late(&mut self, by: u64, number: u64) {
         self.late
             .push_back((self.busy_until + self.one_way_ns + by, number));
     }
 
-    /// The receiver gets the late packets that have arrived by now.
+    /// Delivers the late packets that have arrived by now.
     fn receive_late(&mut self, now: u64) {
         while let Some(&(arrival, number)) = self.late.front().filter(|late| late.0 <= now) {
             self.late.pop_front();
@@ -274,7 +274,7 @@ impl Network {
         (!self.waiting.is_empty()).then_some(self.waiting_since + self.habit.longest_ns)
     }
 
-    /// The receiver's timer expires.
+    /// Acknowledges the waiting packets when the receiver's timer expires.
     fn acknowledge_held(&mut self) {
         if let Some(until) = self.held_until() {
             let numbers = std::mem::take(&mut self.waiting);

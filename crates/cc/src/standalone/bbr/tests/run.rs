@@ -21,7 +21,7 @@ pub(super) struct Run {
     pub(super) now: u64,
     flight: Flight,
     pub(super) network: Network,
-    /// Most bytes that the application keeps in flight.
+    /// Maximum number of bytes that the application keeps in flight.
     pub(super) demand: u64,
     /// Time (ms) at which each state was entered.
     pub(super) states: Vec<(u64, State)>,
@@ -60,7 +60,7 @@ impl Run {
         }
     }
 
-    /// The next ACK frame arrives, and the packets that it shows to be lost are declared lost.
+    /// Receives the next ACK frame, and declares the packets lost that it shows to be lost.
     fn receive(&mut self) {
         let Some(now) = self.network.next_ack() else {
             // Nothing of the flight arrives: a timeout.
@@ -78,13 +78,13 @@ impl Run {
         }
     }
 
-    /// The oldest `packets` packets are declared lost.
+    /// Declares the oldest `packets` packets lost.
     pub(super) fn lose(&mut self, packets: usize) {
         let lost = self.flight.lose(self.at(), packets).expect("a packet");
         self.bbr.on_congestion(&lost);
     }
 
-    /// Congestion at the last packet sent.
+    /// Reports congestion at the last packet sent.
     pub(super) fn congestion(&mut self, signal: Signal) {
         let newest = self.flight.newest().unwrap_or(self.at());
         self.bbr
@@ -151,7 +151,7 @@ impl Run {
         entries.map(|&(ms, _)| ms).collect()
     }
 
-    /// Everything in flight arrives, and then nothing happens for a while.
+    /// Delivers everything in flight, and then lets this time pass without an event.
     pub(super) fn go_silent(&mut self, ms: u64) {
         let demand = core::mem::replace(&mut self.demand, 0);
         while self.in_flight() > 0 {

@@ -42,7 +42,7 @@ impl Demand {
         }
     }
 
-    /// Takes a burst that leaves at `now` after `quiet_ns` with nothing in flight.
+    /// Records a burst that leaves at `now` after `quiet_ns` with nothing in flight.
     pub(crate) fn on_sent(&mut self, now: Timestamp, quiet_ns: u64, smoothed_rtt: u64) {
         if quiet_ns <= PAUSE_NS.max(PAUSE_RTTS.saturating_mul(smoothed_rtt)) {
             return;
@@ -54,7 +54,7 @@ impl Demand {
         self.received = 0;
     }
 
-    /// `acked` more bytes have arrived.
+    /// Counts `acked` more bytes that have arrived.
     pub(crate) const fn on_acked(&mut self, acked: u64) {
         self.received = self.received.saturating_add(acked);
     }

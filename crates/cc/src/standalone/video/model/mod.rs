@@ -41,7 +41,7 @@ impl Model {
         }
     }
 
-    /// Takes an ACK frame and the transport's smoothed RTT.
+    /// Processes an ACK frame and the transport's smoothed RTT.
     pub(super) fn on_frame(&mut self, batch: Batch, smoothed: Option<u64>) -> Frame {
         let sample = self.ack_delay.without(&batch, smoothed);
         self.queue.on_frame(&batch, sample);
@@ -59,7 +59,7 @@ impl Model {
         self.ended.filter(|_| open.samples == 0).unwrap_or(open)
     }
 
-    /// The transport received acknowledgements that the controller did not.
+    /// Notes that the transport received acknowledgements that the controller did not.
     pub(super) const fn lose_track(&mut self) {
         self.ack_delay.lose_track();
     }
@@ -150,7 +150,7 @@ impl Sample {
 }
 
 impl AckDelay {
-    /// Takes an ACK frame and the transport's smoothed RTT in ns, which does not contain the frame's sample yet.
+    /// Processes an ACK frame and the transport's smoothed RTT in ns, which does not contain the frame's sample yet.
     /// Returns the previous frame's sample without its delay, or this frame's sample as it is if the transport has
     /// measured no RTT.
     pub(crate) fn without(&mut self, batch: &Batch, smoothed: Option<u64>) -> Option<Sample> {
@@ -176,8 +176,8 @@ impl AckDelay {
         })
     }
 
-    /// The transport may take samples that the controller does not see: the next two smoothed RTTs do not enclose one
-    /// frame.
+    /// Notes that the transport may have taken samples that the controller did not see, so the next two smoothed RTTs
+    /// may enclose more than one frame.
     pub(crate) const fn lose_track(&mut self) {
         self.smoothed = None;
         self.pending = None;
@@ -238,7 +238,7 @@ impl OpenRound {
         float(self.acked) / seconds(lasted)
     }
 
-    /// Takes an ACK frame and the RTT sample known with it. Returns the round that the frame ends, if that had a
+    /// Processes an ACK frame and the RTT sample known with it. Returns the round that the frame ends, if that had a
     /// sample. A late sample is the previous frame's, so it belongs to the round that ends.
     pub(crate) fn on_batch(&mut self, batch: &Batch, sample: Option<Sample>) -> Option<Round> {
         if let Some(sample) = sample.filter(|sample| sample.is_late) {

@@ -8,7 +8,7 @@ use crate::timestamp::seconds;
 use super::{Round, Sample};
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Lifetime of the smallest RTT. Until it shows that a route became longer, that looks like a queue of others.
+/// Lifetime of the smallest RTT. Until it expires, a longer route looks like a queue of others.
 const RTT_WINDOW_NS: u64 = 40 * SECOND_NS;
 /// Lifetime of the largest delivery rate.
 const RATE_WINDOW_NS: u64 = 15 * SECOND_NS;
@@ -23,7 +23,7 @@ const PACKETS: f64 = 2.0;
 /// Upper bound of their transmission time; slower links are not supported.
 const LONGEST_TRANSMISSION_NS: u64 = 100_000_000;
 
-/// Consecutive RTT samples that must be as small to set the smallest RTT: jitter can make a single one too small.
+/// The largest of this many consecutive samples counts for the smallest RTT: jitter can make a single one too small.
 const LASTING: usize = 4;
 
 /// Bytes acknowledged and lost.
@@ -115,14 +115,14 @@ impl Queue {
         self.least_target_ns.max(packets).saturating_add(noise)
     }
 
-    /// The path may have changed.
+    /// Forgets the smallest RTT and the longest queue, because the path may have changed.
     pub(crate) fn forget_min_rtt(&mut self) {
         self.rtt = Smallest::default();
         self.longest = Largest::default();
         self.samples = [0; LASTING];
     }
 
-    /// The route has become longer: from now on its RTT without a queue is `rtt`, ns.
+    /// Sets the RTT without a queue to `rtt`, ns, because the route has become longer.
     pub(crate) fn set_min_rtt(&mut self, rtt: u64, now: Timestamp) {
         self.rtt = Smallest::default();
         self.rtt.insert(now, rtt, RTT_WINDOW_NS);
@@ -146,7 +146,7 @@ impl Queue {
         now.nanos_since(self.empty_at)
     }
 
-    /// Records that all possible was done to empty the queue.
+    /// Records that everything possible was done to empty the queue.
     pub(crate) const fn drained(&mut self, now: Timestamp) {
         self.empty_at = now;
     }
@@ -218,7 +218,7 @@ impl Queue {
         /// Packets that must be lost, and acknowledged from a short queue, for the shares to be significant.
         const LOST: f64 = 6.0;
         const ACKED: f64 = 100.0;
-        /// Least share of lost packets in a long queue, absolute and as a multiple of that in a short one.
+        /// Minimum share of lost packets in a long queue, absolute and as a multiple of that in a short one.
         const SHARE: f64 = 0.003;
         const TIMES: f64 = 3.0;
         let (long, short, mtu) = (self.in_long, self.in_short, float(mtu));
@@ -298,7 +298,7 @@ mod tests {
         assert!(queue.overflows(MTU));
         take(&mut queue, &frame(101, 41));
         queue.on_lost(6 * MTU);
-        assert!(!queue.overflows(MTU), "random loss takes from both");
+        assert!(!queue.overflows(MTU), "random loss affects both");
         queue.forget_losses();
         assert!(!queue.overflows(MTU));
     }

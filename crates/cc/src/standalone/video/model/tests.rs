@@ -86,8 +86,8 @@ fn a_sample_of_before_a_pause_or_beside_frames_that_were_not_seen_is_dropped() {
     assert_eq!(sample(&mut found, 1_210, 97, 97_875_000), Some(97 * MS));
 }
 
-/// Takes a frame of 1,000 bytes at this time with this RTT, in ms. It may begin a round, and the application may be the
-/// limit.
+/// Processes a frame of 1,000 bytes at this time with this RTT, in ms. It may begin a round, and the application may
+/// limit the sender.
 fn take(open: &mut OpenRound, (ms, rtt_ms): (u64, u64), new_round: bool, limited: bool) -> Option<Round> {
     let batch = Batch {
         acked: 1_000,

@@ -9,7 +9,7 @@ use crate::{Phase, Reason};
 use super::{Mode, Policy, now};
 
 impl Policy {
-    /// Others fill the queue: from now on the window is CUBIC's. It starts from its size before the back-offs.
+    /// Changes to CUBIC's window, because others fill the queue. It starts from its size before the back-offs.
     pub(super) fn be_crowded(&mut self, core: &mut Core) {
         let now = now(core);
         let before = self

@@ -10,8 +10,8 @@ const MS_NS: u64 = 1_000_000;
 const PROOFS: u8 = 2;
 /// A back-off is conclusive if it should have shortened the RTT by this multiple of the insignificant difference.
 const CONCLUSIVE: u64 = 3;
-/// If the RTT falls by less than this fraction of the expected fall, the back-off had no effect: others have less of
-/// the queue.
+/// If the RTT falls by less than this fraction of the expected fall, the back-off had no effect: the others' part of a
+/// shared queue is too small to explain this.
 const NO_EFFECT: u64 = 8;
 /// Insignificant difference of the RTT, as a share of it, and its lower bound.
 const UNCHANGED_SHARE: u64 = 64;
@@ -70,16 +70,16 @@ impl GivingWay {
         self.before
     }
 
-    /// The window of `window` bytes is about to be reduced.
+    /// Notes that the window of `window` bytes is about to be reduced.
     pub(crate) const fn note(&mut self, window: u64) {
         if self.in_vain == 0 {
             self.before = window;
         }
     }
 
-    /// The window of `window` bytes is about to be reduced by the excess of a queue of `queue` over its target
-    /// throughout `round`. Returns true if the window must be halved for a round trip instead, because smaller
-    /// back-offs had no visible effect.
+    /// Notes that the window of `window` bytes is about to be reduced because of a queue of `queue` throughout `round`.
+    /// Returns true if the window must be halved for a round trip instead, because smaller back-offs had no visible
+    /// effect.
     pub(crate) const fn backs_off(&mut self, window: u64, round: &Round, queue: u64) -> bool {
         self.note(window);
         self.smaller = None;
@@ -127,8 +127,8 @@ impl GivingWay {
         Finding::Own
     }
 
-    /// The sender has not backed off from the window `window` of `round`. Returns true if a window a quarter larger
-    /// delivered as much more at the same RTT: then the apparent queue does not exist.
+    /// Compares the window `window` of a `round` without a back-off with earlier ones. Returns true if a window a
+    /// quarter larger delivered proportionally more at the same RTT: then the apparent queue does not exist.
     pub(crate) fn has_room(&mut self, window: u64, round: &Round, noise: u64) -> bool {
         let (before, smaller) = *self.smaller.get_or_insert((window, *round));
         let more = float(window) / float(before.max(1));
@@ -141,13 +141,13 @@ impl GivingWay {
             && round.rate > smaller.rate * f64::midpoint(1.0, more)
     }
 
-    /// There is no queue to yield to.
+    /// Notes that there is no queue to yield to.
     pub(crate) const fn note_no_queue(&mut self) {
         self.in_vain = 0;
         self.is_inconclusive = false;
     }
 
-    /// A crowd was found. Returns the window before the back-offs.
+    /// Notes that a crowd was found. Returns the window before the back-offs.
     pub(crate) fn begin_crowd(&mut self, now: Timestamp, rtt: u64) -> u64 {
         let wait = TEST_AFTER_NS.max(TEST_AFTER_RTTS.saturating_mul(rtt));
         let doublings = self.tests_in_vain.min(MOST_DOUBLINGS);
@@ -157,8 +157,8 @@ impl GivingWay {
         self.before
     }
 
-    /// A round of the crowd has ended; `stood` is true if a queue persisted throughout it. Returns true if it is time
-    /// to back off again: there has been no queue for some time, or a test is due.
+    /// Ends a round of the crowd; `stood` is true if a queue persisted throughout it. Returns true if it is time to
+    /// back off again: there has been no queue for some time, or a test is due.
     pub(crate) fn is_over(&mut self, stood: bool, now: Timestamp, min_rtt: u64) -> bool {
         if stood {
             self.clear_since = None;

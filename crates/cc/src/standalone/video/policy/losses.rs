@@ -6,15 +6,15 @@ use crate::state::{Core, float};
 use crate::standalone::video::model::Round;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Packets per sample, acknowledged and lost, and the losses that it needs to count.
+/// Packets per sample, acknowledged or lost, and the minimum number of losses for a sample to count.
 const SAMPLE: u64 = 64;
 const LEAST_LOST: u64 = 3;
 /// Standard deviations of a Poisson distribution.
 const CHANCE: f64 = 2.0;
 /// A share this many times the tolerated one does not need a second sample.
 const AT_ONCE: f64 = 10.0;
-/// Time for which a cut bounds the window: that of BBR between two probes (draft-ietf-ccwg-bbr §5.3.3). Each further
-/// cut at a remembered bound doubles it.
+/// Time for which a cut bounds the window: that of BBR between two probes (draft-ietf-ccwg-bbr §5.3.3). Each later cut
+/// at a remembered bound doubles it.
 const BOUND_NS: u64 = 2 * SECOND_NS;
 const MOST_DOUBLINGS: u32 = 3;
 /// A bound is remembered until the window exceeds it by this factor without losses that count.
@@ -55,7 +55,7 @@ impl Losses {
         }
     }
 
-    /// Takes a round that ended at `now`. Returns the share of packets lost if it requires a smaller window: if two
+    /// Processes a round that ended at `now`. Returns the share of packets lost if it requires a smaller window: if two
     /// consecutive samples, or one beyond a remembered bound, exceed the tolerated share, or if one exceeds ten times
     /// that share. If a cut did not help, the losses are the path's own, and are tolerated.
     pub(crate) fn ask_for_less(&mut self, round: &Round, core: &Core, now: Timestamp) -> Option<f64> {
@@ -106,7 +106,7 @@ impl Losses {
             && float(lost) / float(mtu) > tolerated + CHANCE * libm::sqrt(tolerated)
     }
 
-    /// The window was cut to `window`: for some seconds it does not grow beyond, and then only slowly.
+    /// Notes that the window was cut to `window`: for some seconds it does not grow beyond this, and then only slowly.
     pub(crate) const fn note_cut(&mut self, window: u64, now: Timestamp) {
         if self.bound.is_some() && self.doublings < MOST_DOUBLINGS {
             self.doublings = self.doublings.saturating_add(1);

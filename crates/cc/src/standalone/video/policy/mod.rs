@@ -18,7 +18,7 @@ use route::RouteCheck;
 use start::Start;
 
 /// Smallest window outside a crowd, packets. If a peer acknowledges every second packet, it still sends two ACK frames
-/// per window, although quinn keeps one packet back. If it was asked for six at once, it waits for 10 ms.
+/// per window, although quinn keeps one packet back. If it was asked to acknowledge six at a time, it waits for 10 ms.
 const LEAST_PACKETS: u64 = 4;
 /// Rounds until a change of the window takes effect.
 const SETTLING: u8 = 1;
@@ -28,7 +28,8 @@ const SETTLING_AFTER_LOSS: u8 = 2;
 const LONG: u64 = 4;
 /// Share of the window that remains after losses.
 pub(super) const AFTER_LOSS: f64 = 0.85;
-/// Least step of the window as a share of it; and divisor of it for the largest step beyond the volume carried lately.
+/// Minimum step as a share of the window, and divisor of the window for the largest step beyond the recently carried
+/// volume.
 const LEAST_STEP: f64 = 1.0 / 64.0;
 const MOST_STEP_BEYOND: u64 = 8;
 /// If the queue has not been empty for this long, it is drained to measure the smallest RTT.
@@ -62,7 +63,7 @@ pub(super) struct Policy {
     losses: Losses,
     giving_way: GivingWay,
     cubic: Cubic,
-    /// The path has not been seen without a queue of others since slow start: in a crowd it continues.
+    /// True if the path has always had a queue of others since slow start, which then continues in a crowd.
     may_double: bool,
     /// Window at the end of slow start if the RTT's rise ended it, until the cause is known.
     start_left_at: Option<u64>,
@@ -151,7 +152,7 @@ impl Policy {
         self.step = Self::least_step(core);
     }
 
-    /// Alone, at the end of a round trip.
+    /// Applies the rules of mode `Alone` at the end of a round trip.
     fn judge_alone(&mut self, core: &mut Core, path: &mut Model, round: &Round) {
         if self.settling > 0 {
             self.settling = self.settling.saturating_sub(1);
@@ -200,7 +201,7 @@ impl Policy {
         }
     }
 
-    /// Losses or ECN marks require less than the window, which delivered `delivered` bytes in a round trip.
+    /// Cuts the window, which delivered `delivered` bytes in a round trip, because of losses or ECN marks.
     pub(super) fn cut(&mut self, core: &mut Core, delivered: u64, reason: Reason) {
         let window = core.window();
         self.note_contention(core);
@@ -291,8 +292,8 @@ impl Policy {
         self.settling = SETTLING;
     }
 
-    /// The route is longer, and no queue persisted. Resumes slow start if the RTT ended it; otherwise restores the
-    /// window from before the first back-off.
+    /// Accepts that the route is longer and that no queue persisted. Resumes slow start if the RTT ended it; otherwise
+    /// restores the window from before the first back-off.
     fn take_longer_route(&mut self, core: &mut Core, path: &mut Model, round: &Round) {
         self.accept_min_rtt(core, path, round);
         let before = self.giving_way.window_before();
@@ -306,7 +307,7 @@ impl Policy {
         self.step = core.window() / 2;
     }
 
-    /// Takes the smallest RTT of a round trip as that of an empty queue.
+    /// Accepts the smallest RTT of a round trip as that of an empty queue.
     fn accept_min_rtt(&mut self, core: &Core, path: &mut Model, round: &Round) {
         path.queue.set_min_rtt(round.rtt_min, now(core));
         self.route.note_longer(now(core));
@@ -344,7 +345,7 @@ impl Policy {
         self.step = self.step.max(Self::least_step(core));
     }
 
-    /// Takes the first congestion event of a round trip.
+    /// Handles the first congestion event of a round trip.
     pub(super) fn on_congestion(&mut self, core: &mut Core, path: &mut Model, event: &Congestion) {
         let is_mark = event.signal == Signal::EcnCe;
         match self.mode {
@@ -364,7 +365,7 @@ impl Policy {
         }
     }
 
-    /// Persistent congestion (RFC 9002 §7.6): slow start from the smallest window.
+    /// Restarts slow start from the smallest window after persistent congestion (RFC 9002 §7.6).
     pub(super) fn collapse(&mut self, core: &mut Core, path: &mut Model) {
         self.reset(core);
         path.restart();

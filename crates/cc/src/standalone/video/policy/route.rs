@@ -19,20 +19,20 @@ pub(crate) struct RouteCheck {
 }
 
 impl RouteCheck {
-    /// The route has become longer.
+    /// Notes that the route has become longer.
     pub(crate) fn note_longer(&mut self, now: Timestamp) {
         self.is_longer = true;
         self.schedule(now, self.after.max(CHECK_ROUTE_NS));
     }
 
-    /// A rise of the RTT ended slow start. A longer route is always checked.
+    /// Notes that a rise of the RTT ended slow start. A longer route is always checked.
     pub(crate) const fn note_rise(&mut self, now: Timestamp, after_ns: u64) {
         if !self.is_longer {
             self.schedule(now, after_ns);
         }
     }
 
-    /// Slow start goes on.
+    /// Notes that slow start goes on.
     pub(crate) const fn forget_rise(&mut self) {
         if !self.is_longer {
             self.after = 0;
@@ -45,7 +45,7 @@ impl RouteCheck {
         self.after > 0 && now >= self.at && is_doubtful
     }
 
-    /// The smallest RTT is being checked.
+    /// Notes that the smallest RTT is being checked.
     pub(crate) fn check(&mut self, now: Timestamp) {
         self.schedule(now, self.after.saturating_mul(2).min(LONGEST_CHECK_NS));
     }

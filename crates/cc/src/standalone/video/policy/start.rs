@@ -9,11 +9,11 @@ use super::{MOST_STEP_BEYOND, Mode, Policy, SETTLING_AFTER_LOSS, now};
 /// Consecutive packets with a risen RTT. HyStart++ looks at the first eight samples of a round. It therefore sees a
 /// queue that grows within a round only in the next, when twice as much is in flight.
 const PACKETS: u32 = 32;
-/// A round that delivers less than this times more delivers no more, and this many of them end slow start
-/// (draft-ietf-ccwg-bbr §5.3.1.2).
+/// A round delivers more if its rate exceeds the largest so far by this factor. This many rounds without more end slow
+/// start (draft-ietf-ccwg-bbr §5.3.1.2).
 const MORE: f64 = 1.25;
 const ROUNDS: u8 = 3;
-/// Rise of the RTT that ends slow start: an eighth, within 4 and 16 ms (RFC 9406 §4.3).
+/// Rise of the RTT that ends slow start: an eighth, but between 4 and 16 ms (RFC 9406 §4.3).
 const RISE_NS: (u64, u64) = (4_000_000, 16_000_000);
 /// RTT samples that a round needs before its smallest can end slow start: `N_RTT_SAMPLE` (RFC 9406 §4.3).
 const LEAST_SAMPLES: u64 = 8;
@@ -37,8 +37,7 @@ pub(crate) struct Start {
 }
 
 impl Start {
-    /// Takes an RTT sample of `packets` packets and whether it `has_risen`; returns true if enough consecutive ones
-    /// have.
+    /// Counts an RTT sample of `packets` packets if it `has_risen`; returns true if enough consecutive ones have.
     pub(crate) const fn has_stayed_risen(&mut self, has_risen: bool, packets: u32) -> bool {
         self.risen = if has_risen {
             self.risen.saturating_add(packets)
@@ -48,7 +47,8 @@ impl Start {
         self.risen >= PACKETS
     }
 
-    /// Takes a window-limited round. Returns true if three consecutive such rounds have delivered no more than before.
+    /// Processes a window-limited round. Returns true if three consecutive such rounds have delivered no more than
+    /// before.
     pub(crate) fn brings_no_more(&mut self, round: &Round) -> bool {
         if round.rate > MORE * self.rate {
             self.rate = round.rate;
@@ -78,7 +78,7 @@ impl Start {
 }
 
 impl Policy {
-    /// Slow start at one ACK frame.
+    /// Applies slow start to one ACK frame.
     pub(super) fn double(&mut self, core: &mut Core, path: &mut Model, frame: &Frame) {
         core.grow(frame.batch.allowance);
         let Some(sample) = frame.sample else { return };
@@ -112,7 +112,7 @@ impl Policy {
         }
     }
 
-    /// Slow start has ended: the window becomes the path's capacity without a queue.
+    /// Ends slow start: the window becomes the path's capacity without a queue.
     pub(super) fn leave_start(&mut self, core: &mut Core, path: &mut Model, reason: Reason) {
         let rate = path.rate(now(core));
         let rtt = path.base_rtt().unwrap_or(0);
