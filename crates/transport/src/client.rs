@@ -23,7 +23,7 @@ use crate::tls::{Trust, client_config, require_registered_suites, ring_provider}
 /// Time without an answer from one address before the next one is also tried (RFC 8305 §5).
 const CONNECTION_ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
-/// Most bytes accepted in a response's header section.
+/// Maximum number of bytes accepted in a response's header section.
 const HEADER_LIMIT: u64 = 64 << 10;
 
 /// Options of a client's connections.
@@ -163,7 +163,7 @@ impl Client {
     /// Continues with a new UDP socket, and thus from another port, as after a change of the network (RFC 9000 §9).
     ///
     /// # Errors
-    /// If the system provides no socket. The client then keeps its present one.
+    /// If the system provides no socket. The client then keeps its current one.
     pub fn rebind(&self) -> Result<(), EndpointError> {
         Ok(self.endpoint.rebind(any_socket()?)?)
     }

@@ -40,7 +40,7 @@ pub fn udp_socket(address: SocketAddr) -> Result<UdpSocket, BindError> {
 }
 
 /// Opens `count` sockets that share the port of `first` (`SO_REUSEPORT`, socket(7)); Linux divides clients among them
-/// by address and port. Only programs of the same user that request a share get the port.
+/// by address and port. Only programs of the same user that also set this option can share the port.
 #[cfg(target_os = "linux")]
 pub fn further_sockets(first: &UdpSocket, count: usize) -> Result<Vec<UdpSocket>, BindError> {
     let address = first.local_addr();

@@ -33,7 +33,10 @@ pub trait SocketLayer: fmt::Debug + Send + Sync + 'static {
 
 /// A socket for quinn, made of the layer `L` and the socket below it.
 #[derive(Debug)]
-#[expect(clippy::exhaustive_structs, reason = "a layer becomes a socket by it")]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "a layer becomes a socket by wrapping it"
+)]
 pub struct LayeredSocket<L>(pub L);
 
 impl<L: SocketLayer> AsyncUdpSocket for LayeredSocket<L> {

@@ -20,7 +20,7 @@ use quinn::{AsyncUdpSocket, UdpPoller};
 use crate::self_waking::{Polled, SelfWaking};
 use crate::socket_layer::{LayeredSocket, SocketLayer};
 
-/// Most bytes in one call: the payload of the largest UDP datagram over IPv4.
+/// Maximum number of bytes in one call: the payload of the largest UDP datagram over IPv4.
 const MOST_BYTES: usize = 65_507;
 
 /// Bytes that quinn sends in one poll: twenty datagrams of the usual size.

@@ -192,7 +192,7 @@ fn datagrams_of_another_destination_or_size_or_after_a_shorter_one_go_out_in_cal
         send(9, 2_400, 1_200),
         send(9, 1_300, 1_200), // ends with a short one
         send(9, 1_200, 1_200),
-        send(8, 1_200, 1_200), // to somebody else
+        send(8, 1_200, 1_200), // to another destination
         send(8, 1_400, 1_400), // longer
     ];
     let (mut task, below) = connection(vec![full(), mixed]);

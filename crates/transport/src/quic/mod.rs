@@ -78,7 +78,7 @@ pub(crate) struct Connection {
 /// State that the clones of a [`Connection`] share.
 struct ConnectionState {
     control: Option<Arc<ConnectionController>>,
-    /// Most bytes accepted on one stream that the peer opened.
+    /// Maximum number of bytes accepted on one stream that the peer opened.
     limit: u64,
     accepted: AcceptedResponse,
     rejecting: Arc<AtomicBool>,
@@ -86,8 +86,8 @@ struct ConnectionState {
 }
 
 impl Connection {
-    /// `limit` is the most bytes accepted on one stream that the peer opens. The connection sends with the window of
-    /// `control`, if there is one, which is lifted so that a close is sent.
+    /// `limit` is the maximum number of bytes accepted on one stream that the peer opens. If the connection has a
+    /// `control`, closing lifts its window so that the close is sent.
     pub(crate) fn new(
         quinn: quinn::Connection,
         limit: u64,
@@ -255,8 +255,8 @@ fn stream_id(id: quinn::StreamId) -> Result<StreamId, ConnectionErrorIncoming> {
         .map_err(|error| ConnectionErrorIncoming::InternalError(format!("stream number {id}: {error}")))
 }
 
-/// Most bytes read at once. Otherwise quinn would hand megabytes to a slow reader, and extend the sender's flow control
-/// limit by as much before any of it was used.
+/// Maximum number of bytes read at once. Otherwise quinn would hand megabytes to a slow reader, and extend the sender's
+/// flow control limit by as much before any of it was used.
 const CHUNK: usize = 64 << 10;
 
 /// The next bytes of `stream`, in order; `None` at its end.

@@ -17,7 +17,7 @@ use quinn_proto::coding::Codec as _;
 
 use super::{poll_chunk, stream_id, var_int};
 
-/// Most bytes accepted in one frame of a control stream. The frames that `h3` knows have tens of bytes.
+/// Maximum number of bytes accepted in one frame of a control stream. The frames that `h3` knows have tens of bytes.
 const FRAME_LIMIT: usize = 64 << 10;
 /// Type of a control stream (RFC 9114 §6.2.1).
 const CONTROL: u64 = 0x00;

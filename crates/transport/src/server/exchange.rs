@@ -21,7 +21,7 @@ use crate::time;
 type Resolver = h3::server::RequestResolver<quic::Connection, Bytes>;
 type RequestStream = h3::server::RequestStream<quic::BidiStream, Bytes>;
 
-/// Most bytes of a packet with only a PING and an ACK of 64 ranges.
+/// Maximum size in bytes of a packet with only a PING and an ACK of 64 ranges.
 const KEEP_ALIVE: u64 = 512;
 
 /// State shared by a session and its exchanges.
@@ -163,8 +163,7 @@ impl Exchange {
         self.response.set_priority(priority);
     }
 
-    /// Sends a whole response at once, and waits until the client has acknowledged it. The response to a HEAD has no
-    /// body.
+    /// Sends a whole response, and waits until the client has acknowledged it. The response to a HEAD has no body.
     pub async fn respond(self, response: Response<()>, body: Bytes) -> Result<(), ExchangeError> {
         let mut writer = self.start(response).await?;
         writer.write(body).await?;

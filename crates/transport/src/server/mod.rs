@@ -12,7 +12,7 @@
 //!     let task_runtime = runtime.clone();
 //!     runtime.spawn(Box::pin(async move {
 //!         let Ok(mut session) = incoming.establish(control).await else { return };
-//!         // Going on accepting is what keeps the session alive while its exchanges run.
+//!         // Continuing to accept keeps the session alive while its exchanges run.
 //!         while let Ok(Some(arrival)) = session.accept().await {
 //!             task_runtime.spawn(Box::pin(async move {
 //!                 let Ok(exchange) = arrival.receive().await else { return };
@@ -96,22 +96,22 @@ pub struct ServerOptions {
     /// reads nothing acknowledges only keep-alives, which do not count. So this is also the longest pause with an open
     /// response, and the time limit for a client to renew its windows.
     pub stall_timeout: Duration,
-    /// Longest time for which a connection may have no exchange in progress; then its client receives a GOAWAY and it
-    /// is closed without an error. `None`: no limit, because the server's own keep-alive holds it open. A player that
-    /// pauses longer between requests has to connect again.
+    /// Longest time for which a connection may have no exchange in progress; then its client receives a GOAWAY and the
+    /// connection is closed without an error. `None`: no limit, because the server's own keep-alive holds it open. A
+    /// player that pauses longer between requests has to connect again.
     pub idle_limit: Option<Duration>,
-    /// Most connections at once. If all are taken, a connection without an exchange may make room for another: in a
-    /// larger network (IPv4 /24 or IPv6 /48, then /56, then address or /64), after 2 s without any request; in one with
-    /// more than a 32nd of these connections, and more than 8, immediately; otherwise, and in the client's own network,
-    /// after [`evict_after`](Self::evict_after). If none may, the client is refused. Handshakes do not count; they have
-    /// separate limits.
+    /// Maximum number of connections at once. If all are taken, a connection without an exchange may make room for
+    /// another: in a larger network (IPv4 /24 or IPv6 /48, then /56, then address or /64), after 2 s without any
+    /// request; in one with more than a 32nd of these connections, and more than 8, immediately; otherwise, and in the
+    /// client's own network, after [`evict_after`](Self::evict_after). If none may, the client is refused. Handshakes
+    /// do not count; they have separate limits.
     pub max_connections: usize,
-    /// Most connections at once of one IPv4 address or one IPv6 /64 network. Beyond that, an idle connection of the
-    /// same network makes room; if there is none, the client is refused.
+    /// Maximum number of connections at once of one IPv4 address or one IPv6 /64 network. Beyond that, an idle
+    /// connection of the same network makes room; if there is none, the client is refused.
     pub max_connections_per_address: usize,
-    /// Least time without an exchange after which a connection of a network with few connections makes room for another
-    /// client. It is longer than a segment's playing time, so no player with a full buffer is displaced between two
-    /// requests.
+    /// Minimum time without an exchange after which a connection of a network with few connections makes room for
+    /// another client. It is longer than a segment's playing time, so no player with a full buffer is displaced between
+    /// two requests.
     pub evict_after: Duration,
 }
 
@@ -375,7 +375,7 @@ impl Server {
         let drained = tokio::select! {
             biased;
             drained = time::timeout(runtime, deadline, self.idle()) => drained.is_ok(),
-            // It does not end.
+            // `refusing` never ends.
             _ = refusing => false,
         };
         self.shared.clients.lift_windows();
@@ -433,7 +433,7 @@ impl Incoming {
         });
         tokio::select! {
             biased;
-            // So that a shutdown does not wait for clients that may never answer.
+            // A shutdown does not wait for clients that may never answer.
             _ = stop.wait_for(|&stop| stop) => Err(ConnectionLost::ClosedHere),
             established = established => established.unwrap_or(Err(ConnectionLost::TimedOut)),
         }

@@ -21,7 +21,8 @@ use crate::quic::{AcceptedResponse, var_int};
 use crate::{quic, time};
 use playrate_quinn::{ConnectionController, WireOverhead};
 
-/// Most bytes accepted in one request, header and body together. `h3` keeps a frame in memory until it is complete.
+/// Maximum number of bytes accepted in one request, header and body together. `h3` keeps a frame in memory until it is
+/// complete.
 const REQUEST_LIMIT: u64 = 64 << 10;
 /// Longest time between the GOAWAY to an idle client and the end of its connection.
 const GOAWAY_LIMIT: Duration = Duration::from_secs(1);
@@ -36,7 +37,7 @@ pub struct Session {
     going_away: bool,
     /// Time limit for a client that was idle for too long to receive the GOAWAY.
     linger_until: Option<Instant>,
-    /// If true, further accepted streams are rejected.
+    /// If true, streams that are accepted from now on are rejected.
     rejecting: Arc<AtomicBool>,
     accepted: AcceptedResponse,
     _place: ClientPlace,
@@ -178,7 +179,7 @@ impl Session {
     async fn go_away(&mut self) -> Result<(), h3::error::ConnectionError> {
         self.going_away = true;
         self.rejecting.store(true, Relaxed);
-        // The first request that is not accepted is one more than the last accepted (RFC 9114 §5.2).
+        // The first rejected request is the one after the last accepted (RFC 9114 §5.2).
         let sending = self.h3.shutdown(1);
         time::timeout(&*self.context.runtime, GOAWAY_LIMIT, sending)
             .await

@@ -189,7 +189,7 @@ impl Identity {
         )
     }
 
-    /// The pin for clients to trust this identity by.
+    /// The pin by which clients can trust this identity.
     pub fn pin(&self) -> Pin {
         self.pin
     }

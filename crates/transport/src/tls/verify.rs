@@ -25,7 +25,7 @@ pub enum Trust {
     Pin(Pin),
     /// Servers whose certificate was issued by an authority that this system trusts.
     System,
-    /// Any server. The log warns of it.
+    /// Any server; a warning is logged.
     Insecure,
 }
 
@@ -99,7 +99,7 @@ enum Policy {
     },
     /// The server with the expected key, regardless of the rest of its certificate.
     Pin { expected: Pin, wrong_pin: WrongPin },
-    /// Any server, whatever its certificate.
+    /// Any server, regardless of its certificate.
     Any,
 }
 

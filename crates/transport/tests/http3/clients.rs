@@ -82,7 +82,7 @@ async fn begin_forged_handshakes(rig: &Rig) -> u64 {
     .await
 }
 
-/// Reason for which the server closes `connection`.
+/// Reason why the server closes `connection`.
 async fn ended(connection: &Connection) -> ConnectionLost {
     let reason = eventually("the server closes a connection", async || {
         connection.quinn().close_reason()

@@ -282,7 +282,7 @@ async fn a_body_is_handed_to_quinn_without_being_copied() {
             writer.write(body).now_or_never().unwrap()?;
             assert!(!released.load(SeqCst), "quinn holds a copy");
             writer.finish().await?;
-            assert!(released.load(SeqCst), "somebody else holds it still");
+            assert!(released.load(SeqCst), "something else still holds it");
             Ok(())
         })
     });
@@ -370,7 +370,7 @@ async fn a_reader_that_falls_behind_holds_the_sender_back() {
         body.chunk().await.unwrap().unwrap();
     }
     let came = || connection.quinn().stats().udp_rx.bytes;
-    until("much of the window has come", async || {
+    until("much of the window has arrived", async || {
         came() > window.as_u64() / 2
     })
     .await;
@@ -378,7 +378,7 @@ async fn a_reader_that_falls_behind_holds_the_sender_back() {
     let came = came();
     // The pieces read plus one, the window, and a tenth for headers and retransmissions.
     let most = (body.received() + (64 << 10) + window.as_u64()) * 11 / 10;
-    assert!(came <= most, "{came} bytes came, {} were read", body.received());
+    assert!(came <= most, "{came} B arrived, {} were read", body.received());
     let rest = rest(&mut body).await.unwrap().len();
-    assert!(rest > 10_000_000, "the rest still comes: {rest}");
+    assert!(rest > 10_000_000, "the rest still arrives: {rest}");
 }

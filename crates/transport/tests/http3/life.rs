@@ -108,7 +108,7 @@ fn a_client_that_acknowledges_nothing_is_informed_of_the_shutdown() {
         // The window is full then, and the subsequent probes are not acknowledged either.
         let control = rig.controls.lock().unwrap()[0].clone();
         let delivered = || Some(control.monitor().latest()?.delivered.as_u64());
-        settled("what is delivered stands still", delivered).await;
+        settled("no more is delivered", delivered).await;
         assert!(!rig.server.shutdown(Duration::ZERO).await);
     });
     // Dropped, so that nothing answers the client any more.

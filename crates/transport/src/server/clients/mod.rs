@@ -3,7 +3,7 @@
 //! The source address of a client's first packet may be forged, and a token that validates an address can be used more
 //! than once. A handshake occupies the server until [`ServerOptions::request_timeout`](super::ServerOptions) at most,
 //! so handshakes have their own limits and take no connection's place. Once [`MAX_UNVALIDATED`] are in progress, the
-//! addresses of further clients are validated first (Retry, RFC 9000 §8.1.2); the server keeps no state for that.
+//! addresses of new clients are validated first (Retry, RFC 9000 §8.1.2); the server keeps no state for that.
 //! Handshakes with validated addresses have separate limits.
 //!
 //! A client takes one of the server's [`Places`] once its handshake is complete.
@@ -22,13 +22,13 @@ use crate::error::Refusal;
 use crate::log_limit::LogLimit;
 use playrate_quinn::ConnectionController;
 
-/// With this many handshakes in progress, a Retry validates the addresses of further clients. It costs an honest client
-/// one round trip, so it is not used below this number.
+/// With this many handshakes in progress, a Retry validates the addresses of new clients. It costs an honest client one
+/// round trip, so it is not used below this number.
 const MAX_UNVALIDATED: usize = 64;
-/// Most further handshakes in progress, with clients whose address is validated.
+/// Maximum number of additional handshakes in progress, with clients whose address is validated.
 const MAX_VALIDATED: usize = 256;
-/// Most of these with one [`Network`], so that one network does not occupy them all. Clients beyond it count as if
-/// their addresses were not validated.
+/// Maximum number of these with one [`Network`], so that one network does not occupy them all. Clients beyond it count
+/// as if their addresses were not validated.
 const MAX_VALIDATED_PER_NETWORK: usize = 16;
 /// With fewer validated handshakes in progress, each network may have one, so no network locks out others.
 const MAX_FIRST_OF_NETWORK: usize = 1_024;

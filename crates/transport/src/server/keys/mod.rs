@@ -15,7 +15,7 @@ use ring::{hkdf, hmac};
 
 use super::quic_lb::{self, QuicLb, RoutableIds};
 
-/// Least time between two stateless resets: 1,000 per second. With quinn's 20 ms, the clients of a busy server would
+/// Minimum time between two stateless resets: 1,000 per second. With quinn's 20 ms, the clients of a busy server would
 /// wait for seconds. A reset is smaller than the packet that it answers, so it does not amplify.
 const MIN_RESET_INTERVAL: Duration = Duration::from_millis(1);
 /// Random bytes in a connection ID.
@@ -151,10 +151,10 @@ pub(super) struct Issuer {
 /// Connection IDs that only the server can make: their [`Issuer`], random bytes, and an HMAC-SHA256 over these, cut to
 /// the same number of bytes, or to the room in [`RoutableIds`].
 ///
-/// If a packet has a valid ID without a connection, the server answers with that ID's reset token. So no peer may guess
-/// an ID that it was not given, and no ID is issued twice. quinn's own generator has 24 random bits and a
-/// non-cryptographic hash, which suffices for keys that change with every process. These IDs are 8 bytes longer, in
-/// each packet from a client.
+/// If a packet has a valid ID without a connection, the server answers with that ID's reset token. So no peer must be
+/// able to guess an ID that it was not given, and no ID must be issued twice. quinn's own generator has 24 random bits
+/// and a non-cryptographic hash, which suffices for keys that change with every process. These IDs are 8 bytes longer,
+/// in each packet from a client.
 #[derive(Clone, Debug)]
 pub(super) struct MarkedConnectionIds {
     issuer: Issuer,

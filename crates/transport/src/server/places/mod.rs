@@ -1,17 +1,17 @@
 //! [`Places`]: the limited connections of a server, and the choice of the one that makes room for another.
 //!
-//! When all places are taken, a connection without a request in progress makes room for a new client, if its network
-//! has more connections than the client's or is the same one. First comes one without any request yet, then one of the
-//! largest network, then the one that has been idle for the longest. It must have been idle for
-//! [`PlaceLimits::evict_after`]; in a larger network, for [`UNUSED`] if it had no request yet; in a crowded one, for no
-//! time at all.
+//! When all places are taken, a connection without a request in progress makes room for a new client. The connection's
+//! network must be the client's own or have more connections than that. First comes one without any request yet, then
+//! one of the largest network, then the one that has been idle for the longest. It must have been idle for
+//! [`PlaceLimits::evict_after`]; in a larger network, for [`UNUSED`] if it had no request yet. In a crowded one, no
+//! idle time is required.
 //!
 //! Networks are compared at the widest level where two addresses differ: IPv4 /24 or IPv6 /48, then /56, then address
 //! or /64. A network is crowded if it has more than a [few](PlaceLimits::few) connections, and at least two more than
 //! the client's.
 //!
-//! So a network that holds many places with occasional small requests does not lock out a smaller one, and networks of
-//! the same size do not displace each other in turns.
+//! So a network that holds many places with occasional small requests does not lock out a smaller one. Networks of the
+//! same size do not displace each other in turn.
 
 use std::cmp::Reverse;
 use std::net::IpAddr;
@@ -22,7 +22,7 @@ use super::activity::{Activity, Idleness};
 use super::networks::{LEVELS, Network};
 use crate::error::Refusal;
 
-/// Least time after which a connection without any request yet makes room for a smaller network. A client sends a
+/// Minimum time after which a connection without any request yet makes room for a smaller network. A client sends a
 /// request as soon as it is connected, within a round trip over QUIC and within three over TCP and TLS.
 const UNUSED: Duration = Duration::from_secs(2);
 
@@ -30,14 +30,15 @@ const UNUSED: Duration = Duration::from_secs(2);
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "a server sets all of them")]
 pub struct PlaceLimits {
-    /// Most connections at once.
+    /// Maximum number of connections at once.
     pub connections: usize,
-    /// Most connections at once of one IPv4 address or one IPv6 /64 network.
+    /// Maximum number of connections at once of one IPv4 address or one IPv6 /64 network.
     pub connections_per_address: usize,
-    /// Most connections of a network that is not crowded, so that its players stay; see [`few_of`](Self::few_of).
+    /// Maximum number of connections of a network that is not crowded, so that its players stay; see
+    /// [`few_of`](Self::few_of).
     pub few: usize,
-    /// Least time without an exchange after which a connection makes room for another client. A connection without any
-    /// request makes room for smaller networks sooner, and one of a network with more than [`few`](Self::few)
+    /// Minimum time without an exchange after which a connection makes room for another client. A connection without
+    /// any request makes room for smaller networks sooner, and one of a network with more than [`few`](Self::few)
     /// immediately.
     pub evict_after: Duration,
 }
@@ -139,7 +140,7 @@ impl<T> Places<T> {
         };
         let mut best: Option<Candidate> = None;
         for (site, sizes) in sites(among) {
-            // Least idle times, for a connection with an earlier request and for one without.
+            // Minimum idle times, for a connection with an earlier request and for one without.
             let (used, unused) = match (0..LEVELS).find(|&level| site[0].networks[level] != newcomer[level]) {
                 None => (self.limits.evict_after, self.limits.evict_after),
                 Some(level) if sizes[level] <= own_sizes[level] => continue,

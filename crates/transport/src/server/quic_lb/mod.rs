@@ -17,10 +17,10 @@ const MAX_SERVER_ID: u8 = MAX_LENGTH - MIN_NONCE - 3;
 
 /// A server behind a load balancer, with its server number.
 ///
-/// Its connection IDs already satisfy the draft's nonce requirements (§9.6). They have 6 random bytes, so one worker's
-/// first two equal IDs are expected among 2²⁴, and an HMAC over these and the numbers of process and worker, which
-/// looks random. Without the balancer's key the nonce is not encrypted, so the server permutes all of it with its own
-/// key, which hides these numbers.
+/// Its connection IDs already satisfy the draft's nonce requirements (§9.6). They have 6 random bytes, so the first
+/// repetition among one worker's IDs is expected after 2²⁴ of them. They also have an HMAC over these bytes and the
+/// numbers of process and worker, which looks random. Without the balancer's key the nonce is not encrypted, so the
+/// server permutes all of it with its own key, which hides these numbers.
 #[derive(Clone, Debug)]
 pub struct QuicLb {
     server: QuicLbServer,

@@ -32,7 +32,7 @@ use crate::socket_layer::{LayeredSocket, SocketLayer};
 const LONG_HEADER: u8 = 0x80;
 /// Offset of the length of the destination connection ID in a long header, after the version (RFC 8999 §5.1).
 const LONG_HEADER_ID_LENGTH: usize = 5;
-/// Most datagrams from other workers that wait for an endpoint, as many as fit into a socket's buffer.
+/// Maximum number of datagrams from other workers that wait for an endpoint, as many as fit into a socket's buffer.
 const WAITING_DATAGRAMS: usize = 4_096;
 
 /// A UDP datagram of a client, with the system's metadata.
@@ -87,7 +87,7 @@ impl Datagram {
 pub struct Succession {
     /// Number of this process in its connection IDs. It must differ from those of older processes that still run.
     pub process: u8,
-    /// Takes the datagrams for connections of older processes, until its receiver is dropped. Those that do not fit
+    /// Receives the datagrams for connections of older processes, until its receiver is dropped. Those that do not fit
     /// into it are lost, as in a full socket buffer.
     pub older: Option<mpsc::Sender<Datagram>>,
 }
