@@ -13,7 +13,8 @@ use crate::object::Object;
 use crate::origin::Shared;
 use crate::version::ObjectKey;
 
-/// Concurrent requests ahead of readers: few, so that requests that readers wait for have the store to themselves.
+/// Maximum number of concurrent requests ahead of readers. It is small, to leave the store to requests that readers
+/// wait for.
 const CONCURRENT: usize = 4;
 /// Maximum number of fetches ahead that wait for their turn; further ones are dropped.
 const QUEUE: usize = 256;
@@ -43,8 +44,8 @@ impl Default for AheadTasks {
     }
 }
 
-/// Parts of objects that one client will request soon. They are fetched with less urgency than what readers wait for,
-/// and are cancelled once no client expects them.
+/// Parts of objects that one client will request soon. Their fetches have a lower priority than those that readers wait
+/// for, and are cancelled once no client expects them.
 #[derive(Debug, Default)]
 pub struct ReadAhead(Mutex<Vec<(usize, PartKey, Arc<()>)>>);
 

@@ -2,7 +2,8 @@
 //!
 //! The file `chunks` has slots of [`CHUNK`] bytes; the file `index` has a record for each: key, length, checksum. As in
 //! memory, `quick_cache` decides which chunks stay. Nothing is synchronized: the checksum covers the key and the bytes
-//! in the slot. So a slot that was written partially, or for another chunk than its record says, counts as missing.
+//! in the slot. So a slot counts as missing if it was partially written, or if it holds a different chunk from the one
+//! in its record.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};

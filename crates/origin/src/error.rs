@@ -29,7 +29,7 @@ pub enum OriginError {
         problem: Arc<str>,
     },
     /// The store refuses the credentials, or this user may not read the object.
-    #[error("{url} may not be read: {problem}; set credentials in the environment that may read and list it")]
+    #[error("{url} may not be read: {problem}; set environment credentials that may read and list it")]
     Refused {
         /// URL of the object, or of the bucket.
         url: String,

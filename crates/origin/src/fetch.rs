@@ -155,8 +155,8 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Fetches the chunks; if ahead of readers, only while a client holds what `wanted` refers to. Returns true if all
-    /// of them have arrived.
+    /// Fetches the chunks. A fetch ahead of readers goes on only while a client holds the value behind `wanted`.
+    /// Returns true if all of them have arrived.
     pub(crate) async fn fetch(mut self, wanted: Option<&Weak<()>>) -> bool {
         let shared = Arc::clone(&self.shared);
         if let Err(error) = self.stream(wanted).await {
@@ -225,7 +225,7 @@ impl Claim {
     /// Caches the next chunk and passes it to all readers that wait for it.
     fn deliver(&mut self, chunk: &Bytes) {
         let key = (self.version.key, self.chunks.start);
-        // First, because a reader that finds it no longer on its way looks here.
+        // The cache comes first: a reader that no longer finds the chunk on its way looks there.
         self.shared.cache.insert(key, chunk);
         let waiting = self.shared.fetching.lock().remove(&key);
         self.chunks.start += 1;

@@ -3,8 +3,8 @@
 //! In scope: versions of objects, their bytes by ranges, a cache of these in memory and on disk. Out of scope: titles,
 //! manifests, HTTP semantics.
 //!
-//! An [`Origin`] does its input and output on its own runtime, in real time. Readers wait for a channel, on any
-//! runtime: a slow store delays neither a server on another runtime nor its other responses.
+//! An [`Origin`] does its input and output on its own runtime, in real time. Readers wait on a channel, on any runtime:
+//! a slow store delays neither a server on another runtime nor its other responses.
 //!
 //! - An [`Object`] is one version of an object, named by its entity tag. Every request to the store is conditional on
 //!   it (`If-Match`): bytes of two versions never mix, and a replaced object is an [`OriginError::Changed`].

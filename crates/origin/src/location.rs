@@ -51,7 +51,7 @@ pub(crate) fn open(location: &str, timeout: Duration) -> Result<(Arc<dyn ObjectS
         ($builder:ty, $client:expr) => {
             <$builder>::from_env()
                 .with_url(location)
-                // Also if the environment sets options of the client.
+                // Overrides client options from the environment.
                 .with_client_options($client)
                 .with_retry(retries)
                 .build()

@@ -19,7 +19,7 @@ pub struct Object {
 }
 
 impl Object {
-    /// Number of its bytes in total.
+    /// Size of the object in bytes.
     pub fn len(&self) -> u64 {
         self.version.length
     }

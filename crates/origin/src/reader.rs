@@ -16,7 +16,7 @@ use crate::{CHUNK, ChunkNumber, WINDOW};
 
 /// Number of chunks requested ahead of the reader's position.
 const AHEAD: ChunkNumber = 16;
-/// Attempts to read a chunk whose fetch others cancelled.
+/// Maximum attempts to read a chunk if other readers cancel its fetch.
 const ATTEMPTS: u32 = 3;
 
 /// Reads a part of an object from start to end.
@@ -117,8 +117,8 @@ impl ObjectReader {
         }
     }
 
-    /// Requests what lies some way ahead, so that a long sequence of reads need not wait for the store at the end of
-    /// each request.
+    /// Requests bytes some way ahead, so that a long sequence of reads need not wait for the store at the end of each
+    /// request.
     fn read_ahead(&self, number: ChunkNumber, end: u64) {
         if !number.is_multiple_of(AHEAD / 2) {
             return;

@@ -42,8 +42,8 @@ pub struct OriginTotals {
     pub memory: Bytes,
     /// Size of the chunks on disk now.
     pub disk: Bytes,
-    /// Number of requests for bytes per class of [`FIRST_BYTE_BOUNDS`](Self::FIRST_BYTE_BOUNDS): the first byte came
-    /// within the bound of the class, and not within that of the previous class.
+    /// Number of requests for bytes per class of [`FIRST_BYTE_BOUNDS`](Self::FIRST_BYTE_BOUNDS): a request belongs to
+    /// the first class whose bound its first byte met.
     pub first_bytes: [u64; Self::FIRST_BYTE_BOUNDS.len()],
     /// Sum of the times to the first byte, over all requests that got one.
     pub first_bytes_sum: Duration,

@@ -20,7 +20,7 @@ pub(crate) struct ObjectVersion {
     /// Strong entity tag, with quotes.
     pub(crate) etag: String,
     pub(crate) length: u64,
-    /// Time of its last modification in whole seconds, because some answers of a store are no finer.
+    /// Time of its last modification in whole seconds, because some of a store's answers are no more precise.
     pub(crate) modified: SystemTime,
     pub(crate) key: ObjectKey,
 }

@@ -133,8 +133,8 @@ impl Origin {
         {
             tracing::warn!(
                 directory = %options.directory.display(),
-                "two other servers use the directory of the cache: objects are kept in memory only; name a directory \
-                 of this server alone"
+                "two other servers use the directory of the cache: objects are kept in memory only; give this \
+                 server a directory of its own"
             );
         }
         let runtime = Builder::new_multi_thread()
@@ -201,8 +201,8 @@ impl Origin {
         since.is_some_and(|since| since.elapsed() <= shared.freshness)
     }
 
-    /// Returns true if, a moment ago, the store confirmed what is known about `name` or could not answer. While it
-    /// cannot answer, the known version is good.
+    /// Returns true if, a moment ago, the store confirmed the known version of `name` or could not answer. While it
+    /// cannot answer, the known version counts as current.
     fn is_fresh(&self, name: &str) -> bool {
         let shared = &self.0.shared;
         match shared.known(name) {
@@ -224,7 +224,7 @@ impl Origin {
         Ok(found.map(|version| self.object(version)))
     }
 
-    /// Verifies that `opened` is still the object `name`, by a request to the store unless that has said so a moment
+    /// Verifies that `opened` is still the current version of `name`. Asks the store, unless it confirmed this a moment
     /// ago. While the store does not answer, a known object counts as current.
     ///
     /// # Errors
@@ -389,7 +389,7 @@ impl Shared {
             tracing::warn!(
                 url,
                 objects = without_tag,
-                "not served: the store gives no strong entity tag of them"
+                "not served: the store gives no strong entity tag for them"
             );
         }
         found.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -461,7 +461,7 @@ impl Shared {
         };
         let meta = self.within(limit, &url, head).await?;
         let Some(meta) = meta else { return Ok(None) };
-        let problem = "the store gives no strong entity tag of it".into();
+        let problem = "the store gives no strong entity tag for it".into();
         let version = ObjectVersion::new(&self.location, meta);
         let version = version.ok_or(OriginError::Unavailable { url, problem })?;
         Ok(Some(Arc::new(version)))

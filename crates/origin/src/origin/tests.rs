@@ -6,7 +6,7 @@ use object_store::prefix::PrefixStore;
 
 use super::*;
 
-/// An origin that knows `film.mp4`, and whose requests all wait for others.
+/// An origin that knows `film.mp4` and has no permits left for further requests.
 fn overloaded() -> (Origin, Arc<ObjectVersion>) {
     let mut options = OriginOptions::new("s3://films");
     options.timeout = Duration::from_millis(20);

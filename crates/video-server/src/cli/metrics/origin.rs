@@ -27,7 +27,7 @@ impl Collector for OriginCollector {
             disk_hits = counter(totals.disk_hits);
             /// Reads of objects that waited for the store.
             misses = counter(totals.misses);
-            /// Reads that waited for bytes which the store had been asked for already.
+            /// Reads that waited for bytes already requested from the store.
             coalesced_reads = counter(totals.coalesced);
             /// Requests for bytes of objects.
             get_requests = counter(totals.gets);
@@ -35,15 +35,15 @@ impl Collector for OriginCollector {
             head_requests = counter(totals.heads);
             /// Listings of the store.
             list_requests = counter(totals.lists);
-            /// Requests that failed, also after further attempts.
+            /// Requests that failed even after retries.
             failed_requests = counter(totals.errors);
-            /// Objects that were found replaced by another version.
+            /// Objects found to be replaced by another version.
             replaced_objects = counter(totals.changed);
             /// Fetches of what players are expected to request next.
             read_ahead = counter(totals.ahead);
-            /// Fetches ahead that were cancelled, as no player expected them any more.
+            /// Fetches ahead that were cancelled because no player expected them any more.
             cancelled_read_ahead = counter(totals.ahead_cancelled);
-            /// Pieces of objects that were not kept on disk, as it was too slow.
+            /// Pieces of objects that were not kept on disk because it was too slow.
             skipped_disk_writes = counter(totals.disk_skipped);
             /// Bytes of objects that the store sent.
             received [Bytes] = counter(totals.bytes.as_u64());
