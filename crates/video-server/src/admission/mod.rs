@@ -1,7 +1,7 @@
 //! [`Admission`]: limits on the number of sessions that a server carries.
 //!
-//! An overloaded server is late with everything until every player's buffer runs empty. So it turns new
-//! sessions away before the existing ones suffer, with a status that says when to come again.
+//! An overloaded server is late with everything until every player's buffer runs empty. So it turns new sessions away
+//! before the existing ones suffer, with a status that says when to retry.
 //!
 //! A session is a connection whose first media request was admitted, before anything is opened; it lasts as long as the
 //! connection. An admitted session is served to its end, whatever the load. The transport may end it only while it has
@@ -146,7 +146,7 @@ impl Admission {
         })
     }
 
-    /// Time after which the client refused last should retry. Clients refused together get up to half of
+    /// Time after which the most recently refused client should retry. Clients refused together get up to half of
     /// [`Limits::retry_after`] more, in whole seconds, so that they do not all retry at once.
     pub fn retry_after(&self) -> Duration {
         let least = self.limits.retry_after;
@@ -309,7 +309,7 @@ impl AdmissionSlot {
     /// Admits a request at `now` for media of this set of representations, and of this rate if known.
     ///
     /// # Errors
-    /// The request would begin a session and there is no room: the time after which the client should retry.
+    /// There is no room for the session that the request would begin. Returns the time after which to retry.
     pub fn admit(&self, set: usize, rate: Option<Bitrate>, now: Instant) -> Result<(), Duration> {
         let mut session = self.session.lock();
         let AdmittedSession { ticket, rates } = match &mut *session {

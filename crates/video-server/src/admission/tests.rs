@@ -81,7 +81,7 @@ fn a_session_that_ends_makes_room_for_another() {
     assert_eq!(admission.admit(None, now).unwrap_err(), Refusal::Sessions);
     two.pop();
     assert_eq!(crowd(&admission, 3, now).len(), 1);
-    // The third of the first crowd, the one after it, the second of the second crowd.
+    // The third of the first three, the one after them, and the second of the last two.
     assert_eq!(admission.load().refused, 3);
 }
 

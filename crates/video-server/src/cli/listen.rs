@@ -31,7 +31,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_
 pub(super) struct Predecessor {
     /// Address and port of the server.
     pub(super) address: SocketAddr,
-    /// Number of the operating system for the process.
+    /// Process ID, as the operating system assigned it.
     pub(super) process_id: u32,
     pub(super) udp: Vec<UdpSocket>,
     /// Its sockets for TCP.
@@ -181,7 +181,7 @@ fn for_all(mut sockets: Vec<UdpSocket>, workers: &Workers) -> anyhow::Result<Vec
         sockets.extend(further);
         return Ok(sockets);
     }
-    anyhow::ensure!(missing == 0, "this system divides no port among sockets");
+    anyhow::ensure!(missing == 0, "this system cannot share a port among sockets");
     Ok(sockets)
 }
 

@@ -235,7 +235,7 @@ pub(super) struct AdmissionOptions {
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     max_lag: Option<Duration>,
 
-    /// Maximum CPU use, such as 65%, as a share of all processors or of as many as there are workers, if fewer
+    /// Maximum CPU use, such as 65%: a share of all processors, counting at most one per worker
     #[cfg(unix)]
     #[arg(long, value_name = "SHARE")]
     max_cpu: Option<Probability>,

@@ -6,8 +6,8 @@ use std::sync::mpsc::Sender;
 
 use super::rescan::Reason;
 
-/// Watches directories by inotify. The crate `notify` (version 8) is not used: it would also report every opening of a
-/// file, so every request, and has no setting against that.
+/// Watches directories by inotify. The crate `notify` (version 8) is not used: it also reports each time a file is
+/// opened, and so every request, and no setting turns this off.
 #[cfg(target_os = "linux")]
 #[derive(Debug)]
 pub(super) struct Watch {
@@ -42,7 +42,7 @@ impl Watch {
                 match rustix::io::read(&*reading, &mut events) {
                     Ok(_) | Err(rustix::io::Errno::INTR) => {}
                     Err(error) => {
-                        tracing::error!(%error, "the media directory is watched no longer");
+                        tracing::error!(%error, "the media directory is no longer watched");
                         return;
                     }
                 }
@@ -89,7 +89,7 @@ impl Watch {
                 tracing::warn!(
                     directory = %directory.display(),
                     %error,
-                    "cannot watch a directory, nor perhaps others: raise fs.inotify.max_user_watches, or send SIGHUP \
+                    "cannot watch a directory, and perhaps others: raise fs.inotify.max_user_watches, or send SIGHUP \
                      after changes"
                 );
             }

@@ -149,7 +149,7 @@ impl Answer {
 
     /// 503 with `Retry-After` in whole seconds, at least one.
     pub(crate) fn unavailable(again: Duration) -> Self {
-        let text = "the server cannot serve this now; please come again later".to_owned();
+        let text = "the server cannot serve this now; please try again later".to_owned();
         let seconds = again.as_secs().max(1).to_string();
         Self::refusal(StatusCode::SERVICE_UNAVAILABLE, text).field(RETRY_AFTER, &seconds)
     }

@@ -101,7 +101,7 @@ pub(crate) enum PathError {
     NotFound,
 }
 
-/// Maximum length of a path in bytes as sent. Linux allows no longer one (`PATH_MAX`).
+/// Maximum length in bytes of a path as sent: Linux's own limit (`PATH_MAX`).
 const LONGEST: usize = 4096;
 
 /// Reads the path of a request target (without its query).

@@ -106,7 +106,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault that is the same in another reading if its path and `message` are.
+    /// Creates a fault that its path and `message` identify in another reading.
     pub(super) fn new(kind: FaultKind, path: &Path, message: String) -> Self {
         Self {
             kind,
@@ -126,7 +126,7 @@ impl Fault {
         }
     }
 
-    /// A warning that is the same in another reading if its path and `subject` are, whatever its message.
+    /// Creates a warning that its path and `subject` identify in another reading, whatever its message.
     pub(super) fn warning(path: &Path, subject: &str, message: String) -> Self {
         Self {
             subject: subject.to_owned(),

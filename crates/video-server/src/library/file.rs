@@ -145,7 +145,7 @@ impl OpenFiles {
         }
         if files.len() == files.capacity() {
             files.retain(|_, file| file.strong_count() > 0);
-            // Room for as many further entries, so that removals are rare.
+            // Leaves room for as many further entries, so that removals are rare.
             let open = files.len();
             let room = open.max(CROWD);
             files.shrink_to(open + room);

@@ -166,7 +166,7 @@ impl Library {
     /// from other sources stay. Faults are not logged; see [`changes_since`](Self::changes_since).
     ///
     /// A new or changed file of a directory may be a copy in progress, so a title or manifest is read only after two
-    /// looks at least 3 s apart found it the same. Until then the new library keeps what this one has of it, and
+    /// looks at least 3 s apart found it the same. Until then the new library keeps this one's data about it, and
     /// [`next_look`](Self::next_look) says when to call this again. `visit` is called with the path of each directory
     /// before it is listed. Objects of a store are complete; the calling thread waits for the store.
     ///
@@ -428,8 +428,8 @@ impl Resource {
     }
 
     /// Reads the first of `bytes`: at least one, and at most `max`. Returns none only at the end or if `max` is zero.
-    /// Files are read on the calling thread, from the page cache or the disk. If an object of a store has to be waited
-    /// for, the task in `context` is woken when trying again may succeed.
+    /// Files are read on the calling thread, from the page cache or the disk. If the read has to wait for a store, the
+    /// task in `context` is woken when trying again may succeed.
     ///
     /// # Errors
     /// The bytes cannot be read, or the file has changed since it was opened.

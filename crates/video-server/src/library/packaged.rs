@@ -285,7 +285,7 @@ impl ManifestReader<'_> {
     fn allows(&mut self, path: &Path, count: usize) -> bool {
         if count > SEGMENT_LIMIT {
             let message = format!(
-                "{}: it has {count} segments, those of the files that it names included; split the title so that \
+                "{}: it has {count} segments, including those of the files that it names; split the title so that \
                  there are at most {SEGMENT_LIMIT}",
                 path.display()
             );

@@ -22,8 +22,8 @@ const ENTRIES: usize = 1_000_000;
 /// Maximum number of indexed titles. A summary takes about 300 bytes; reading an index takes some milliseconds.
 pub(super) const TITLES: usize = 100_000;
 
-/// Reads `directory`. What has not changed since `previous` was read, or may be incomplete at `now`, is taken from
-/// `previous`. Without `now` everything is read. `visit` is called with each directory before it is listed.
+/// Reads `directory`. Files that have not changed since `previous` was read, or may be incomplete at `now`, keep their
+/// data from `previous`. Without `now` everything is read. `visit` is called with each directory before it is listed.
 pub(super) fn scan(
     directory: &Path,
     previous: &Library,

@@ -205,7 +205,7 @@ impl Stored {
         let read = concurrently(titles, |(name, object): (&ResourceName, &Object)| {
             let etag = EntityTag::of_identity(object.etag());
             let before = self.titles.get(name).filter(|title| title.etag == etag);
-            // The store may deliver next time what it did not deliver before.
+            // If the store did not deliver an object before, it may deliver it next time.
             let before = before.filter(|title| !matches!(&title.index, Err(error) if is_of_store(error)));
             let read = || {
                 let title = Title::read(IndexReader::new(object.clone()));

@@ -31,8 +31,8 @@ pub struct PlayerScripts(Vec<(&'static str, Page)>);
 pub enum PlayerScriptsError {
     /// A directory without a player.
     #[error(
-        "{} contains neither dash.all.min.js (dash.js) nor hls.min.js (hls.js), nor does it after \
-         `npm install dashjs hls.js` as a node_modules directory",
+        "{} contains neither dash.all.min.js (dash.js) nor hls.min.js (hls.js); put one there, or \
+         pass the node_modules directory of `npm install dashjs hls.js`",
         .0.display()
     )]
     Empty(PathBuf),

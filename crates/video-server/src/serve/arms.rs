@@ -155,8 +155,8 @@ impl Arms {
         self.arms.iter().map(|arm| arm.controller.clone()).collect()
     }
 
-    /// Index of the arm that a request for `body` names. The default, which media without a named arm gets, has the
-    /// index after the last. `None` if the request decides nothing.
+    /// Index of the arm that a request for `body` names. Media without a named arm gets the default, whose index
+    /// follows the last arm's. `None` if the request decides nothing.
     fn requested(&self, uri: &Uri, body: &ResourceBody) -> Option<usize> {
         let representation = body.resource.representation();
         let name = match self.by {
@@ -224,7 +224,7 @@ impl ArmChoice {
         self.decided.get().map(|&index| name(arms, index).to_owned())
     }
 
-    /// Number of requests that named another arm than the connection's.
+    /// Number of requests that named an arm other than the connection's.
     pub(super) fn mismatches(&self) -> u64 {
         self.mismatches.load(Relaxed)
     }

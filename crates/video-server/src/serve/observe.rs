@@ -51,7 +51,7 @@ pub struct SessionSummary {
     pub connection: ConnectionInfo,
     /// State at its end.
     pub state: ConnectionState,
-    /// Number of requests that named another arm than the connection's.
+    /// Number of requests that named an arm other than the connection's.
     pub other_arm_requests: u64,
     /// Number of responses that were aborted.
     pub aborted: u64,

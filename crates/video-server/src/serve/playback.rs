@@ -1,7 +1,7 @@
 //! [`PlaybackTracker`]: derives the state of playback from a connection's requests, for the controller.
 //!
-//! Reports of players (CMCD) may be false. Whatever would raise the controller's window comes from the library and the
-//! operator; a report can only lower it: the rate ([`FetchedTitles`]), the size of the buffer
+//! Reports of players (CMCD) may be false. Only the library and the operator supply values that can raise the
+//! controller's window; a report can only lower it: the rate ([`FetchedTitles`]), the size of the buffer
 //! ([`VideoKnowledge::reported_buffer`]). There are two exceptions. A player that reports a start or a stall is
 //! believed while less than [`URGENT`] was delivered ahead of playback ([`DeliveredAhead`]). A playback speed (`pr`) of
 //! up to four times multiplies the library's rate, because the player consumes media at that speed.
@@ -21,7 +21,7 @@ use crate::http::path::ResourceName;
 
 /// Maximum number of playback sessions per connection. A browser has one for each of its pages.
 const MAX_SESSIONS: usize = 16;
-/// Time for which a session counts as live after its last request, in addition to its buffer level then.
+/// Time for which a session counts as live beyond its buffer level at its last request.
 const SILENCE: Duration = Duration::from_secs(10);
 /// Maximum time for which a session counts as live after its last request.
 const MAX_SILENCE: Duration = Duration::from_secs(70);
@@ -454,8 +454,8 @@ fn is_media(object: ObjectType) -> bool {
     )
 }
 
-/// Buffer level of a modelled player that plays from the first byte on and never pauses: what was delivered, less the
-/// time since.
+/// Buffer level of a modelled player that plays from the first byte on and never pauses: the delivered playing time,
+/// less the time since.
 #[derive(Debug, Default)]
 struct DeliveredAhead {
     level: Duration,

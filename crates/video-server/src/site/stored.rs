@@ -24,7 +24,7 @@ const AGAIN: Duration = Duration::from_secs(5);
 
 impl Site {
     /// Answers from the object `name` of `origin` once its version is known and the first bytes of the content have
-    /// come from the store. If they cannot, the answer says so.
+    /// come from the store. If this fails, the answer says so.
     pub(super) async fn fetch<B>(
         &self,
         request: &Request<B>,
@@ -77,7 +77,7 @@ impl Site {
         self.complete(request, answer, None)
     }
 
-    /// Requests a fetch from the store for what the client of `body` will request next: what its player reports (CMCD
+    /// Asks the store for the bytes that the client of `body` will request next: those that its player announces (CMCD
     /// `nor`, `nrr`), or else the next segment in the manifest.
     pub(crate) fn read_ahead(&self, ahead: &ReadAhead, body: &ResourceBody, report: Option<&Cmcd>) {
         let library = self.library();

@@ -8,8 +8,8 @@
 //! system goes on dividing datagrams among them. Connections over TCP stay where they were accepted.
 //!
 //! The order: the newer process connects, the older one sends a [`Greeting`] with its sockets, the newer one [takes
-//! over](Link::take), the older one stops reading its sockets and confirms. Datagrams follow, and among them the
-//! message that the newer one serves; only then may the older one end. If the newer process ends at any point, the
+//! over](Link::take), the older one stops reading its sockets and confirms. Datagrams follow, together with a message
+//! that the newer one now serves clients; only then may the older one end. If the newer process ends at any point, the
 //! older one reads its sockets again and can be taken over again.
 
 mod offer;
@@ -97,7 +97,7 @@ fn greeted(stream: UnixStream, key: u64) -> anyhow::Result<Predecessor> {
     let (greeting, sockets) = Greeting::receive(&stream)?;
     if greeting.key != key {
         return Err(anyhow!(
-            "it has another key than the file endpoint-key, or another QUIC-LB configuration: one was replaced \
+            "its key is not that of the file endpoint-key, or its QUIC-LB configuration differs: one was replaced \
              since it started"
         ));
     }
@@ -163,8 +163,7 @@ fn check_user(stream: &UnixStream) -> io::Result<()> {
         return Ok(());
     }
     let (other, own) = (other.as_raw(), own.as_raw());
-    let reason =
-        format!("it is of the user {other}, and this process of the user {own}; expected the same user");
+    let reason = format!("it belongs to user {other} and this process to user {own}; expected the same user");
     Err(io::Error::new(io::ErrorKind::PermissionDenied, reason))
 }
 
@@ -279,7 +278,7 @@ pub(super) async fn over(offer: Option<&Offer>, older: Option<&Older>, server: &
         };
         tokio::select! {
             biased;
-            // There is no error: the offer has the sender.
+            // This cannot fail: the offer holds the sender.
             _ = stage.changed() => {}
             () = idle => return,
         }

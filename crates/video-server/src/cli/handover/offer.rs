@@ -33,7 +33,7 @@ pub(super) enum Stage {
 struct OfferedService {
     service: Arc<TcpService>,
     address: SocketAddr,
-    /// `None` while a newer process serves that does not use the socket: no process would accept the connections
+    /// `None` while a newer process serves without using the socket, because no process would accept the connections
     /// waiting in it.
     socket: Option<TcpListener>,
 }
@@ -200,7 +200,7 @@ impl Offering {
     }
 
     /// Gives the sockets to the process at the other end of `stream`. If that process takes over, returns the stream,
-    /// what it takes, and the sender of the datagrams that come over the stream.
+    /// its answer, and the sender for datagrams from the stream.
     fn give(&self, stream: UnixStream) -> io::Result<Option<(UnixStream, Take, mpsc::Sender<Datagram>)>> {
         check_user(&stream)?;
         stream.set_read_timeout(Some(ANSWER_LIMIT))?;
@@ -217,7 +217,7 @@ impl Offering {
             greeting.send(&stream, &sockets)?;
         }
         let Some(take) = Take::receive(&stream)? else {
-            // The process has looked, and cannot or need not take over.
+            // The process only looked: it cannot or need not take over.
             return Ok(None);
         };
         let (sender, datagrams) = mpsc::channel(WAITING_DATAGRAMS);

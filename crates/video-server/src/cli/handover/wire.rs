@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::listen::Offered;
 
-/// This version of the messages, and the previous one, of processes with one UDP socket.
+/// Versions of the messages: the present one, and the previous one, whose processes have one UDP socket.
 const VERSIONS: [u64; 2] = [2, 1];
 /// Maximum number of sockets in a greeting; Linux passes up to 253 in one message (unix(7)).
 const SOCKETS: usize = 253;
@@ -29,7 +29,7 @@ const GREETING: usize = 1_000;
 pub(super) struct Greeting {
     /// Version of the messages. A process of the previous version can only take over from one with one socket.
     version: u64,
-    /// Number of the operating system for the process.
+    /// Process ID, as the operating system assigned it.
     pub(super) process_id: u32,
     /// Number of the process in its connection IDs.
     pub(super) process: u8,
@@ -107,7 +107,7 @@ impl Greeting {
             }
         }
         let line = contents.get(..received.bytes).unwrap_or_default();
-        let greeting: Self = serde_json::from_slice(line).context("an answer of another version, or none")?;
+        let greeting: Self = serde_json::from_slice(line).context("no greeting of a known version")?;
         anyhow::ensure!(VERSIONS.contains(&greeting.version), "it is of another version");
         Ok((greeting, sockets))
     }

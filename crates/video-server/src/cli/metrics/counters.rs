@@ -199,7 +199,7 @@ impl Collector for ServerCollector {
             phases = occurrences("phase", sampled.map(|sample| sample.snapshot.phase.to_string()));
             /// Connections by the last report (CMCD) of the player that is worst off.
             players = occurrences("state", live.iter().map(player));
-            /// Connections over HTTP/3 of each worker, those being set up or taken down included.
+            /// Connections over HTTP/3 of each worker, including those being set up or taken down.
             worker_connections = sums("worker", workers);
             /// Connections over HTTP/3 now.
             connections = gauge(live.len());
@@ -219,11 +219,11 @@ impl Collector for ServerCollector {
             cache [Bytes] = gauge(cache.size.as_u64());
             /// Reads of files that found their bytes in memory.
             cache_hits = counter(cache.hits);
-            /// Reads of files, requested again or new, that took their bytes from the file system.
+            /// Reads of files that took their bytes from the file system.
             cache_misses = counter(cache.misses);
-            /// Datagrams that arrived at another worker than that of their connection, and went on to it.
+            /// Datagrams that arrived at the wrong worker and were forwarded to that of their connection.
             forwarded_datagrams = counter(datagrams.forwarded);
-            /// Datagrams for another worker that were lost, as too many waited for it or they were too long.
+            /// Datagrams for another worker that were lost because too many waited for it or they were too long.
             lost_forwarded_datagrams = counter(datagrams.lost);
             /// Handshakes over HTTP/3 that did not complete.
             failed_handshakes = counter(clients.failed_handshakes);

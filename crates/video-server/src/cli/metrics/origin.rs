@@ -39,7 +39,7 @@ impl Collector for OriginCollector {
             failed_requests = counter(totals.errors);
             /// Objects found to be replaced by another version.
             replaced_objects = counter(totals.changed);
-            /// Fetches of what players are expected to request next.
+            /// Fetches of bytes that players are expected to request next.
             read_ahead = counter(totals.ahead);
             /// Fetches ahead that were cancelled because no player expected them any more.
             cancelled_read_ahead = counter(totals.ahead_cancelled);

@@ -11,8 +11,8 @@ use playrate_transport::CountedExchange;
 use quinn::{AsyncTimer, Runtime, TokioRuntime};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Responses whose end hyper has taken but not yet written to the socket. They are still in progress: hyper may hold
-/// some hundred kilobytes.
+/// Responses whose end hyper has taken but not yet written to the socket. They are still in progress: hyper may hold a
+/// few hundred kilobytes.
 #[derive(Debug, Default)]
 pub(super) struct UnsentResponses(Mutex<Vec<CountedExchange>>);
 

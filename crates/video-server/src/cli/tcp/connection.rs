@@ -223,7 +223,7 @@ pub(super) async fn answer(request: &Request<()>, connection: &Arc<TcpConnection
     } else if request.version() == Version::HTTP_11 && !has_host(request.headers()) {
         site.bad_request(
             request,
-            "a request over HTTP/1.1 has one Host field, such as `Host: example.org`",
+            "an HTTP/1.1 request must have exactly one Host field, such as `Host: example.org`",
         )
     } else {
         let client = (&connection.admission, TokioRuntime.now());

@@ -42,7 +42,7 @@ struct TcpContext {
     alt_svc: Option<HeaderValue>,
     /// Maximum duration of a TLS handshake.
     handshake_limit: Duration,
-    /// Maximum time for which a client may not use its connection.
+    /// Maximum time that a client may leave its connection unused.
     idle_limit: Duration,
     totals: Arc<TcpTotals>,
     /// Number of responses in progress.

@@ -337,7 +337,7 @@ fn a_server_with_another_key_is_not_taken_over() {
     fs::write(site.site.path("state/endpoint-key"), [1; 32]).unwrap();
     let (code, errors) = fails(&site, &serving.address().to_string());
     assert_eq!(code, Some(2), "{errors}");
-    assert_contains(&errors, &["another key", "endpoint-key", "stop it first"]);
+    assert_contains(&errors, &["its key is not", "endpoint-key", "stop it first"]);
     serving.stop();
 }
 

@@ -19,7 +19,7 @@ async fn the_third_session_of_a_server_with_a_limit_of_two_gets_retry_after() {
     let (response, why) = get(&third, "/film.mp4", &[]).await;
     assert_eq!(response.status(), 503);
     assert_eq!(field(&response, "retry-after"), "10");
-    assert!(String::from_utf8(why).unwrap().contains("come again"));
+    assert!(String::from_utf8(why).unwrap().contains("try again"));
     // Admitted sessions go on, and resources other than media are served to all.
     let (response, _) = get(&first, "/other.mp4", &[("range", "bytes=0-9")]).await;
     assert_eq!(response.status(), 206);

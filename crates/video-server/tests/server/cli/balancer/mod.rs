@@ -366,7 +366,7 @@ async fn a_process_takes_over_from_one_with_the_same_number_alone(#[case] key: O
         "serve", "--media", &media, "--listen", &listen, "--no-tcp", "--state", &state,
     ];
     other.extend(["--quic-lb", &lb, "--endpoint-key", &shared, "--server-id", "2"]);
-    let parts = ["another QUIC-LB configuration", "stop it first"];
+    let parts = ["its QUIC-LB configuration differs", "stop it first"];
     assert_contains(&refused(&other), &parts);
 
     let new = site.start(&listen, 1, &["--state", &state]);
