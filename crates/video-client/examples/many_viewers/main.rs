@@ -54,38 +54,38 @@ struct Arguments {
     /// Pin of the server's certificate
     #[arg(long)]
     pin: Pin,
-    /// Viewers, stage by stage
+    /// Number of viewers in each stage
     #[arg(long, value_delimiter = ',', default_value = "100")]
     sessions: Vec<u32>,
-    /// Rate at which each viewer fetches; without it the title's own. `video` may starve viewers of a higher one
+    /// Rate at which each viewer fetches; by default the title's own. At a higher one, `video` may starve the viewers
     #[arg(long)]
     rate: Option<Bitrate>,
     /// Playing time of a segment
     #[arg(long, default_value = "3s", value_parser = duration::parse)]
     segment: Duration,
-    /// Over how long the viewers of a stage come
+    /// Time over which the viewers of a stage arrive
     #[arg(long, default_value = "9s", value_parser = duration::parse)]
     arrive: Duration,
-    /// Duration of a stage, arrivals included
+    /// Duration of a stage, including the arrivals
     #[arg(long, default_value = "30s", value_parser = duration::parse)]
     lasts: Duration,
-    /// Viewers that share a socket, few enough that the kernel's buffer for one is not the limit. A server with several
-    /// workers has all of them on one
+    /// Number of viewers that share a socket, small enough that the kernel's socket buffer is not the limit. A server
+    /// with several workers serves them all on one
     #[arg(long, value_name = "N", default_value = "50")]
     per_socket: NonZeroU32,
     /// Propagation RTT: received datagrams are held for this long
     #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "rebind")]
     rtt: Option<Duration>,
-    /// Change the port of every socket once in this time
+    /// Interval at which every socket changes its port
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     rebind: Option<Duration>,
-    /// Come again when turned away
+    /// Retry after a refusal
     #[arg(long)]
     patient: bool,
     /// Process ID of the server, to measure its memory and processor time (Linux)
     #[arg(long)]
     server_process: Option<u32>,
-    /// Write each stage as a line of JSON as well
+    /// Also write each stage as a line of JSON
     #[arg(long)]
     json: Option<PathBuf>,
 }

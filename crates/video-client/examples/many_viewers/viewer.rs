@@ -58,7 +58,7 @@ impl Viewer {
         let (mut due, mut stalled, mut inside) = (begins, false, false);
         while due < self.ends {
             sleep_until(due).await;
-            // Whatever has not arrived by then counts as arriving then.
+            // A segment that has not arrived by then counts as arriving then.
             let left = (self.ends + self.segment).saturating_duration_since(TokioRuntime.now());
             let fetched = time::timeout(&TokioRuntime, left, self.fetch(&connection)).await;
             let now = TokioRuntime.now();

@@ -7,7 +7,7 @@ use playrate_units::Bitrate;
 
 use crate::transfer::Transfer;
 
-// dash.js 4.0.0, `ThroughputHistory.js`, and `Settings.js` for what can be set there.
+// dash.js 4.0.0, `ThroughputHistory.js`, and `Settings.js` for its settings.
 
 /// Number of measurements kept for the averages.
 const MOST: usize = 20;
@@ -71,7 +71,7 @@ impl ThroughputHistory {
         }
     }
 
-    /// Number of throughputs averaged: four, plus one for each two neighbours among them that vary much.
+    /// Number of throughputs averaged: four, plus one for each pair of neighbours that differ much.
     fn sample_size(&self) -> usize {
         let known = self.throughputs.len();
         let mut size = SAMPLES.min(known);

@@ -345,7 +345,7 @@ impl DashPlayer {
         }
     }
 
-    /// `count` frames of a segment with this many bytes after the known ones, evenly spaced over `shown`.
+    /// The frames of a segment that follows the known ones: `count` frames share its bytes and `shown` evenly.
     fn spread_frames(&self, count: u32, shown: Duration, bytes: Bytes) -> Vec<Frame> {
         let count = count.max(1);
         let share = |number: u32| {

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 const DEPTH: usize = 8;
 /// Minimum number of decisions for the rule to apply.
 const SAMPLES: u32 = 6;
-/// Ratio of decisions for a lower representation to all others above which to avoid a representation.
+/// A representation is avoided if the ratio of decisions for a lower one to all others exceeds this.
 const MOST_DROPS: f64 = 0.075;
 
 /// The last eight decisions.

@@ -21,8 +21,8 @@ const SHORTEST_ATTEMPT: Duration = Duration::from_secs(1);
 /// while the player plays on from its buffer. The first attempt is immediate, with two exceptions. If the server closed
 /// or refused the connection, it may have done so with all of its clients, so the attempt waits for a random part of
 /// [`first_delay`](Self::first_delay). If the previous interruption ended less than
-/// [`longest_delay`](Self::longest_delay) ago, the attempt is delayed like a further one. The delay before each further
-/// one doubles up to that, less a random part of up to a half.
+/// [`longest_delay`](Self::longest_delay) ago, the attempt is delayed like a later one. The delay doubles before each
+/// later attempt, up to `longest_delay`, less a random part of up to a half.
 ///
 /// These errors are worth another attempt: a connection that timed out, was reset, refused or closed without an error;
 /// a server that is going away or silent; a cancelled response; 503 in mid-session. Errors of certificates, HTTP and

@@ -208,7 +208,8 @@ async fn interrupt(
         body.write(rest.into()).await?;
         return body.finish().await;
     }
-    // The client has taken as much as a part from the beginning: it would be cancelled before its head is read.
+    // A repeat from the beginning is not cancelled: the client has already taken as many bytes, so the cancellation
+    // would come before it reads the head.
     let is_last = is_repeated && (begin == 0 || begin + how.after >= length);
     let end = if is_last {
         length

@@ -1,4 +1,4 @@
-//! Sessions over loopback UDP whose responses are interrupted and that request the rest.
+//! Sessions over loopback UDP that request the rest of interrupted responses.
 
 use std::time::Duration;
 

@@ -289,7 +289,7 @@ async fn the_controller_learns_from_the_player_and_the_player_from_the_server(#[
         found.unwrap_or_else(|| panic!("never so: {seen:?}"))
     };
     let starting = index(&|it| *it == (Some(Playback::Starting), declared, Some(Duration::ZERO)));
-    // It is believed to be starting only until the server has sent enough, which may be before the client observes.
+    // The player counts as starting only until the server has sent enough, which may be before the client observes.
     let half = index(&|&(_, rate, buffered)| rate == declared && buffered == Some(Duration::from_secs(3)));
     let playing = index(&|&(playback, rate, buffered)| {
         let enough = buffered.is_some_and(|time| time > Duration::from_secs(3));

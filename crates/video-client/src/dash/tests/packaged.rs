@@ -1,4 +1,4 @@
-//! From manifests in the form that packagers write to what is played.
+//! Conversion of manifests, as packagers write them, to presentations.
 
 use std::time::Duration;
 
