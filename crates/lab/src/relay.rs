@@ -57,15 +57,15 @@ pub(crate) struct RelayArgs {
     #[arg(long, value_name = "LOSS", default_value = "0%")]
     loss: Loss,
 
-    /// Packets towards the clients that arrive later than others and are overtaken, such as 5%,10ms
+    /// Share of packets towards the clients that are delayed by a time and overtaken, such as 5%,10ms
     #[arg(long, value_name = "SHARE,TIME")]
     late: Option<Reordering>,
 
-    /// Random addition to the delay towards the clients, up to this
+    /// Maximum random addition to the delay towards the clients
     #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = duration::parse)]
     jitter: Duration,
 
-    /// Rate from the clients to the server, in place of an unlimited one
+    /// Rate from the clients to the server; unlimited by default
     #[arg(long, value_name = "RATE")]
     uplink: Option<Rate>,
 
@@ -77,7 +77,7 @@ pub(crate) struct RelayArgs {
     #[arg(long, value_name = "LOSS", default_value = "0%")]
     ack_loss: Loss,
 
-    /// Send what comes from the clients on only at multiples of this time, as cable modems do
+    /// Forward packets from the clients only at multiples of this time, as cable modems do
     #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = duration::parse)]
     ack_batches: Duration,
 

@@ -302,7 +302,7 @@ pub(crate) fn text(groups: &[Group<'_>]) -> String {
     }
     if let Some(difference) = all().find_map(|one| one.difference.as_ref()) {
         let name = short_name(&difference.baseline);
-        let _ = writeln!(text, "Δ: difference to {name}, trial by trial.");
+        let _ = writeln!(text, "Δ: difference from {name}, trial by trial.");
     }
     text
 }

@@ -11,9 +11,9 @@ use crate::controllers::Controllers;
 
 /// Command line of `lab demo`.
 ///
-/// The default path is one on which knowledge of the video matters: it carries the title more than twice over, but one
-/// packet in 200 is lost at random, as over a weak radio link. A controller that takes every loss for congestion keeps
-/// a window below what the title needs; one that knows the title's rate does not.
+/// On the default path, knowledge of the video matters: the link has more than twice the title's rate, but one packet
+/// in 200 is lost at random, as over a weak radio link. A controller that takes every loss for congestion keeps a
+/// window below what the title needs; one that knows the title's rate does not.
 #[derive(Args, Clone, Debug)]
 pub struct DemoArgs {
     /// Controllers to compare: specs separated by commas, each with a server, a path and a viewer of its own

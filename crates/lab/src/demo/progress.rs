@@ -103,7 +103,7 @@ fn bars(sessions: &[(String, StatusCell)]) -> Vec<ProgressBar> {
         .collect()
 }
 
-/// The status of a session in one line; `ahead` includes the buffered time, which a bar shows by itself.
+/// The status of a session in one line; `ahead` includes the buffered time, which a bar shows separately.
 fn describe(status: &LiveStatus, rate_now: Bitrate, ahead: bool) -> String {
     let state = format!("{:<7}", status.state.name());
     let seen = count(status.underflows, "underflow", "underflows");

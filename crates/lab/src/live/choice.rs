@@ -82,7 +82,7 @@ fn unfit(scenario: &Scenario) -> Option<String> {
     };
     if let Some(rate) = rate {
         return Some(format!(
-            "with a bottleneck of {rate} this machine would be measured and not the path; the relay keeps up with \
+            "with a bottleneck of {rate} the run would measure this machine, not the path; the relay keeps up with \
              {FASTEST}"
         ));
     }

@@ -171,7 +171,7 @@ fn drop_ratio(row: &Row) -> Option<(f64, f64)> {
 pub(crate) const METRICS: &[Metric] = &[
     // The viewer.
     metric!("impaired_share", "Impaired share", Share, Lower,
-        "larger of stalled time and display time of frames not shown, over it plus the time shown; 1 if nothing seen",
+        "larger of stalled time and unshown frames' display time, over its sum with the time shown; 1 if nothing shown",
         Value::Number(Row::impaired_share)),
     metric!("score", "Score", Share, Lower, "mean of waiting and skipping share; of a ladder the impaired share",
         Value::Number(Row::score)),

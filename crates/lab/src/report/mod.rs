@@ -113,7 +113,7 @@ fn check_versions(rows: &[Row]) -> Result<(), CommandError> {
             .or_insert(&row.key.scenario_hash);
         if *hash != row.key.scenario_hash {
             return Err(CommandError::BadInput(format!(
-                "the results of {} are of several settings, such as --quick and full titles; write each into a \
+                "the results of {} come from several settings, such as --quick and full titles; write each into a \
                  directory of its own with `lab run --out`",
                 row.key.full_name()
             )));

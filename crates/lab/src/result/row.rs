@@ -64,10 +64,10 @@ pub struct Row {
     pub(crate) title_rate_bps: u64,
     /// Playing time of the title at the viewer's speed; absent in a bulk flow's row.
     pub(crate) title_duration_s: Option<f64>,
-    /// True if an ideal sender's throughput is enough for the title; absent if the title's duration is.
+    /// True if an ideal sender's throughput is enough for the title; absent if `title_duration_s` is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) fits: Option<bool>,
-    /// Propagation RTT of the trial; absent if the title's duration is.
+    /// Propagation RTT of the trial; absent if `title_duration_s` is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) path_rtt_s: Option<f64>,
     /// Bytes and time to compare a bulk flow with others; absent in a viewer's row.

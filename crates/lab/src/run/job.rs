@@ -123,7 +123,7 @@ pub(crate) struct JobResults {
     pub(crate) series: Vec<(String, String)>,
 }
 
-/// Runs whose time series to write.
+/// Runs with time series to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SeriesOf {
     /// The first trial of each controller.

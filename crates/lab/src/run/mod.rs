@@ -98,8 +98,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
 
-    /// Make only part I of N of the runs, the others on other machines; `lab rows` and `lab report` take the
-    /// directories of all of them
+    /// Make only part I of N of the runs, to divide them among machines; `lab rows` and `lab report` accept the
+    /// directories of all parts
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
 

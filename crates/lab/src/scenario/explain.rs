@@ -98,7 +98,7 @@ impl Scenario {
             lines.push(("Clients", words));
         }
         if self.remembers_ssthresh {
-            let words = "begin with the ssthresh that one viewer before them, alone, left behind";
+            let words = "begin with the ssthresh left behind by one viewer who played alone before them";
             lines.push(("Servers", words.to_owned()));
         }
         if let Some(bulk) = &self.bulk {
@@ -135,7 +135,7 @@ impl Scenario {
             "MTU of 1,452 bytes without discovery"
         };
         format!(
-            "a packet is lost {} packets or {} RTTs after it was overtaken; {mtu}",
+            "a packet counts as lost {} packets or {} RTTs after it was overtaken; {mtu}",
             thresholds.packet_threshold, thresholds.time_threshold
         )
     }
@@ -175,7 +175,7 @@ impl Scenario {
         let has_own_uplink = forward.rate.shared_medium().is_none();
         if let Some(mean) = backward.rate.mean().filter(|_| has_own_uplink) {
             let (mean, queue) = (rate(mean), backward.queue);
-            let words = format!("{mean}, queue {queue}, for what goes back to the servers");
+            let words = format!("{mean}, queue {queue}, for packets back to the servers");
             lines.push(("Uplink", words));
         }
         if !backward.batches.is_zero() {
@@ -183,7 +183,7 @@ impl Scenario {
             lines.push(("ACK batches", words));
         }
         if has_own_uplink && backward.loss != Loss::None {
-            let words = format!("{} of what goes back to the servers", backward.loss);
+            let words = format!("{} of packets back to the servers", backward.loss);
             lines.push(("ACK loss", words));
         }
         let traffic = &forward.cross_traffic;

@@ -370,7 +370,7 @@ fn hash(
     for (_, source) in title.resources() {
         hash.update(source.identity());
     }
-    // Bursts of earlier builds of this version did not end after a time.
+    // In earlier builds of this version, bursts had no time limit.
     let links = [&path.forward, &path.backward];
     if links
         .iter()

@@ -51,7 +51,7 @@ fn with_hop(map: SourceMap<'_>, table: &PathTable, rate: Rate) -> Result<Rate, S
     };
     let Rate::Wifi(mut hop) = rate else {
         let problem = format!(
-            "`path.wifi` sets parameters of a Wi-Fi hop, and `path.rate` is `{rate}`: leave it out, or write a rate \
+            "`path.wifi` sets parameters of a Wi-Fi hop, but `path.rate` is `{rate}`: leave it out, or write a rate \
              such as wifi(15Mbit/s)"
         );
         return Err(map.at_key("path.wifi", problem));

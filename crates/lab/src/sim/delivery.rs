@@ -33,7 +33,7 @@ const LATENCIES: [u64; 11] = [
 /// Shares of a title's playback impaired by late arrival of its bytes, as in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeliveryScore {
-    /// Waiting time beyond 2 s, divided by the sum of that and the playing time of what arrived.
+    /// Waiting time beyond 2 s, divided by its sum with the playing time of the media that arrived.
     pub waiting_share: f64,
     /// Share of frames that came too late or never, averaged over eleven latencies from 1 to 32 s.
     pub skipping_share: f64,

@@ -268,8 +268,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(12))]
 
-        /// Compares what earlier bytes can only improve: the score of the delivery, and the end of playback for a
-        /// player that waits for every frame.
+        /// Compares two results that earlier bytes can only improve: the score of the delivery, and the end of playback
+        /// for a player that waits for every frame.
         #[test]
         fn no_controller_is_better_by_more_than_a_frame(
             rates in prop::collection::vec(prop_oneof![Just(0_u64), 300_u64..4_000], 3),

@@ -143,7 +143,7 @@ impl Viewing {
         self.received.see(at, received.as_u64());
     }
 
-    /// Ends the session at `end`, up to which a frame may have been frozen, and returns stalls and discards.
+    /// Ends the session and returns stalls and discards. The last frame may have been frozen until `end`.
     pub(super) fn finish(&mut self, end: Duration) -> ViewerSpans {
         self.shown(end);
         std::mem::take(&mut self.spans)

@@ -201,8 +201,8 @@ impl Origin {
         since.is_some_and(|since| since.elapsed() <= shared.freshness)
     }
 
-    /// Returns true if, a moment ago, the store confirmed the known version of `name` or could not answer. While it
-    /// cannot answer, the known version counts as current.
+    /// Returns true if, a moment ago, the store confirmed the known version or the absence of `name`, or could not
+    /// answer. While it cannot answer, the known version counts as current.
     fn is_fresh(&self, name: &str) -> bool {
         let shared = &self.0.shared;
         match shared.known(name) {

@@ -214,7 +214,7 @@ impl DemoReport {
         let (full, needed) = (size(full), rate(self.scenario.title_rate()));
         (!left.is_empty()).then(|| {
             format!(
-                "Most losses came from the full queue, when {full} are in flight. Right after a cut from there {left}; \
+                "Most losses came from the full queue, with {full} in flight. Right after a cut from there, {left}; \
                  the title needs {needed}."
             )
         })
@@ -298,12 +298,12 @@ impl DemoReport {
         };
         let stalled: Vec<String> = self.comparisons.iter().filter_map(stalled).collect();
         if stalled.is_empty() {
-            return "One session each is not a comparison: random losses hit every run at other times. Another \
+            return "One session each is not a comparison: random losses hit every run at different times. Another \
                     --seed gives other losses."
                 .to_owned();
         }
         format!(
-            "Random losses hit every run at other times. Stalled time in virtual time, mean of {SEEDS} seeds \
+            "Random losses hit every run at different times. Stalled time in virtual time, mean of {SEEDS} seeds \
              (smallest to largest): {}.",
             stalled.join(", ")
         )
@@ -322,7 +322,7 @@ impl DemoReport {
         let flaws: Vec<String> = self.runs.iter().flat_map(of_run).collect();
         (!flaws.is_empty()).then(|| {
             format!(
-                "Do not trust these numbers: this machine was too busy for the path to be as requested all the time \
+                "Do not trust these numbers: this machine was too busy to keep the path as requested throughout \
                  ({}). Run it again when nothing else runs, or with real-time priority (chrt -r 10).",
                 flaws.join("; ")
             )

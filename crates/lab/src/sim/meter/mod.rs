@@ -16,7 +16,7 @@ use crate::rounding::{ratio, seconds, whole};
 const OPENING: Duration = Duration::from_secs(30);
 /// Interval for measuring steps of the window: the resolution of the papers' figures.
 const STEP: Duration = Duration::from_millis(100);
-/// The window is recorded after each of this many round trips.
+/// Number of first round trips; the window is recorded after each of them.
 const FIRST_ROUND_TRIPS: usize = 20;
 /// A window has recovered from a congestion signal at this many tenths of its previous size. Not ten: many algorithms
 /// approach their previous window slowly and are cut again shortly below it.

@@ -187,7 +187,7 @@ fn a_run_over_values_has_a_case_for_each_combination_and_resumes_them() {
 fn a_run_says_by_how_much_each_controller_differs_from_the_baseline() {
     let lab = Lab::with(SCENARIO);
     let said = lab.succeeds("run ./few.toml --trials 3 --baseline reno --out table");
-    assert_contains(&said, &["Δ: difference to reno, trial by trial"]);
+    assert_contains(&said, &["Δ: difference from reno, trial by trial"]);
     let json = lab.succeeds("run ./few.toml --trials 3 --baseline reno --json --out json");
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let summaries = json["groups"][0]["summaries"].as_array().unwrap();

@@ -250,9 +250,9 @@ fn mathis(loss: f64) -> f64 {
     1.31 * 1_416.0 * 8.0 / (RTT.as_secs_f64() * loss.sqrt())
 }
 
-/// The formula assumes continuous windows and free recovery. At 1 %, a window has some twelve packets and a cycle eight
-/// round trips, including one for recovery. There the formula is an upper bound (Padhye et al. 1998, figure 8), so
-/// quinn's own NewReno is measured for comparison.
+/// The formula assumes continuous windows and free recovery. At 1 %, a window has about twelve packets and a cycle has
+/// eight round trips, including one for recovery. There the formula is an upper bound (Padhye et al. 1998, figure 8),
+/// so quinn's own NewReno is measured for comparison.
 #[test]
 #[ignore = "36 runs of 1200 virtual seconds: two minutes in a release build"]
 fn newreno_sends_at_the_rate_that_mathis_gives() {
