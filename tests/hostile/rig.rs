@@ -28,7 +28,7 @@ pub(crate) struct Rig {
 pub(crate) struct End {
     /// `None` if it did not end in time.
     pub(crate) status: Option<ExitStatus>,
-    /// Lines of the log that are not log records, as a panic would write.
+    /// Lines of the log that are not log records, such as those of a panic.
     pub(crate) panics: Vec<String>,
 }
 

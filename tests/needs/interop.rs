@@ -170,7 +170,7 @@ impl Site {
         format!("https://{}", self.server.address())
     }
 
-    /// Makes a client do all cases on one HTTP/3 connection, except methods that it does not know.
+    /// Makes a client run all cases on one HTTP/3 connection, except those with methods that it does not know.
     fn hold(self, command: &mut Command, unknown: &[&str]) {
         let mut groups = cases(self.title.len());
         groups.retain(|group| group.iter().all(|case| !unknown.contains(&case.method)));

@@ -165,8 +165,8 @@ impl Check<'_> {
         });
     }
 
-    /// Gaps at whose end, or just after it, the session ended: a suspended client first takes the bytes waiting for it,
-    /// and only then sees how its session ended.
+    /// Gaps that ended with the session or just before it: a suspended client first takes the bytes waiting for it, and
+    /// only then sees how its session ended.
     fn last_gaps(&self) -> impl Iterator<Item = &Gap> {
         let last = self.record.ended.saturating_sub(LAST_BYTES);
         self.gaps.iter().rev().take_while(move |gap| gap.until >= last)
@@ -330,7 +330,7 @@ impl Check<'_> {
         });
     }
 
-    /// Number of connections before the last one whose end at the server was known.
+    /// Number of connections whose end the server has seen, not counting the last of them.
     fn connections(&self) -> u64 {
         (self.ended().count() as u64).saturating_sub(1)
     }

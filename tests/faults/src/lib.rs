@@ -39,7 +39,7 @@ use words::wrapped;
 /// Maximum number of seeds listed individually.
 const NAMED: usize = 20;
 
-/// Play many sessions under random faults in virtual time and check what must hold of server and client
+/// Play many sessions under random faults in virtual time and check the invariants of server and client
 ///
 /// Each seed is one session of the product's server and client in virtual time. The seed decides on the path, the
 /// title, the player, the controller and up to three faults: loss, outages of up to a minute, reordering,

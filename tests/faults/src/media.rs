@@ -39,7 +39,7 @@ impl Counters {
         self.0.ahead.load(Relaxed)
     }
 
-    /// Begins a new server, which has read nothing; what the old one had read is lost with it.
+    /// Begins a new server, which has read nothing; bytes that the old one had read are lost with it.
     pub(crate) fn begin_server(&self) {
         self.0.read.store(0, Relaxed);
         self.0.taken.store(0, Relaxed);

@@ -14,7 +14,7 @@ pub(super) const WORDS: &str = "\
     ignore pace kp= kd= pob_rate= fast_convergence=off arithmetic=original ( ) , + 4ms 656kB unlimited wifi( \
     queue= @30s Mbit/s kbit/s Gbit/s bit/s KiB MiB GB us ns min h % _ . 1e-4";
 
-/// A valid text is printed as a text that is read as the same value; it contains a digit or is a word.
+/// Printing the value of a valid text and reading it again gives the same value. A text contains a digit or is a word.
 pub(super) fn check(bytes: &[u8]) {
     let Ok(text) = core::str::from_utf8(bytes) else {
         return;

@@ -38,7 +38,7 @@ fn first_packets(victim: &Victim, count: usize) -> io::Result<Vec<Vec<u8>>> {
 
 /// Sends first packets at the rate of `scale`, each from the next of its addresses.
 pub(super) async fn flood(victim: &Victim, scale: Scale, tally: &Tally) -> io::Result<()> {
-    // Few of them match an existing handshake, because the server has at most some hundred in progress.
+    // Few of them match an existing handshake, because the server has at most a few hundred in progress.
     let packets = first_packets(victim, DIFFERENT.min(scale.addresses))?;
     let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
     // The answers are not read, as with addresses that are not the attacker's.

@@ -48,7 +48,7 @@ pub(crate) enum Attack {
     IdleTcp,
     /// TLS connections without a request
     IdleTls,
-    /// HTTP/2 connections with PINGs alone
+    /// HTTP/2 connections with nothing but PINGs
     Pings,
     /// Connections with a request for the title's head every 5 s (HTTP/1.1, HTTP/3)
     FewRequests,
@@ -208,8 +208,7 @@ impl Force {
     }
 
     /// Sends the requests that `next` returns, on one connection of the attacker `number`: with this much time between
-    /// them, or at the attack's rate. Over HTTP/3 each follows the response to the last; over HTTP/1.1 they wait for
-    /// none.
+    /// them, or at the attack's rate. Over HTTP/3, each waits for the previous response; over HTTP/1.1, none waits.
     async fn requests(
         &self,
         number: usize,

@@ -1,4 +1,4 @@
-//! Clients that use the limits of what QUIC allows.
+//! Clients that go to the limits of QUIC's rules.
 
 use std::io;
 

@@ -26,7 +26,7 @@ pub(super) fn a_failing_store_holds_up_only_what_is_not_kept() {
     assert_eq!(refused.status, 503);
     assert!(refused.fields.contains_key("retry-after"));
     assert_eq!(site.get("/new.bin").status, 503, "it may exist");
-    // Also if the knowledge about it is old.
+    // The kept object is served even if its version was verified long ago.
     std::thread::sleep(Duration::from_millis(600));
     assert!(site.get("/warm.bin").content == warm);
     assert!(site.metric("playrate_origin_failed_requests_total") >= 2);
@@ -39,7 +39,7 @@ pub(super) fn a_store_that_refuses_the_credentials_is_a_bad_gateway() {
     let (site, warm, cold) = warm_and_cold(&[]);
     site.proxy.set(Fault::WrongSignature);
     assert_eq!(site.get("/cold.bin").status, 502);
-    until("the version of what is kept is not fresh", || {
+    until("the version of the kept object is not fresh", || {
         site.get("/warm.bin").status == 502
     });
     site.proxy.set(Fault::None);

@@ -63,7 +63,7 @@ struct Site {
     runtime: Runtime,
 }
 
-/// A response: status, fields, and its content as far as it came.
+/// A response: status, fields, and its content as far as it arrived.
 struct Answer {
     status: u16,
     fields: HeaderMap,

@@ -53,7 +53,7 @@ fn pair(controller: &ControllerSpec, rate: Bitrate, round_trip_ms: u64) -> Pair<
 }
 
 /// The client's throughput with a lie as a multiple of that without, over round-trip times other than 60 ms. If two
-/// flows fill a short queue, it is chance which one loses a packet; what a report gains is not.
+/// flows fill a short queue, chance decides which one loses a packet, but not how much a report gains.
 fn mean_gain(controller: &ControllerSpec, rate: Bitrate, lie: &Lie) -> f64 {
     let total = |lie: &Lie| -> f64 {
         let shares = (61..=66).map(|round_trip| pair(controller, rate, round_trip).run(lie).client);

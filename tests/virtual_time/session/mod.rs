@@ -65,7 +65,7 @@ fn a_session_repeats_to_the_packet_for_the_same_seed_only() {
 fn reordered_packets_do_not_count_as_lost() {
     let path = path(Probability::ZERO);
     let mut reordering = path.clone();
-    // One packet in twenty is overtaken by some 17 others.
+    // One packet in twenty is overtaken by about 17 others.
     let share = "5%".parse().unwrap();
     reordering.forward.reordering = Some(Reordering::new(share, Duration::from_millis(10)));
     let mean = |path: &PathConfig| {
