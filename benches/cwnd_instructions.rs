@@ -28,7 +28,7 @@ use common::{estimator, subjects};
 
 const FRAMES: u32 = 2_048;
 const PATTERNS: [Pattern; 3] = [Pattern::Bursts(1), Pattern::Bursts(2), Pattern::Bursts(10)];
-/// Counts repeat to a fraction of this: the handshake that yields the RTT estimator is not counted.
+/// Counts of two runs differ by a fraction of this: the handshake that yields the RTT estimator is not counted.
 const TOLERANCE: f64 = 0.02;
 
 /// callgrind counts only while this runs.

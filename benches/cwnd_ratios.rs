@@ -27,7 +27,7 @@ use common::drive::{Driver, Pattern, Quinn};
 use common::{estimator, subjects};
 use spread::spread;
 
-/// ACK frames per measurement: some 200 µs, short enough that most are not interrupted.
+/// ACK frames per measurement: about 200 µs, short enough that most are not interrupted.
 const FRAMES: u32 = 4_000;
 /// Maximum time of our controllers per packet in ns: less than `BBRv2` in other stacks (85–93), 4 % of a server's CPU
 /// time.
@@ -125,7 +125,7 @@ fn main() -> anyhow::Result<ExitCode> {
         .filter(|pattern| wanted.as_ref().is_none_or(|wanted| wanted == pattern.name()))
         .collect();
     anyhow::ensure!(!patterns.is_empty(), "--packets takes 1, 2, 10 or 1+1");
-    println!("{FRAMES} frames × {rounds} rounds; median [a tenth lies below – a tenth lies above]");
+    println!("{FRAMES} frames × {rounds} rounds; median [10th percentile – 90th percentile]");
     let mut dear = Vec::new();
     for pattern in patterns {
         let mut subjects = subjects(pattern)?;
@@ -139,7 +139,7 @@ fn main() -> anyhow::Result<ExitCode> {
         );
         return Ok(ExitCode::SUCCESS);
     }
-    println!("\ndearer than it may be: {}", dear.join(", "));
+    println!("\nmore expensive than allowed: {}", dear.join(", "));
     let check = std::env::args().any(|argument| argument == "--check");
     Ok(ExitCode::from(u8::from(check)))
 }

@@ -1,4 +1,4 @@
-//! A custom controller with a fixed window. It joins the specs, and can be named wherever a spec is read.
+//! A custom controller with a fixed window. Once registered, it can be named wherever a spec is read.
 //!
 //! - `cargo run --example own_controller` builds it for a connection of quinn, and without any transport;
 //! - with arguments this is `lab` with the additional controller:

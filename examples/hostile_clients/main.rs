@@ -35,7 +35,7 @@ use clap::Parser;
 enum Command {
     /// Service, memory and processor time without and with attacks
     Measure(measure::MeasureOptions),
-    /// Many viewers for a long time, with attacks in turns
+    /// Many viewers for a long time, with one attack after another
     Soak(soak::SoakOptions),
 }
 

@@ -46,16 +46,16 @@ pub(crate) struct MeasureOptions {
     /// Number of rounds, each of time without and then with the attack
     #[arg(long, default_value_t = 2)]
     rounds: u32,
-    /// Connections of the attack, instead of its own number
+    /// Number of connections of the attack; by default its own
     #[arg(long)]
     connections: Option<usize>,
-    /// Source addresses of the attack, instead of its own number
+    /// Number of source addresses of the attack; by default its own
     #[arg(long)]
     addresses: Option<usize>,
-    /// Actions of the attack per second, instead of its own number
+    /// Number of actions of the attack per second; by default its own
     #[arg(long)]
     rate: Option<f64>,
-    /// Write each attack as a line of JSON as well
+    /// Also write each attack as a line of JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Further options of `video-server serve`
@@ -280,7 +280,7 @@ fn print(result: &Value) {
     }
     if result["ended_in_order"] != true || result["leaks"] != 0 {
         println!(
-            "  the server did not end in order, or leaked: {} leaks, {}",
+            "  the server did not shut down cleanly, or leaked: {} leaks, {}",
             result["leaks"], result["panics"]
         );
     }

@@ -1,4 +1,4 @@
-//! The command `soak`: many viewers for a long time, with attacks in turns.
+//! The command `soak`: many viewers for a long time, with one attack after another.
 
 use std::cell::RefCell;
 use std::fs::{self, File};
@@ -48,7 +48,7 @@ pub(crate) struct SoakOptions {
     /// Duration of each attack, and of the pause after it
     #[arg(long, default_value = "30s", value_parser = duration::parse)]
     round: Duration,
-    /// Attacks in turns, all by default
+    /// Attacks to make in turn; all by default
     #[arg(long, value_delimiter = ',')]
     attack: Vec<Attack>,
     /// Time between two samples of the server
@@ -89,7 +89,7 @@ pub(crate) async fn run(options: &SoakOptions) -> anyhow::Result<()> {
     let seen = seen.borrow();
     println!("{seen:#?}\n{}", summary(&samples));
     ensure!(seen.wrong == 0, "{} bytes were wrong", seen.wrong);
-    ensure!(end.in_order(), "the server did not end in order: {end:?}");
+    ensure!(end.in_order(), "the server did not shut down cleanly: {end:?}");
     Ok(())
 }
 

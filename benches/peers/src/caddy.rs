@@ -96,7 +96,7 @@ impl Caddy {
             .status();
         match built {
             Ok(status) if status.success() => Ok(Self(program)),
-            Ok(status) => Err(format!("`go build` of it ended with {status}")),
+            Ok(status) => Err(format!("`go build` of Caddy ended with {status}")),
             Err(error) => Err(format!("`go` cannot be run: {error}; install Go 1.26")),
         }
     }
