@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _ABOUT = """
-Repeats the experiments of five papers and says which of their claims come out.
+Repeats the experiments of five papers and reports which of their claims hold.
 
   python -m papers search   finds the world of each test bed in which most fitted claims agree (hours)
   python -m papers run      makes the rows that are judged, in the nominal and the fitted world (an hour or two)
@@ -43,15 +43,15 @@ def parser() -> argparse.ArgumentParser:
         "--quick", action="store_true", help="short titles and two trials, for a first look; kept in --out"
     )
     run.add_argument(
-        "--trials", type=int, metavar="N", help="most trials of a controller (default: as the papers have)"
+        "--trials", type=int, metavar="N", help="maximum number of trials per controller (default: as in the papers)"
     )
     run.add_argument("--values", type=Path, help="directory for the values (default: docs/papers/values)")
 
     find = commands.add_parser("search", help="search for the fitted worlds", description=search.__doc__)
     find.add_argument("beds", nargs="*", metavar="BED", help=beds)
     for command in (run, find):
-        command.add_argument("--jobs", type=int, default=2, metavar="N", help="runs at the same time (default: 2)")
-        kept = "directory of what is made; what it has is not made again (default: lab-papers)"
+        command.add_argument("--jobs", type=int, default=2, metavar="N", help="simultaneous runs (default: 2)")
+        kept = "directory for results; existing results are reused (default: lab-papers)"
         command.add_argument("--out", type=Path, default=Path("lab-papers"), metavar="DIR", help=kept)
 
     write = commands.add_parser("page", help="write the page", description=page.__doc__)
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("stopped; the same command goes on from here", file=sys.stderr)
+        print("stopped; the same command continues from here", file=sys.stderr)
         return 1
 
 
@@ -112,7 +112,7 @@ def _page(given: argparse.Namespace) -> int:
     if given.check:
         wrong = page.differing(texts)
         for path in wrong:
-            print(f"{path} differs from what follows from the values; run `python -m papers page`", file=sys.stderr)
+            print(f"{path} does not match the values; run `python -m papers page`", file=sys.stderr)
         return 1 if wrong else 0
     for path, text in texts.items():
         path.write_text(text, encoding="utf-8")

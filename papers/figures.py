@@ -38,9 +38,9 @@ _STYLE: dict[Any, Any] = {
 }
 _WORLDS = {"nominal": ("o", PALETTE[0]), "fitted": ("s", PALETTE[1])}
 _END = "#8C939A"
-#: Most quantities that a figure shows.
+#: Maximum number of quantities in a figure.
 MOST = 3
-#: Metrics, with their windows, and roles of rows whose quantities are of a part of the run.
+#: Metrics, with their windows, and roles, for rows whose quantities cover only a part of the run.
 DRAWN = {
     "P12-3a": (("throughput_bps@50s..150s", "viewer"),),
     "P12-3b": (("throughput_bps@50s..150s", "bulk"),),
@@ -48,7 +48,7 @@ DRAWN = {
     "P12-5": (("throughput_bps@5s..30s", "viewer"), ("throughput_bps@35s..60s", "viewer")),
     "P14-4": (("window_first_rtts_bytes[4]", "viewer"), ("window_growth", "viewer"), ("window_30s_step_sd", "viewer")),
 }
-#: The same in counts and by length: counts are what the papers draw.
+#: The counts that the papers draw, by the metric that relates them to the length.
 _SAME = {"discard_share": "frames_discarded", "underflows_per_minute": "underflow_events"}
 
 

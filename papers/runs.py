@@ -1,8 +1,8 @@
 """Makes the rows of a world by `lab run`, and keeps the values that the page needs: `docs/papers/values/BED.csv`.
 
 A file of values has a line for each scenario, case, controller, seed and role of the nominal and the fitted world. A
-number is the mean over the flows of that role, or their sum if it is a term of a ratio (`lost_packets`). `@` stands
-before a measurement window. Controllers have the names of the nominal scenarios in every world.
+number is the mean over the flows of that role, or their sum if it is a term of a ratio (`lost_packets`). `@` precedes a
+measurement window. In every world, controllers have their names from the nominal scenarios.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Progress:
         self.what, self.total, self.done, self.start = what, total, 0, time.monotonic()
 
     def step(self) -> None:
-        """Counts one more and writes a line."""
+        """Counts one more step and prints a line."""
         self.done += 1
         self.total = max(self.total, self.done)
         left = (time.monotonic() - self.start) / self.done * (self.total - self.done)
@@ -87,8 +87,8 @@ def make(
 ) -> Results:
     """Makes the runs of a world and returns a row for each flow, with the nominal controllers' names.
 
-    Each scenario is run with the controllers that rows compare in it. Runs that `out` has are not made again. Trials
-    and seeds are those of the scenarios if they are not given.
+    Each scenario is run with the controllers that rows compare in it. Runs already in `out` are reused. By default,
+    trials and seeds are those of the scenarios.
 
     Raises:
         BadInputError: if `out` has rows of another version of a scenario.
@@ -111,7 +111,7 @@ def make(
             progress=False,
         )
         _check(rows, scenario, controllers, None if out is None else out / scenario)
-        # The directory may have more trials from before.
+        # The directory may have more trials from earlier runs.
         rows = rows.filter(pl.col("trial") <= trials)
         kept = [name for name in (*KEYS, *metrics_of(bed, scenario)) if name in rows.columns]
         frames.append(_named(rows, scenario, controllers).select(kept))
@@ -121,13 +121,13 @@ def make(
 
 
 def joined(frames: Iterable[Results]) -> Results:
-    """Returns the rows of all frames; a column that one lacks is null there."""
+    """Returns the rows of all frames; a column that a frame lacks is null in its rows."""
     empty = [name for frame in frames for name in frame.columns if frame[name].dtype == pl.List(pl.Null)]
     return pl.concat([frame.drop(empty, strict=False) for frame in frames], how="diagonal_relaxed")
 
 
 def _check(rows: Results, scenario: str, controllers: Sequence[str], directory: Path | None) -> None:
-    """Refuses rows that are not of one version of the scenario with these controllers."""
+    """Raises an error unless the rows are of one version of the scenario, with these controllers."""
     advice = f"{directory} has rows of another version of {scenario}; remove it"
     versions = rows.group_by("case").agg(pl.col("scenario_hash").n_unique())
     if (versions["scenario_hash"] > 1).any():
@@ -143,7 +143,7 @@ def _run_controllers(rows: Results) -> list[str]:
 
 
 def _named(rows: Results, scenario: str, controllers: Sequence[str]) -> Results:
-    """Gives controllers their nominal names back: rows are in the order in which controllers were given."""
+    """Restores the nominal names of the controllers. The rows are in the order of the given controllers."""
     nominal = dict(zip(_run_controllers(rows), controllers, strict=True))
     return rows.with_columns(pl.col("controller").replace(nominal), pl.lit(scenario).alias("scenario"))
 
@@ -173,7 +173,7 @@ def run(
 ) -> Path:
     """Makes all rows of a test bed in the named worlds and writes their values; returns the file.
 
-    Values of worlds that are not named stay as the file has them.
+    The file keeps its values of the other worlds.
     """
     scenarios = scenarios_of(bed.fit + bed.judge)
     chosen = {name: fitted_world(bed) if name == "fitted" else {} for name in worlds}

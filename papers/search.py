@@ -1,9 +1,9 @@
 """Searches for the world in which most of the fitted claims agree, in fixed batches.
 
-First come the nominal world and a random sample, then batches that optuna asks for: all worlds of a batch are asked
-for before the first of them is told, and they are told in their order. So a seed gives the same worlds with any number
-of processes. Every result is a line of `trials.jsonl`; a search that was interrupted asks for the same worlds again
-and takes from there what it has.
+First come the nominal world and a random sample, then batches that optuna suggests. The search asks for all worlds of a
+batch before it reports the first result, and reports the results in the order of the batch. So a seed gives the same
+worlds with any number of processes. Every result is a line of `trials.jsonl`. A resumed search asks for the same worlds
+again and reuses the results in that file.
 
 A world's results are decided by the means of one short trial. The best worlds are tried again with full titles, and
 ranked by the fitted primaries that agree.
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     from papers.judge import Finding
     from papers.unknowns import Value
 
-#: Seed of the first trial with full titles: the short trials have the scenarios' own, the judged ones others.
+#: Seed of the first trial with full titles. Short trials have the scenarios' own seeds; judged trials have others.
 BEST_SEED = 101
-#: A search ends when it has asked for this many times its worlds, however many of them were the same.
+#: A search ends after this many requests per world that it needs, even if many of the worlds were the same.
 PATIENCE = 3
 #: Violation of a world in which a run could not be made.
 ERROR = 100.0
-#: What fields of a store's header are of.
+#: Words for the fields of a store's header, for errors.
 _WHY = {"declared": "declared unknowns", "program": "version of lab", "claims": "claims (p*.py or judge.py)"}
 #: Result of a world: `findings` by claim, `axes` by axis, and `error` if a run could not be made.
 Result: TypeAlias = "dict[str, Any]"
@@ -81,7 +81,7 @@ Evaluate: TypeAlias = "Callable[[Task], Result]"
 
 
 def evaluate(task: Task) -> Result:
-    """Makes the runs of a world and returns what they say of its rows and axes."""
+    """Makes the runs of a world and returns the findings on its rows and axes."""
     bed = unknowns.load(task.bed)
     scenarios = list(dict.fromkeys([*runs.scenarios_of(task.rows), *(axis.scenario for axis in bed.axes)]))
     trials, seed = (1, None) if task.short else (bed.search.trials, BEST_SEED)
@@ -108,7 +108,7 @@ def twice(rows: Results) -> Results:
 
 
 def summary(finding: Finding) -> dict[str, Any]:
-    """Returns what a search keeps of a finding."""
+    """Returns the part of a finding that a search keeps."""
     return {
         "agrees": finding.outcome is Outcome.AGREES,
         "estimate": None if finding.outcome is None else _six_digits(finding.estimate),
@@ -118,7 +118,7 @@ def summary(finding: Finding) -> dict[str, Any]:
 
 
 def reach(rows: Results, axis: unknowns.Axis) -> float | None:
-    """Returns the largest mean of a controller on an axis, in its unit; None if it was not run."""
+    """Returns the largest mean of a controller on an axis, in the axis's unit; None if its scenario was not run."""
     mine = rows.filter((pl.col("scenario") == axis.scenario) & (pl.col("controller") != "ideal"))
     if mine.is_empty() or axis.metric not in mine.columns:
         return None
@@ -135,7 +135,7 @@ def _six_digits(value: object) -> float | None:
 
 @dataclass(frozen=True)
 class View:
-    """What a search sees of results, and how it scores them; settled by the random sample."""
+    """The part of the results that a search sees, and its scores for them. The random sample determines both."""
 
     #: Fitted claims that no unseen quantity decides in any world of the sample.
     claims: tuple[str, ...]
@@ -145,7 +145,7 @@ class View:
 
     @classmethod
     def of(cls, bed: TestBed, sample: Sequence[Result]) -> View:
-        """Settles which claims count, and the scale of their estimates."""
+        """Determines the claims that count, and the scale of their estimates."""
         ran: dict[str, set[str]] = {}
         sizes: dict[tuple[str, str], list[float]] = {}
         for result in sample:
@@ -177,7 +177,7 @@ class View:
         return 0.5 * (1.0 if found["agrees"] else -1.0) + 0.5 * distance
 
     def violations(self, result: Result) -> dict[str, float]:
-        """Returns by axis how far a world is beyond it: logarithm of the ratio, zero or less if it is not."""
+        """Returns how far a world is beyond each axis, as the logarithm of the ratio; zero or less if it is not."""
         if "error" in result:
             return {"error": ERROR}
         reached = {name: most for name, most in result["axes"].items() if most is not None}
@@ -202,7 +202,7 @@ def _is_primary(claim: str) -> bool:
 
 @dataclass
 class Store:
-    """Results of worlds in a file of JSON lines, in the order in which the worlds were asked for."""
+    """Results of worlds in a file of JSON lines, in the order of their requests."""
 
     path: Path
     header: dict[str, Any]
@@ -212,10 +212,10 @@ class Store:
     lines: dict[str, str] = field(default_factory=dict)
 
     def load(self) -> None:
-        """Reads what an earlier search left; a line that an interruption tore is left out.
+        """Reads the results of an earlier search; skips a line that was cut off by an interruption.
 
         Raises:
-            BadInputError: if the file is of another search.
+            BadInputError: if the file belongs to a different search.
         """
         if not self.path.exists():
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -245,7 +245,7 @@ class Store:
             file.write(line)
 
     def sort(self) -> None:
-        """Brings the lines of known worlds into their order, whichever ended first."""
+        """Sorts the lines of known worlds into their order, whichever finished first."""
         rank = {key: self.order.get(key, len(self.order)) for key in self.lines}
         text = _line(self.header) + "".join(self.lines[key] for key in sorted(self.lines, key=lambda key: rank[key]))
         temporary = self.path.with_suffix(".part")
@@ -266,7 +266,7 @@ class Runner:
     progress: runs.Progress
 
     def results(self, store: Store, tasks: Sequence[Task], origin: str) -> list[Result]:
-        """Returns the results of all tasks; those that the store lacks are made and added to it."""
+        """Returns the results of all tasks; makes those that the store lacks and adds them to it."""
         missing = {task.key: task for task in tasks if task.key not in store.results}
         for task in tasks:
             store.order.setdefault(task.key, len(store.order))
@@ -284,7 +284,7 @@ class Runner:
 
 
 def search(bed: TestBed, out: Path, *, processes: int, evaluate: Evaluate = evaluate) -> dict[str, Any]:
-    """Makes a search, or what `out` does not have of it; returns the content of `papers/worlds/fitted/BED.json`."""
+    """Makes a search, reusing the results in `out`; returns the content of `papers/worlds/fitted/BED.json`."""
     sizes = bed.search
     header = {
         "format": "papers-trials",
@@ -368,7 +368,7 @@ def _ask(bed: TestBed, view: View, sample: Sequence[Task], runner: Runner, store
 
 
 def declared(bed: TestBed) -> str:
-    """Returns a hash of everything that was declared before the search, but for the reasons."""
+    """Returns a hash of everything that was declared before the search, except the reasons."""
     unknowns_alone = tuple(replace(one, why="") for one in bed.unknowns)
     return hashlib.sha256(repr(replace(bed, about="", why="", unknowns=unknowns_alone)).encode()).hexdigest()[:16]
 
@@ -385,7 +385,7 @@ def claims(directory: Path = Path(__file__).parent) -> str:
 
 
 def distribution(unknown: Unknown) -> BaseDistribution:
-    """Returns what optuna samples an unknown from: a range, or the texts of the choices."""
+    """Returns optuna's distribution of an unknown: a range, or the texts of the choices."""
     if unknown.range is None:
         return CategoricalDistribution([json.dumps(choice, ensure_ascii=False) for choice in unknown.choices])
     least, most = unknown.range
@@ -395,12 +395,12 @@ def distribution(unknown: Unknown) -> BaseDistribution:
 
 
 def encoded(unknown: Unknown, value: Value) -> Value:
-    """Returns a value as optuna has it."""
+    """Returns a value in optuna's form."""
     return value if unknown.range is not None else json.dumps(value, ensure_ascii=False)
 
 
 def decoded(unknown: Unknown, value: str | float) -> Value:
-    """Returns a value of optuna as worlds have it."""
+    """Returns one of optuna's values in the form used by worlds."""
     if not isinstance(value, str):
         return unknown.rounded(value)
     choice: Value = json.loads(value)
@@ -426,9 +426,9 @@ def _landscape(unknown: Unknown, sample: Sequence[Task], scores: Sequence[float]
 
 
 def _robustness(results: Sequence[Result]) -> dict[str, dict[str, int]]:
-    """Returns for each claim in how many of the random worlds it agrees by the means, of those in which it was run.
+    """Returns for each claim the number of random worlds where it agrees by the means, out of those where it was run.
 
-    It does not agree in worlds in which a run could not be made.
+    A world where a run failed counts as run, without agreement.
     """
     counts: dict[str, dict[str, int]] = {}
     for result in results:

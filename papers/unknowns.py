@@ -1,7 +1,7 @@
-"""Test beds: the parameters that the papers leave open, what the search may see, and how a world acts on a run.
+"""Test beds: parameters that the papers leave open, data that the search may see, and the effect of a world on a run.
 
-A *world* is a value for each unknown of a test bed, the same for all of its figures. The nominal world is the empty
-one: every scenario as its file has it.
+A *world* is a value for each unknown of a test bed, the same for all of its figures. The nominal world is empty: every
+scenario is as in its file.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Unknown:
     component: str | None = None
     #: Algorithms or aliases, such as `ccp` (with all aliases of it) or `ccp-lb`.
     of: tuple[str, ...] = ()
-    #: The only scenarios on which it acts; all if there is none.
+    #: The only scenarios on which it acts; all if empty.
     only: tuple[str, ...] = ()
     #: The scenarios' own value, where it is the same for all of them.
     nominal: Value | None = None
@@ -64,7 +64,7 @@ class Unknown:
     form: str = "{}"
 
     def text(self, value: Value) -> str:
-        """Returns the value as it stands on the command line of `lab`."""
+        """Returns the value as written on the command line of `lab`."""
         if self.range is not None and not isinstance(value, str):
             return self.form.format(value)
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -78,7 +78,7 @@ class Unknown:
         return self.rounded(least * (most / least) ** share if self.log else least + (most - least) * share)
 
     def rounded(self, value: float) -> int | float:
-        """Returns a number of the range as worlds have it: whole, or with three digits."""
+        """Returns a number of the range rounded as in worlds: whole, or to three digits."""
         whole = self.range is not None and all(isinstance(end, int) for end in self.range)
         return round(value) if whole else float(f"{value:.3g}")
 
@@ -97,7 +97,7 @@ class Unknown:
 
 @dataclass(frozen=True)
 class Axis:
-    """End of an axis in a paper's figure: a world in which a controller's mean is beyond it is not the paper's."""
+    """End of an axis in a paper's figure: if a controller's mean is beyond it, the world is not the paper's."""
 
     scenario: str
     metric: str
@@ -114,22 +114,22 @@ class Axis:
 class Search:
     """Sizes of a search."""
 
-    #: Different worlds that are tried, the random sample among them.
+    #: Number of different worlds to try, including the random sample.
     worlds: int
-    #: Worlds drawn before anything is known; all rows are run in them.
+    #: Number of random worlds to try first; all rows are run in them.
     random: int
-    #: Worlds that are asked for before any of them is told.
+    #: Number of worlds that optuna suggests before it receives a result.
     batch: int
     seed: int
-    #: Worlds that are tried again with full titles.
+    #: Number of worlds to try again with full titles.
     best: int
-    #: Most trials of a controller with full titles.
+    #: Maximum number of trials per controller with full titles.
     trials: int
 
 
 @dataclass(frozen=True)
 class TestBed:
-    """Scenarios with parameters in common that the papers do not give."""
+    """Scenarios that share parameters which the papers do not give."""
 
     __test__ = False  # not a class of tests
 
@@ -141,7 +141,7 @@ class TestBed:
     fit: tuple[str, ...]
     #: Rows that it does not see.
     judge: tuple[str, ...]
-    #: Parts of names of metrics that it does not see in any row.
+    #: Parts of the names of metrics that the search never sees.
     unseen: tuple[str, ...]
     #: Reason for this division.
     why: str
@@ -200,7 +200,7 @@ def load(name: str) -> TestBed:
     """Reads a test bed.
 
     Raises:
-        BadInputError: if there is none of this name, or its file is wrong.
+        BadInputError: if no test bed has this name, or its file is wrong.
     """
     if name not in names():
         raise BadInputError(f"unknown test bed `{name}`; expected one of: {', '.join(names())}")

@@ -261,7 +261,7 @@ def test_the_chance_level_is_the_share_of_shuffles_that_agree() -> None:
     chance = finding("a claim", least(of, "a"), primary=True).chance
     assert chance is not None
     assert chance < 0.05
-    # What is true of all is true of them with any labels.
+    # A claim that holds for all of them holds for any labels.
     assert finding("a claim", negligible(of["a"], at_most=99), primary=True).chance == 1
     assert finding("a claim", least(of, "a")).chance is None
     two = trials({"a": [1.0] * 3, "b": [2.0] * 3})

@@ -1,4 +1,4 @@
-"""The page says what the values say, and nothing that a reader cannot check."""
+"""The page states the results of the values, and nothing that a reader cannot check."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def outcome(bed: TestBed) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take what the summary says of the committed values out of it, as values are made up here."""
+    """Remove the summary's statements about the committed values, because the values here are made up."""
     text = re.sub(r"\{([^{}=]+)=[^{}]*\}", r"{\1}", page.SUMMARY.read_text(encoding="utf-8"))
     (tmp_path / "summary.md").write_text(text, encoding="utf-8")
     monkeypatch.setattr(page, "SUMMARY", tmp_path / "summary.md")
@@ -73,7 +73,7 @@ def summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a directory with made values, outcomes of searches, and the summary."""
+    """Return a directory with made-up values, outcomes of searches, and the summary."""
     directory = tmp_path_factory.mktemp("papers")
     for name in unknowns.names():
         bed = unknowns.load(name)
@@ -87,7 +87,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def inputs(kept: Path) -> page.Inputs:
-    """Return what the page follows from."""
+    """Return the inputs of the page."""
     return page.Inputs.read(kept / "values", kept / "fitted")
 
 
@@ -188,7 +188,7 @@ def test_command_writes_and_checks(kept: Path, capsys: pytest.CaptureFixture[str
     assert set(re.findall(r"figures/(.+?)\.svg", (kept / "results.md").read_text())) == drawn
     (kept / "results.md").write_text("changed")
     assert main([*command, "--check"]) == 1
-    assert "results.md differs" in capsys.readouterr().err
+    assert "results.md does not match the values" in capsys.readouterr().err
 
 
 def test_bad_input_ends_with_2(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tests of the rows: in a world that is as the paper says they agree, in its opposites they are contradicted."""
+"""Tests of the rows: they agree in a world that matches the paper, and are contradicted in its opposites."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ def test_a_row_without_one_of_its_controllers_is_not_judged(name: str) -> None:
     row, frame = ROWS[name], world(PAPERS[name])
     for missing in row.controllers:
         if (name, missing) in {("P15-4", LB), ("P15-7", HALF)}:
-            continue  # their secondaries alone have it
+            continue  # only their secondaries have it
         judgement = row.judge(frame.filter(pl.col("controller") != missing))
         assert judgement.primary.outcome is None, missing
         assert judgement.primary.chance is None
@@ -320,7 +320,7 @@ def test_rows_of_the_loss_guard_are_not_read() -> None:
     assert {CCP, CCPD2, CCPD4, VS, SSS, LSS, LCA, LB, HALF, TWICE, RENO, COMPOUND, NEW, CWV} < controllers
 
 
-#: One part of a primary that is otherwise: row, and what replaces the paper's values.
+#: Changes to one part of a primary: the row, and the values that replace the paper's.
 BROKEN: list[tuple[str, str, Arms]] = [
     ("P12-3a", RATE, at(ALONE, (STREAM, NEWRENO), 3.5e6, 7e6)),
     ("P12-3a", RATE, everywhere(SHARED[-1:], (STREAM, NEWRENO), 8e6, 9e6)),
@@ -357,7 +357,7 @@ BROKEN: list[tuple[str, str, Arms]] = [
     ("P21-4", "smoothed_sd_bps", arms(FTTC, [NEW], 9e6)),
     ("P21-5", "lost_packets", at(DSL[0], BOTH, 300, 200)),
 ]
-#: What a primary does not ask.
+#: Changes that must not affect a primary.
 FREE: list[tuple[str, str, Arms]] = [
     ("P13-4", "underflow_events", arms(["p13-4"], SIX, 7)),
     ("P13-7", "lost_packets", at("p13-7", SIX, 100, 900, 105, 110, 400, 300)),

@@ -38,12 +38,12 @@ TRIED = Path("tried")
 
 @pytest.fixture(autouse=True)
 def program(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Searches need no program, as results are made."""
+    """Searches need no program because the results are made up."""
     monkeypatch.setattr(searching, "program", lambda: "lab 0.1.0")
 
 
 def cheap(task: Task, stop_at: int = 0, log: Path = TRIED) -> Result:
-    """Return a made result at once; stop at the given number of calls, in any process."""
+    """Return a made-up result at once; fail at the given number of calls over all processes."""
     with log.open("a") as file:
         file.write(".")
     if stop_at and log.stat().st_size >= stop_at:
@@ -62,7 +62,7 @@ def cheap(task: Task, stop_at: int = 0, log: Path = TRIED) -> Result:
 
 
 def outcome(directory: Path, processes: int, evaluate: Callable[[Task], Result] | None = None) -> tuple[Any, bytes]:
-    """Return what a search finds, and the file that it leaves."""
+    """Return the outcome of a search, and the content of its files."""
     directory.mkdir(exist_ok=True)
     made = search(
         parse("made", BED),

@@ -1,4 +1,4 @@
-"""Made rows whose outcomes are known."""
+"""Made-up rows whose outcomes are known."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def arms(conditions: Iterable[str], controllers: Iterable[str], value: float = 0
 def world(metrics: Mapping[str, Arms], *, jitter: float = 0.002, trials: int = TRIALS) -> pl.DataFrame:
     """Rows of viewers, bulk flows and ideal senders.
 
-    A metric of bulk flows has `bulk:` before its name, one of a window `@50s..150s` behind it, and `[4]` makes it the
+    `bulk:` precedes the name of a metric of bulk flows, `@50s..150s` follows that of a window, and `[4]` makes it the
     fourth of a list. Trials differ by the share `jitter`, with the opposite sign for every other controller.
     """
     rows = []
