@@ -1,4 +1,4 @@
-"""Numbers are those of the Rust program that compared controllers before this package did, to 1e-9.
+"""Numbers equal those of the Rust program that compared controllers before this package did, to 1e-9.
 
 The files in `before/` are rows of `lab` 0.1.0, reduced to the fields that are read, and (`-old`) the numbers that its
 statistics, `lab matrix` and `lab fairness` computed from these rows.

@@ -60,7 +60,7 @@ def test_the_pods_of_all_indices_give_the_rows_of_one_machine(scenario: str) -> 
     assert job["spec"]["completionMode"] == "Indexed"
     for index in range(job["spec"]["completions"]):
         start(job, index)
-    # A pod of the same index, as Kubernetes may start it again.
+    # A second pod with the same index, because Kubernetes may start one again.
     start(job, 2)
     one = playrate_lab.run(scenario, settings={"path.loss": "gilbert(0.1%,20%)"}, out="one")
     rows = [row for shard in range(1, 5) for row in lines(f"lab-shards/{shard}")]

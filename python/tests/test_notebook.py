@@ -19,7 +19,7 @@ def test_the_notebook_runs_and_draws_its_figures(tmp_path: Path) -> None:
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     figures = [output.data["image/png"] for output in outputs if "image/png" in output.get("data", {})]
     assert len(figures) == 2
-    # PLAYRATE_FIGURES keeps them, to be looked at.
+    # PLAYRATE_FIGURES keeps them for inspection.
     kept = Path(os.environ.get("PLAYRATE_FIGURES", tmp_path))
     for name, figure in zip(("bars", "lines"), figures, strict=True):
         (kept / f"sweep-{name}.png").write_bytes(base64.b64decode(figure))

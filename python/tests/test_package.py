@@ -1,4 +1,4 @@
-"""Functions return what `lab` writes, and refuse what is wrong with its words."""
+"""Functions return the results of `lab`, and raise its errors for bad input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures show what the rows have, and are the same bytes every time."""
+"""Figures show the values of the rows, and have the same bytes every time."""
 
 from __future__ import annotations
 

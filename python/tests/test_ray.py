@@ -31,7 +31,7 @@ def cluster() -> Iterator[Cluster]:
     cluster = Cluster(initialize_head=True, head_node_args=head)
     cluster.add_node(**node)
     ray.init(address=cluster.address, log_to_driver=False)
-    # The first task of a node waits for its worker to start, in which time the other node could make all shards.
+    # The first task of a node waits for its worker to start; meanwhile the other node could make all shards.
     nodes = [NodeAffinitySchedulingStrategy(node["NodeID"], soft=False) for node in ray.nodes() for _ in range(2)]
     ray.get([ray.remote(lambda: time.sleep(1)).options(scheduling_strategy=node).remote() for node in nodes])
     yield cluster
@@ -94,7 +94,7 @@ def test_as_many_shards_are_made_as_the_cluster_has_places_for(
 def test_errors_of_a_shard_name_it(scenario: str, tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match=r"shard ./2 on node .*`path.speed`"):
         playrate_lab.run(scenario, settings={"path.speed": 1}, engine="ray", shards=2)
-    # Says another version on its second call, which is that of a node.
+    # Reports another version on its second call, which a node makes.
     other = tmp_path / "lab"
     other.write_text(
         '#!/bin/sh\nmkdir "$0.called" 2>/dev/null && exec echo lab 0.1.0\nexec echo lab 7.0.0\n', encoding="utf-8"
@@ -105,7 +105,7 @@ def test_errors_of_a_shard_name_it(scenario: str, tmp_path: Path) -> None:
 
 
 def test_shards_of_a_node_that_is_lost_are_made_by_another(scenario: str, cluster: Cluster) -> None:
-    """The last test of the cluster, of which one node is left."""
+    """The last test of the cluster, because it leaves only one node."""
     lost = next(node for node in cluster.list_all_nodes() if not node.is_head())
 
     def lose() -> None:

@@ -1,7 +1,7 @@
 """Runs playrate's lab, experiments with congestion control for video, and returns its results as data frames.
 
-The work is done by the program `lab`, which is found by the argument `lab`, by the environment variable
-`PLAYRATE_LAB`, or on the `PATH`. The same inputs give the same results to the byte, on one machine or on many.
+The program `lab` does the work. The argument `lab` or the environment variable `PLAYRATE_LAB` names it, or it is on the
+`PATH`. The same inputs give the same results to the byte, on one machine or on many.
 
 Columns are the fields of `docs/runs.md`: times in seconds, rates in bit/s, sizes in bytes.
 """

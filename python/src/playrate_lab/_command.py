@@ -21,12 +21,12 @@ StrPath: TypeAlias = "str | os.PathLike[str]"
 
 #: Environment variable with the path of the program.
 VARIABLE = "PLAYRATE_LAB"
-#: Exit code of `lab` for input that another value would correct.
+#: Exit code of `lab` for bad input.
 _BAD_INPUT = 2
 
 
 class LabError(RuntimeError):
-    """The program `lab` was not found, or ended with an error, which is the message."""
+    """The program `lab` was not found, or failed with the error in the message."""
 
 
 class BadInputError(LabError, ValueError):
@@ -34,7 +34,7 @@ class BadInputError(LabError, ValueError):
 
 
 def error_of(exit_code: int, message: str) -> LabError:
-    """Returns the error for the exit code and the last words of `lab`."""
+    """Returns the error for the exit code and the final message of `lab`."""
     kind = BadInputError if exit_code == _BAD_INPUT else LabError
     return kind(message or f"lab ended with exit code {exit_code}")
 
@@ -91,12 +91,12 @@ def call(
 
     Its progress goes to `sys.stderr`, line by line.
 
-    Ctrl-C, or an interrupt of a notebook, ends the program in good order: it keeps the runs that are finished.
+    Ctrl-C, or an interrupt of a notebook, shuts the program down cleanly: it keeps the finished runs.
 
     Raises:
-        LabError: if it ends with another exit code than 0.
+        LabError: if its exit code is not 0.
     """
-    # A file, as a pipe that is not read would stop the program while its standard error is.
+    # A file, because the program would block on an unread pipe while its standard error is being read.
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             [os.fspath(program), *arguments],
@@ -144,7 +144,7 @@ def _read_lines(stream: IO[str], lines: queue.SimpleQueue[str | None]) -> None:
 def _next(lines: queue.SimpleQueue[str | None]) -> str | None:
     """Returns the next line; an interrupt is noticed within a tenth of a second.
 
-    polars has the system restart calls that a signal interrupts, so that a blocking read would not end.
+    polars makes the system restart calls that a signal interrupts, so a blocking read would not return.
     """
     while True:
         try:

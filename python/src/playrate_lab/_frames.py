@@ -35,7 +35,7 @@ def read(*directories: StrPath, lab: StrPath | None = None) -> pl.DataFrame:
     value is null where the row has none.
 
     Args:
-        directories: Directories that `lab run` wrote, such as one of each shard.
+        directories: Directories that `lab run` wrote, such as one per shard.
         lab: Path of the program.
 
     Raises:
@@ -46,13 +46,13 @@ def read(*directories: StrPath, lab: StrPath | None = None) -> pl.DataFrame:
 
 
 def stored(*directories: StrPath) -> Iterator[Row]:
-    """Yields the rows in the directories as `lab run` wrote them, without the program and its computed metrics.
+    """Yields the rows in the directories as `lab run` wrote them, without calling the program to compute metrics.
 
-    As for `read`, rows of an interrupted run count, a flow that two directories have counts once, and one that was run
-    again in a directory has its last row.
+    As with `read`, rows of an interrupted run count, and a flow in two directories counts once. If a flow was run again
+    in a directory, its last row counts.
 
     Raises:
-        BadInputError: if two directories have different rows of the same flow.
+        BadInputError: if two directories have different rows for the same flow.
         OSError: if a directory has no `runs.jsonl`.
     """
     found: dict[tuple[Any, ...], Row] = {}
@@ -68,7 +68,7 @@ def stored(*directories: StrPath) -> Iterator[Row]:
 
 
 def _lines(directory: Path) -> Iterator[Row]:
-    """Yields the rows of finished and of interrupted runs; a line that an interruption tore is left out."""
+    """Yields the rows of finished and of interrupted runs; skips a line that was cut off by an interruption."""
     whole, part = directory / "runs.jsonl", directory / "runs.part.jsonl"
     for path in [path for path in (whole, part) if path.exists()] or [whole]:
         with path.open(encoding="utf-8") as file:
@@ -87,7 +87,7 @@ def curves(
     """Returns the time series that `lab run --series` wrote: a row for each sample of each flow.
 
     The columns `directory`, `scenario`, `case`, `controller`, `seed` and `viewer` name the flow; those of the kind
-    follow. `at_s` is seconds since the viewer's request, for `transport` since its connection began.
+    follow. `at_s` is the time in seconds since the viewer's request, or for `transport` since its connection began.
 
     | kind | columns |
     | --- | --- |
@@ -101,8 +101,8 @@ def curves(
     Args:
         directories: Directories that `lab run --series` wrote.
         kind: Kind of series.
-        controllers: Controllers to read, as the column `controller` has them; all if there is none.
-        cases: Cases to read; all if there is none.
+        controllers: Controllers to read, as named in the column `controller`; all by default.
+        cases: Cases to read; all by default.
         role: `"viewer"`, or `"bulk"` for downloads, which have `transport` only.
 
     Raises:
@@ -130,7 +130,7 @@ def curves(
 
 
 def _stem(row: Row, number: int) -> str:
-    """Returns the beginning of a flow's files below `series`; it is flow `number` of its role."""
+    """Returns the common part of the paths below `series` of a flow's files; the flow has this `number` in its role."""
     scenario, case, controller = (
         re.sub(r"[^A-Za-z0-9.-]", "_", row[name]) for name in ("scenario", "case", "controller")
     )

@@ -1,7 +1,7 @@
 """Divides runs among the nodes of a Ray cluster.
 
-A node makes a shard, `lab run --shard I/N`, in a directory of its own and sends the files back, so that nodes and
-driver share no storage. The driver keeps each shard below the directory of the results and joins them there.
+A node makes a shard, `lab run --shard I/N`, in its own directory and sends the files back, so that nodes and driver
+need no shared storage. The driver keeps each shard below the results directory and joins them there.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 #: A shard that has this file is finished.
 _FINISHED = "runs.jsonl"
-#: What the shards of a directory are of.
+#: File that describes the shards of a directory.
 _PLAN = "plan.json"
 
 
 class ShardFiles(NamedTuple):
-    """What a node sends back for a shard."""
+    """Result of a shard, as its node sends it back."""
 
     #: Identifier of the node in the cluster.
     node: str
@@ -67,7 +67,7 @@ def run(
         ray.init(log_to_driver=False)
     plan_file = directory / "shards" / _PLAN
     if shards is None:
-        # As many as before, however many places there are now, so that finished shards are kept.
+        # The same number as before, whatever the cluster's size now, so that finished shards remain valid.
         places = math.floor(ray.cluster_resources().get("CPU", 1) / (cores or 1))
         shards = json.loads(plan_file.read_text(encoding="utf-8"))["shards"] if plan_file.exists() else max(1, places)
     names = itertools.takewhile(lambda word: not word.startswith("--"), selection)
@@ -92,7 +92,7 @@ def _keep_plan(file: Path, plan: str) -> None:
         if file.read_text(encoding="utf-8") != plan:
             raise BadInputError(
                 f"{file.parent} has shards of other arguments, scenarios or another version of lab; resume with those, "
-                "give another `out`, or remove the shards: results that were joined stay"
+                "give another `out`, or remove the shards; joined results are kept"
             )
         return
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -104,7 +104,7 @@ def _keep_plan(file: Path, plan: str) -> None:
 def _make(
     command: list[str], directories: list[Path], version: str, scenarios: list[str], *, cores: int, progress: bool
 ) -> None:
-    """Makes those shards that are not finished on the cluster, and keeps each in its directory.
+    """Makes the unfinished shards on the cluster, and stores each in its directory.
 
     Args:
         command: Command line that makes all runs, without `--shard` and `--out`.
@@ -153,13 +153,13 @@ def _make(
 def make_shard(
     command: list[str], version: str, home: str, scenarios: list[str]
 ) -> tuple[str, int, str, dict[str, bytes]]:
-    """Makes a shard on the node that this is called on, in a directory that is gone afterwards.
+    """Makes a shard on the node where this is called, in a temporary directory.
 
     Args:
         command: Command line of the shard, without `--out`.
         version: Version that the program must have.
-        home: The driver's current directory. The command is run there if this node has the scenario files there too,
-            and otherwise in the task's own, which Ray's `working_dir` fills.
+        home: The driver's current directory. The command runs there if this node also has the scenario files there;
+            otherwise it runs in the task's own directory, which Ray's `working_dir` fills.
         scenarios: Paths of scenario files, as the command names them.
 
     Returns:
@@ -179,7 +179,7 @@ def make_shard(
             paths = [path for path in Path(own).rglob("*") if path.is_file()]
             files = {path.relative_to(own).as_posix(): path.read_bytes() for path in paths}
     except (LabError, OSError) as error:
-        # An exit code, as an exception would need this package on the other side.
+        # An exit code, because the receiver would need this package to read an exception.
         return node, 2 if isinstance(error, BadInputError) else 1, str(error), {}
     return node, 0, "", files
 
@@ -198,7 +198,7 @@ def _keep(files: dict[str, bytes], directory: Path) -> None:
 
 
 def _join(shards: Sequence[Path], directory: Path) -> None:
-    """Writes the files of all shards into `directory`, as one `lab run` would, before other runs that it has."""
+    """Writes the files of all shards into `directory`, as one `lab run` would. Other runs already there follow."""
     for shard in shards:
         for part in ("scenarios", "series"):
             if (shard / part).exists():
@@ -215,7 +215,7 @@ def _join(shards: Sequence[Path], directory: Path) -> None:
 
 
 def _runs(file: Path) -> Iterator[tuple[tuple[Any, ...], str]]:
-    """Yields each run of a file of rows: what names it, and its lines."""
+    """Yields each run of a file of rows: its key and its lines."""
     names = ("scenario", "case", "scenario_hash", "controller", "seed")
 
     def key(line: str) -> tuple[Any, ...]:

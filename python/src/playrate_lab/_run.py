@@ -18,7 +18,7 @@ from playrate_lab._frames import read
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: Value of a key of a scenario; text as it stands on the command line, such as `"0.5bdp"`.
+#: Value of a scenario's key; text as on the command line, such as `"0.5bdp"`.
 Value: TypeAlias = "str | int | float | bool"
 #: Keys and the values that each takes.
 Over: TypeAlias = Mapping[str, Sequence[Value]]
@@ -46,28 +46,28 @@ def run(
 ) -> pl.DataFrame:
     """Makes all runs of the scenarios in virtual time and returns a row for each flow of each run.
 
-    `read` describes the columns. The results depend on the arguments up to `quick` and on the version of `lab` alone:
-    neither `cores` nor `engine` nor `shards` changes a byte of them.
+    `read` describes the columns. The results depend only on the arguments up to `quick` and on the version of `lab`:
+    `cores`, `engine` and `shards` do not change a byte of them.
 
     Args:
         scenarios: Names or groups of `lab list`, such as `"papers"`, or paths of scenario files (with a `/`, or
             ending in `.toml`).
-        cases: Cases to run; all if there is none.
+        cases: Cases to run; all by default.
         controllers: Controllers to run in place of the scenarios' own, such as `["cubic", "video(rate=off)"]`.
-        trials: Runs of each controller; as each scenario says if it is not given.
-        seed: Seed of the first trial; as each scenario says if it is not given.
+        trials: Number of runs of each controller; by default that of each scenario.
+        seed: Seed of the first trial; by default that of each scenario.
         settings: Values of keys in place of the scenarios' own, such as `{"path.queue": "0.5bdp"}`.
         over: Keys and the values that each takes, in all combinations, as for `sweep`.
-        quick: Make the fewer trials and shorter titles of the scenarios' `quick` tables.
+        quick: Use the fewer trials and shorter titles of the scenarios' `quick` tables.
         series: Also write time series into `out`, of each controller's first trial or of all.
-        out: Directory for the results. They are not kept if it is not given. With Ray the shards stay in `out/shards`.
-        resume: Keep the results that `out` has and make only the missing runs; all that it has are returned.
-        cores: Runs at the same time: all cores of this machine if it is not given; on Ray the cores of each shard, 1 if
-            it is not given.
-        engine: `"local"`, or `"ray"` for the cluster that `ray.init` connects to, as the program has called it or as
-            `RAY_ADDRESS` says; each node needs the same version of `lab`, at the same path, in `PLAYRATE_LAB` or on the
+        out: Directory for the results, which are not kept without it. With Ray, the shards stay in `out/shards`.
+        resume: Keep the results in `out`, make only the missing runs, and return all of them.
+        cores: Number of simultaneous runs, by default one per core of this machine. With Ray, cores per shard, by
+            default 1.
+        engine: `"local"`, or `"ray"` for the cluster to which the program has connected by `ray.init`, or else that of
+            `RAY_ADDRESS`; each node needs the same version of `lab`, at the same path, in `PLAYRATE_LAB` or on the
             `PATH`, and the scenario files at the same paths or in Ray's `working_dir`.
-        shards: Tasks among which Ray divides the runs: as many as the cluster has places for if it is not given.
+        shards: Number of tasks among which Ray divides the runs; by default as many as fit on the cluster at once.
         lab: Path of the program.
         progress: Show the progress on `sys.stderr`.
 
@@ -132,24 +132,24 @@ def sweep(
 ) -> pl.DataFrame:
     """Makes the runs of a scenario with each combination of values and returns a row for each flow of each run.
 
-    The columns are those of `read`, after one for each key of `over` with its value as it was given. The other
-    arguments are those of `run`.
+    The first columns are the keys of `over`, with their values as given; those of `read` follow. The other arguments
+    are those of `run`.
 
     Args:
         scenario: Name of `lab list`, or path of a scenario file.
         over: Keys with their tables, such as `"path.queue"`, or short names (`queue`, `rtt`, `rate`, `loss`, `late`,
             `buffer`), and the values that each takes: `{"queue": ["0.5bdp", "1bdp"], "title.variability": [0, 2]}`.
-        cases: Cases to run; all if there is none.
+        cases: Cases to run; all by default.
         controllers: Controllers to run in place of the scenario's own.
-        trials: Runs of each controller with each combination.
+        trials: Number of runs of each controller with each combination.
         seed: Seed of the first trial.
         settings: Values of other keys in place of the scenario's own.
-        quick: Make the fewer trials and the shorter title of the scenario's `quick` table.
-        out: Directory for the results. They are not kept if it is not given.
-        resume: Keep the results that `out` has and make only the missing runs.
-        cores: Runs at the same time, on Ray of each shard.
+        quick: Use the fewer trials and the shorter title of the scenario's `quick` table.
+        out: Directory for the results, which are not kept without it.
+        resume: Keep the results in `out` and make only the missing runs.
+        cores: Number of simultaneous runs; with Ray, cores per shard.
         engine: `"local"` or `"ray"`.
-        shards: Tasks among which Ray divides the runs.
+        shards: Number of tasks among which Ray divides the runs.
         lab: Path of the program.
         progress: Show the progress on `sys.stderr`.
 
@@ -183,7 +183,7 @@ def _several(names: StrPath | Sequence[StrPath]) -> Sequence[StrPath]:
 
 
 def _text(value: Value) -> str:
-    """Returns a value as it stands on the command line."""
+    """Returns a value as written on the command line."""
     return str(value).lower() if isinstance(value, bool) else str(value).strip()
 
 
@@ -226,7 +226,7 @@ def _with_values(rows: pl.DataFrame, over: Over) -> pl.DataFrame:
 
 @contextmanager
 def _directory(out: StrPath | None) -> Iterator[Path]:
-    """Yields `out`, or a directory that is gone afterwards."""
+    """Yields `out`, or a temporary directory."""
     if out is not None:
         yield Path(out)
         return

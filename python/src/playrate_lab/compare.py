@@ -34,7 +34,7 @@ FEWEST_FOR_BOOTSTRAP = 8
 RESAMPLES = 10_000
 #: Fixed, so that equal results have equal intervals.
 _SEED = 0x706C_6179
-#: Metrics that several flows have together as a ratio of sums.
+#: Metrics whose value for several flows is a ratio of sums.
 RATIOS = {
     "discard_share": pl.col("frames_discarded").sum() / pl.col("frames").sum(),
     "loss_ratio": pl.col("lost_packets").sum() / pl.col("sent_packets").sum(),
@@ -108,7 +108,7 @@ def paired(one: Sample, other: Sample) -> Paired | None:
 
 
 def cliffs_delta(one: Sequence[float] | Floats, other: Sequence[float] | Floats) -> float:
-    """Returns the share of pairs, one value of each, whose first is larger, less the share whose first is smaller.
+    """Returns the share of pairs (one value of each) with a larger first value, less the share with a smaller one.
 
     Raises:
         ValueError: if one of them is empty.
@@ -170,16 +170,16 @@ def compare(
     - `trials`, `mean`, `low`, `high`, `method`: mean over the trials, ends of its 95 % interval and how they were
       computed. The ends are null for a single trial.
     - `difference`, `difference_low`, `difference_high`, `difference_method`: the controller less the baseline, over
-      the seeds that both have. Null for the baseline itself, and where it has no trial.
-    - `ratio`, `ratio_low`, `ratio_high`: the controller's mean over the baseline's. The ratio is null if a value of
-      the baseline is not above zero, its ends also below 8 trials.
+      the seeds that both have. Null for the baseline itself, and where the baseline has no trial.
+    - `ratio`, `ratio_low`, `ratio_high`: the controller's mean over the baseline's. The ratio is null if a value of the
+      baseline is not above zero; its ends are also null below 8 trials.
     - `cliffs_delta`, `effect`: effect size from -1 to 1, and its name.
 
     Args:
         rows: Rows of `read`, `run` or `sweep`.
         metric: Column to compare, such as `"impaired_share"`.
-        baseline: Canonical spec of the controller to compare with, as the column `controller` has it; or `"ideal"`.
-            With None there are means only.
+        baseline: Canonical spec of the controller to compare with, as in the column `controller`; or `"ideal"`. With
+            None, only means are computed.
         by: Columns that make a group. Add the keys of a sweep.
         role: `"viewer"`, or `"bulk"` for downloads.
 

@@ -36,7 +36,7 @@ def pairs(rows: scores.Rows) -> pl.DataFrame:
     | --- | --- |
     | `demand` | `needy` (the viewer needs 1.5 times its fair share) or `calm` (0.4 of it) |
     | `controller`, `download` | controllers of the viewer and of the download |
-    | `viewer_bps`, `download_bps` | payload received over the time that the flow was there, in bit/s |
+    | `viewer_bps`, `download_bps` | payload received over the time that the flow was present, in bit/s |
     | `viewer_share`, `download_share` | these over the rate of the link |
     | `title_bps`, `link_bps` | rate of the title; rate of the link |
     | `jain` | Jain's index of the two: 1 if they are equal, 0.5 if one has all; null if both have nothing |

@@ -1,7 +1,7 @@
 """Figures of results: bars with intervals, curves over time, maps of regret and of fairness.
 
-Each function returns a matplotlib figure, and `save` writes it. Under one version of matplotlib, a figure that is drawn
-again from the same rows has the same bytes. From a shell:
+Each function returns a matplotlib figure, and `save` writes it. With one version of matplotlib, the same rows always
+give the same bytes. From a shell:
 
     python -m playrate_lab.plots DIR --show impaired_share --out bars.svg
     python -m playrate_lab.plots DIR --show window --controllers cubic,video --until 60 --out window.svg
@@ -47,7 +47,7 @@ CCP_LB = ("ccp+shape=playout-buffer", "ccp-lb")
 _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "playrate-lab",
     "svg.fonttype": "none",
-    # Half a point is not seen, and makes files of dense curves several times smaller.
+    # Half a point is invisible, and makes files of dense curves several times smaller.
     "path.simplify_threshold": 0.5,
     "figure.facecolor": "white",
     "figure.constrained_layout.use": True,
@@ -59,7 +59,7 @@ _STYLE: dict[Any, Any] = {
     "grid.color": "#E7E9EC",
     "legend.frameon": False,
 }
-#: Units by the ends of a metric's name: unit of the axis, and factor to it.
+#: Units by the suffix of a metric's name: unit of the axis, and factor to it.
 _UNITS = {
     "_bps": ("Mbit/s", 1e-6),
     "_bytes": ("kB", 1e-3),
@@ -73,7 +73,7 @@ _RATE_WINDOW_S = 0.5
 
 
 class Quantity(NamedTuple):
-    """A quantity over time: the series and column that have it, and its axis."""
+    """A quantity over time: its series and column, and its axis."""
 
     kind: Kind
     column: str
@@ -81,7 +81,7 @@ class Quantity(NamedTuple):
     factor: float
 
 
-#: What `curves` can show.
+#: Quantities that `curves` can show.
 QUANTITIES = {
     "window": Quantity("transport", "window_bytes", "congestion window [kB]", 1e-3),
     "rtt": Quantity("transport", "rtt_s", "RTT [ms]", 1e3),
@@ -109,8 +109,8 @@ def bars(
         metric: Column to show, such as `"impaired_share"`.
         by: Columns that make a group of bars. Add the keys of a sweep.
         role: `"viewer"`, or `"bulk"` for downloads.
-        controllers: Controllers to show, as the column `controller` has them; all if there is none.
-        cases: Cases to show; all if there is none.
+        controllers: Controllers to show, as named in the column `controller`; all by default.
+        cases: Cases to show; all by default.
 
     Raises:
         ValueError: if there is no such column, or no trial has the metric.
@@ -164,13 +164,13 @@ def curves(
     Each panel has a line for each viewer of the first trial that has series.
 
     Args:
-        directories: Directories that `lab run --series` wrote, such as one of each version of a controller.
+        directories: Directories that `lab run --series` wrote, such as one per version of a controller.
         show: `window`, `rtt`, `capacity`, `buffer`, `throughput`, `downloads` or `queue`.
-        controllers: Controllers to show, as the column `controller` has them, in this order; all if there is none.
-        cases: Cases to show; all if there is none.
-        begin: Start of the axis of time, in seconds since the viewer's request; of `window`, `rtt` and `capacity` since
+        controllers: Controllers to show in this order, as named in the column `controller`; all by default.
+        cases: Cases to show; all by default.
+        begin: Start of the time axis in seconds since the viewer's request, or for `window`, `rtt` and `capacity` since
             its connection began.
-        until: Its end; the end of the longest series if it is not given.
+        until: End of the time axis; by default that of the longest series.
 
     Raises:
         BadInputError: if there is no such series.
@@ -232,12 +232,12 @@ def _points(series: pl.DataFrame, quantity: Quantity) -> pl.DataFrame:
 
 
 def _limits(series: pl.DataFrame, quantity: Quantity, show: str) -> tuple[float, float | None]:
-    """Returns the ends of the axis of values; a short spike, such as one overshoot, does not flatten all else."""
+    """Returns the ends of the value axis; a short spike, such as one overshoot, does not flatten the rest."""
     flows = [_points(of, quantity)["value"] for _, of in series.group_by("controller", "viewer", maintain_order=True)]
     largest = max((float(of.max() or 0.0) for of in flows), default=0.0)  # type: ignore[arg-type]
     usual = max((of.quantile(0.99) or 0.0 for of in flows), default=0.0)
     lowest = min((float(of.min() or 0.0) for of in flows), default=0.0)  # type: ignore[arg-type]
-    # RTTs begin just below the smallest, since queueing is what there is to see.
+    # Axes of RTTs begin just below the smallest, to show the queueing.
     low = 0.9 * lowest if show == "rtt" else 0.0
     return low, 1.25 * usual if largest > 2 * usual > 0 else 1.05 * largest or None
 
@@ -276,7 +276,7 @@ def fairness_map(rows: scores.Rows, *, left: bool = False) -> Figure:
 
     Args:
         rows: Rows of the scenarios `fairness-needy` and `fairness-calm`, of `scores.rows` or `playrate_lab.read`.
-        left: Draw instead the throughput of the download next to a viewer that needs little, in Mbit/s; a star marks
+        left: Instead, draw the throughput of the download next to a viewer that needs little, in Mbit/s; a star marks
             viewers that are impaired for more than 1 % of the title.
 
     Raises:
@@ -309,7 +309,7 @@ def _heat(
     values: Sequence[Sequence[float | None]],
     texts: Sequence[Sequence[str]],
 ) -> Figure:
-    """Draws cells that are darker the nearer their value, from 0 to 1, is to 1."""
+    """Draws cells for values from 0 to 1; larger values are darker."""
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(max(6.5, 2.6 + 0.62 * len(columns)), 1.4 + 0.36 * len(rows)))
         axes = figure.subplots()
@@ -320,7 +320,7 @@ def _heat(
             for x, text in enumerate(line):
                 dark = (values[y][x] or 0) > 0.6
                 axes.text(x + 0.5, y + 0.5, text, ha="center", va="center", color="white" if dark else "#22262B")
-        # The papers' name, as specs are long.
+        # Uses the papers' name because specs are long.
         columns, rows = ([name.replace(*CCP_LB) for name in names] for names in (columns, rows))
         axes.set_xticks(np.arange(len(columns)) + 0.5, labels=columns, rotation=35, ha="left", rotation_mode="anchor")
         axes.set_yticks(np.arange(len(rows)) + 0.5, labels=rows)
@@ -344,12 +344,12 @@ def _colour(controller: str, controllers: Sequence[str]) -> str:
 
 
 def save(figure: Figure, file: StrPath, alternative: str = "") -> None:
-    """Writes a figure; the ending of the file's name says the format, such as `.svg`, `.png` or `.pdf`.
+    """Writes a figure; the file's extension determines the format, such as `.svg`, `.png` or `.pdf`.
 
     Args:
         figure: Figure.
         file: Path of the file.
-        alternative: Words for those who cannot see it; of SVG only.
+        alternative: Text for readers who cannot see the figure; only for SVG.
     """
     with mpl.rc_context(_STYLE):
         if str(file).endswith(".svg"):

@@ -1,7 +1,7 @@
 """Scores, ranks and regret of controllers, computed from the rows that `lab run` writes.
 
-`docs/matrix.md` defines them. `regrets(cells(rows("results")))` has the regret of each controller.
-`python -m playrate_lab.scores DIR...` prints the table, with `--json` as JSON.
+`docs/matrix.md` defines them. `regrets(cells(rows("results")))` returns the regret of each controller.
+`python -m playrate_lab.scores DIR...` prints the table, or JSON with `--json`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Rows = Iterable[Row] | pl.DataFrame
 
-#: Steps of scores, bitrates (share of the best one) and losses; differences below them do not decide.
+#: Steps of scores, bitrates (share of the best one) and losses; smaller differences do not count.
 SCORE_STEP, BITRATE_STEP, LOSS_STEP = 0.001, 0.01, 0.0001
 #: Controllers with which queueing and the throughput of others are compared.
 SHORT_QUEUES, USUAL = "vegas", "cubic"
@@ -52,7 +52,7 @@ class Cell:
 
 @dataclass
 class Regret:
-    """A controller over the places on which the title fits and every controller has a result."""
+    """Results of a controller over the places where the title fits and every controller has a result."""
 
     controller: str
     mean_rank: float  #: Over all its places; cases of a scenario count as one.
@@ -76,7 +76,7 @@ def rows(*directories: StrPath) -> list[Row]:
 
 
 def score(row: Row) -> float | None:
-    """Returns the score of a viewer's row; None for a download, and where the row lacks what it needs."""
+    """Returns the score of a viewer's row; None for a download, or if the row lacks a required field."""
     if row.get("role", "viewer") != "viewer":
         return None
     if row["outcome"] == "failed":
@@ -97,13 +97,13 @@ def _impaired_share(row: Row) -> float | None:
 
 
 def cells(rows: Rows) -> dict[Place, dict[str, Cell]]:
-    """Returns the cell of each controller in each scenario and case, with ranks; none where it has no score.
+    """Returns the cell of each controller in each scenario and case, with ranks; a controller without a score has none.
 
     Args:
-        rows: Those of the function `rows`, or of `playrate_lab.read`.
+        rows: Rows from the function `rows`, or from `playrate_lab.read`.
 
     Raises:
-        ValueError: if rows are of two versions of a scenario, or of a program that did not write what is needed.
+        ValueError: if rows are of two versions of a scenario, or of a program that did not write the required fields.
     """
     all_cells = {}
     for place, flows in by_place(rows).items():
@@ -134,7 +134,7 @@ def by_place(rows: Rows) -> dict[Place, list[Row]]:
 
 
 def kinds(rows: Rows) -> dict[str, list[Place]]:
-    """Returns the kinds of paths, and the places of each: a place is of several kinds, by what its rows measured.
+    """Returns the places of each kind of path. The measurements in its rows decide which kinds a place belongs to.
 
     Losses are those of the path itself, queue management and policers count where they dropped a packet.
     """
