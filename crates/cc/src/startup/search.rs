@@ -46,7 +46,7 @@ enum Exit {
     Keep,
 }
 
-/// Bytes since slow start began. They wrap: only differences over a window are read.
+/// Bytes so far. They wrap: only differences over a window are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Totals {
     acked: u32,
