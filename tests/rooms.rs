@@ -124,3 +124,11 @@ fn controllers_alone_bring_a_quinn_program_one_crate_of_others() {
         assert!(!ours.contains(left_out), "{left_out} is in {ours:?}");
     }
 }
+
+#[test]
+fn servers_and_clients_are_built_without_the_senders_of_papers() {
+    let packages = ["--package", "video-server", "--package", "video-client"];
+    let built = built_for(&[&packages[..], &["--format", "{lib}/{f}"]].concat());
+    let cc: Vec<_> = built.iter().filter(|name| name.starts_with("playrate_cc/")).collect();
+    assert_eq!(cc, ["playrate_cc/"]);
+}

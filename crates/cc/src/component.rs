@@ -72,11 +72,11 @@ macro_rules! dispatch {
             )+
         }
     };
-    (@enum $kind:ident { $first:ident $(, $variant:ident)* }) => {
+    (@enum $kind:ident { $first:ident $(, $(#[$feature:meta])? $variant:ident)* }) => {
         #[derive(Clone, Debug)]
         pub(crate) enum $kind {
             $first($first),
-            $($variant($variant),)*
+            $($(#[$feature])? $variant($variant),)*
         }
 
         impl Default for $kind {
@@ -88,9 +88,9 @@ macro_rules! dispatch {
     (@each [mut $this:ident] $($rest:tt)+) => {
         crate::component::dispatch!(@each [$this] $($rest)+)
     };
-    (@each [$this:ident] { $($variant:ident),+ } $name:ident $arguments:tt) => {
+    (@each [$this:ident] { $($(#[$feature:meta])? $variant:ident),+ } $name:ident $arguments:tt) => {
         match $this {
-            $(Self::$variant(component) => component.$name $arguments,)+
+            $($(#[$feature])? Self::$variant(component) => component.$name $arguments,)+
         }
     };
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::component::Traits;
 use crate::compose::Components;
 use crate::parameter::{Arguments, Parameter};
-use crate::state::{GROWTH, OF_ALL_ALGORITHMS};
+use crate::state::{GROWTH, of_all_algorithms};
 use crate::{CongestionController, Path, VideoKnowledge};
 
 /// The component of a controller that `KEY=COMPONENT` sets. Specs print keys in the order of this declaration, and an
@@ -151,10 +151,10 @@ impl Entry {
         Self { refuses, ..self }
     }
 
-    /// Adds the parameters that algorithms share: [`GROWTH`] for a window-based one, and [`OF_ALL_ALGORITHMS`].
+    /// Adds the parameters that algorithms share: [`GROWTH`] for a window-based one, and [`of_all_algorithms`].
     pub(crate) fn with_shared_parameters(mut self) -> Self {
         self.parameters.extend((!self.absolute).then_some(GROWTH));
-        self.parameters.extend(OF_ALL_ALGORITHMS);
+        self.parameters.extend(of_all_algorithms());
         self
     }
 

@@ -29,6 +29,13 @@
 //! components share one core: window, ssthresh, RTT, rounds, recovery. An ACK frame passes through the idle policy,
 //! then slow start or the algorithm, then shaper, loss policy and ceiling; every change of phase has a [`Reason`].
 //!
+//! # Features
+//!
+//! - `papers`: the parameters `counting`, `ssthresh` and `recovery` and the component `start=hystart`, which turn an
+//!   algorithm into a TCP sender of 2010 to 2015, as papers measured them. Without the feature, a spec that uses one of
+//!   them is an error that names the feature.
+//! - `testing`: the module `testing`, a model that drives controllers in tests and fuzzers.
+//!
 //! # Write your own controller in 30 lines
 //!
 //! Implement [`CongestionController`] and register a builder. Its name then works wherever a spec is read.

@@ -124,7 +124,7 @@ pub enum Reason {
     /// round trip of HyStart, until Vegas counted more than γ queued segments, or until the rate exceeded Copa's
     /// target.
     RttRose,
-    /// Closely spaced ACK frames lasted long enough to fill the path (HyStart).
+    /// Closely spaced ACK frames lasted long enough to fill the path (HyStart, feature `papers`).
     AckTrain,
     /// A share of the bytes sent one RTT ago did not arrive: the path's rate is reached (SEARCH).
     RateFlattened,
@@ -134,7 +134,8 @@ pub enum Reason {
     EcnCe,
     /// Persistent congestion (RFC 9002 §7.6).
     PersistentCongestion,
-    /// Data that had been resent was lost again, and the sender waits for a timeout as TCP does (`recovery=tcp`).
+    /// Data that had been resent was lost again, and the sender waits for a timeout as TCP does (`recovery=tcp`,
+    /// feature `papers`).
     LostAgain,
     /// A packet sent after the congestion event was acknowledged.
     RecoveryEnded,

@@ -5,6 +5,9 @@ use thiserror::Error;
 use super::Key;
 use super::suggest::nearest;
 
+/// Names that exist only with the feature `papers`.
+const OF_PAPERS: [&str; 4] = ["counting", "recovery", "ssthresh", "start=hystart"];
+
 /// A text that is not a valid spec.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -18,7 +21,7 @@ pub enum SpecError {
         problem: String,
     },
     /// No controller, key, component or parameter has this name.
-    #[error("unknown {kind} `{name}`{of}{}; {allowed}", did_you_mean(*suggestion))]
+    #[error("unknown {kind} `{name}`{of}{}; {allowed}{}", did_you_mean(*suggestion), missing_feature(name))]
     Unknown {
         /// `controller`, `key`, `component` or `parameter`.
         kind: &'static str,
@@ -111,6 +114,13 @@ fn set_by(alias: Option<&str>) -> String {
     alias
         .map(|alias| format!(" (`{alias}` sets it already)"))
         .unwrap_or_default()
+}
+
+fn missing_feature(name: &str) -> String {
+    if cfg!(any(test, feature = "papers")) || !OF_PAPERS.contains(&name) {
+        return String::new();
+    }
+    format!(" (playrate-cc has `{name}` only with its feature `papers`)")
 }
 
 fn did_you_mean(suggestion: Option<&str>) -> String {

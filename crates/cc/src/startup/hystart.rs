@@ -1,4 +1,5 @@
-//! `hystart`: HyStart as in Linux since 2.6.29 for CUBIC; it leaves slow start immediately.
+//! `hystart`: HyStart as in Linux since 2.6.29 for CUBIC; it leaves slow start immediately. It needs the
+//! feature `papers`.
 
 use crate::entry::{Entry, Key};
 use crate::parameter::{Arguments, Parameter};

@@ -5,6 +5,7 @@
 //! of [`AnyStartup`] and a row of [`entries`]. A component that lacks a fact of the video grows like [`standard`] until
 //! the fact is known.
 
+#[cfg(any(test, feature = "papers"))]
 mod hystart;
 mod hystartpp;
 mod search;
@@ -14,6 +15,7 @@ use crate::Reason;
 use crate::component::{Needs, dispatch};
 use crate::entry::Entry;
 use crate::state::{Batch, Core};
+#[cfg(any(test, feature = "papers"))]
 use hystart::HyStart;
 use hystartpp::HyStartPp;
 use search::Search;
@@ -41,7 +43,7 @@ pub(crate) trait Startup {
 }
 
 dispatch! {
-    enum AnyStartup { Standard, HyStartPp, HyStart, Search }
+    enum AnyStartup { Standard, HyStartPp, Search, #[cfg(any(test, feature = "papers"))] HyStart }
     fn add_needs(&self, needs: &mut Needs);
     fn begin(&mut self, core: &mut Core);
     fn doubles(&self, core: &Core) -> bool;
@@ -50,13 +52,14 @@ dispatch! {
 
 /// All startup components, the default first.
 pub(crate) fn entries() -> Vec<Entry> {
-    vec![
+    Vec::from([
         standard::standard(),
         hystartpp::entry(),
+        #[cfg(any(test, feature = "papers"))]
         hystart::entry(),
         search::entry(),
         standard::short(),
         standard::video_rate(),
         standard::video_ssthresh(),
-    ]
+    ])
 }

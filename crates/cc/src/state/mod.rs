@@ -16,7 +16,7 @@ use crate::{Bitrate, Bytes, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowl
 pub(crate) use batch::Batch;
 use number::sane_mtu;
 pub(crate) use number::{float, floor_bytes};
-pub(crate) use rules::{GROWTH, OF_ALL_ALGORITHMS, Rules};
+pub(crate) use rules::{GROWTH, Rules, of_all_algorithms};
 
 /// Above this quinn stops pacing.
 const MAXIMUM_WINDOW: u64 = u32::MAX as u64;

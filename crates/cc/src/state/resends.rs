@@ -6,7 +6,7 @@ use crate::parameter::Parameter;
 
 pub(super) const TCP: &str = "tcp";
 
-/// The parameter of every algorithm that selects the cost of losing data again.
+/// The parameter of every algorithm that selects the cost of losing data again (feature `papers`).
 pub(crate) const RECOVERY: Parameter = Parameter::word("recovery", "quic", &["quic", TCP]).about(
     "resent data that is lost again: quic counts this as one more loss (RFC 9002 §6); tcp \
      waits for a timeout and begins with the smallest window (RFC 6675 §5.1, RFC 5681 §3.1)",

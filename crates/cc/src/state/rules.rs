@@ -6,9 +6,15 @@ use crate::parameter::{Arguments, Parameter, Value};
 use super::resends::{RECOVERY, Resends, TCP};
 use super::{float, floor_bytes};
 
-/// Parameters of every algorithm, after all others.
-pub(crate) const OF_ALL_ALGORITHMS: [Parameter; 5] =
-    [COUNTING, INITIAL_WINDOW, SSTHRESH, RECOVERY, MAX_SSTHRESH];
+/// Parameters of every algorithm, after all others. Those of the feature `papers` come last, so that it moves none of
+/// the others.
+pub(crate) fn of_all_algorithms() -> Vec<Parameter> {
+    let mut parameters = vec![INITIAL_WINDOW, MAX_SSTHRESH];
+    if cfg!(any(test, feature = "papers")) {
+        parameters.extend([COUNTING, SSTHRESH, RECOVERY]);
+    }
+    parameters
+}
 
 const RATE_LIMITED: &str = "ratelimited";
 const ACKS: &str = "acks";
@@ -20,7 +26,7 @@ pub(crate) const GROWTH: Parameter = Parameter::word("growth", "credit", &["cred
      (draft-ietf-ccwg-ratelimited-increase)",
 );
 
-/// The parameter of every algorithm that selects how an ACK frame counts.
+/// The parameter of every algorithm that selects how an ACK frame counts (feature `papers`).
 const COUNTING: Parameter = Parameter::word("counting", "bytes", &["bytes", ACKS]).about(
     "growth by an ACK frame: bytes counts all that it acknowledges (RFC 9002 §7.3.1); acks one packet at \
      most (RFC 5681 §3.1, Linux before 3.13)",
@@ -32,7 +38,7 @@ const INITIAL_WINDOW: Parameter = Parameter::number("initial_window", 0.0, 0.0..
      2.6.39, 10 RFC 6928",
 );
 
-/// The parameter of every algorithm that sets the first slow start threshold.
+/// The parameter of every algorithm that sets the first slow start threshold (feature `papers`).
 const SSTHRESH: Parameter = Parameter::size("ssthresh", Bytes::ZERO, Bytes::ZERO..=Bytes::new(4_000_000_000))
     .about(
         "slow start threshold that the connection begins with, as Linux remembers one for each destination; \
@@ -69,22 +75,25 @@ pub(crate) struct Rules {
 
 impl Default for Rules {
     fn default() -> Self {
-        Self::from_arguments(&Arguments::defaults(&OF_ALL_ALGORITHMS))
+        Self::from_arguments(&Arguments::defaults(&of_all_algorithms()))
     }
 }
 
 impl Rules {
-    /// Reads the rules from an algorithm's arguments.
+    /// Reads the rules from an algorithm's arguments; a parameter that it does not declare has its default.
     pub(crate) fn from_arguments(arguments: &Arguments) -> Self {
-        let ssthresh = arguments.size(SSTHRESH.name).as_u64();
+        let is = |parameter: Parameter, word| arguments.value(parameter.name) == Some(Value::Word(word));
+        let ssthresh = match arguments.value(SSTHRESH.name) {
+            Some(Value::Size(size)) if size > Bytes::ZERO => Some(size.as_u64()),
+            _ => None,
+        };
         Self {
-            // Controllers that set the window directly lack the parameter.
-            rate_limited: arguments.value(GROWTH.name) == Some(Value::Word(RATE_LIMITED)),
-            counts_acks: arguments.word(COUNTING.name) == ACKS,
+            rate_limited: is(GROWTH, RATE_LIMITED),
+            counts_acks: is(COUNTING, ACKS),
             initial_packets: arguments.number(INITIAL_WINDOW.name),
-            ssthresh: (ssthresh > 0).then_some(ssthresh),
+            ssthresh,
             max_ssthresh: floor_bytes(arguments.number(MAX_SSTHRESH.name)),
-            resends: (arguments.word(RECOVERY.name) == TCP).then(Box::default),
+            resends: is(RECOVERY, TCP).then(Box::default),
         }
     }
 

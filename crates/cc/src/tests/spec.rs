@@ -20,12 +20,12 @@ use rstest::rstest;
 #[case("cubic(off)", "cubic(fast_convergence=off)")]
 #[case("cubic(growth=ratelimited)", "cubic(growth=ratelimited)")]
 #[case(
-    "cubic(on,credit,acks,3,64000)",
-    "cubic(counting=acks,initial_window=3,ssthresh=64kB)"
+    "cubic(on,credit,3,0,acks,64000)",
+    "cubic(initial_window=3,max_ssthresh=0,counting=acks,ssthresh=64kB)"
 )]
 #[case("reno(initial_window=0,ssthresh=0)", "reno")]
 #[case("cubic+start=hystart(both)", "cubic+start=hystart")]
-#[case("ccp(1,rtt-max,2,off,20,0s,any,bytes,0,0)", "ccp")]
+#[case("ccp(1,rtt-max,2,off,20,0s,any,0,1536,bytes,0)", "ccp")]
 #[case("reno-cwv", "reno+idle=cwv")]
 #[case("reno-new-cwv(10s)", "reno+idle=new-cwv(nvp=10s)")]
 #[case("reno-new-cwv-p21", "reno+idle=new-cwv-restart")]
@@ -56,10 +56,13 @@ fn the_text_form_is_canonical(#[case] given: &str, #[case] canonical: &str) {
     "unknown parameter `speed` of `cubic`; it takes fast_convergence"
 )]
 #[case("cubic(maybe)", "invalid value `fast_convergence=maybe`: write on or off")]
-#[case("cubic(on,credit,off)", "invalid value `counting=off`: write bytes or acks")]
+#[case(
+    "cubic(on,credit,0,0,off)",
+    "invalid value `counting=off`: write bytes or acks"
+)]
 #[case("cubic(ssthresh=-1)", "a size from 0B to 4GB")]
 #[case(
-    "cubic(on,credit,acks,3,64kB,tcp,0,off)",
+    "cubic(on,credit,3,0,acks,64kB,tcp,off)",
     "too many arguments for `cubic`: leave out `off`"
 )]
 #[case(
