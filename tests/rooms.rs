@@ -129,6 +129,9 @@ fn controllers_alone_bring_a_quinn_program_one_crate_of_others() {
 fn servers_and_clients_are_built_without_the_senders_of_papers() {
     let packages = ["--package", "video-server", "--package", "video-client"];
     let built = built_for(&[&packages[..], &["--format", "{lib}/{f}"]].concat());
-    let cc: Vec<_> = built.iter().filter(|name| name.starts_with("playrate_cc/")).collect();
+    let cc: Vec<_> = built
+        .iter()
+        .filter(|name| name.starts_with("playrate_cc/"))
+        .collect();
     assert_eq!(cc, ["playrate_cc/"]);
 }

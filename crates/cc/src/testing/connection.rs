@@ -4,10 +4,11 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::Operation;
 use crate::events::{AckFrame, Acked, Congestion, Sent, Signal};
 use crate::registry::Value;
-use crate::{Bytes, CongestionController, ControllerSpec, Path, Phase, Snapshot, Timestamp, VideoKnowledge};
+use crate::{
+    Bitrate, Bytes, CongestionController, ControllerSpec, Path, Phase, Snapshot, Timestamp, VideoKnowledge,
+};
 
 /// Packets in one burst, as with quinn's segmentation offload.
 const BURST: usize = 10;
@@ -312,37 +313,44 @@ impl Connection {
         self.check();
     }
 
-    /// Performs `operations` one after the other.
+    /// Applies an event for every three bytes, its code and a number. Every input is valid.
     ///
     /// # Panics
     /// If the controller violates an invariant: its window leaves its bounds, two instances that received the same
     /// events differ, or the algorithm's window of a window-based controller grows while the application limits the
     /// sender (with `growth=ratelimited`: beyond the bound of draft-ietf-ccwg-ratelimited-increase).
-    pub fn run(&mut self, operations: &[Operation]) {
-        for &operation in operations {
-            self.apply(operation);
+    pub fn run(&mut self, bytes: &[u8]) {
+        for &[code, high, low] in bytes.as_chunks().0 {
+            self.apply(code, u16::from_be_bytes([high, low]));
         }
     }
 
-    fn apply(&mut self, operation: Operation) {
-        match operation {
-            Operation::Pass(time) => self.pass(time),
-            Operation::Send(packets) => self.offer(usize::from(packets)),
-            Operation::Ack(packets) => self.ack(usize::from(packets)),
-            Operation::AckNewest(packets) => self.ack_newest(usize::from(packets)),
-            Operation::Lose(packets) => self.lose(usize::from(packets)),
-            Operation::LosePersistently(packets) => self.lose_persistently(usize::from(packets)),
-            Operation::EcnCe => self.ecn_ce(),
-            Operation::Mtu(mtu) => self.change_mtu(mtu),
-            Operation::Idle(time) => {
+    /// Applies one event. Most of the codes are common events.
+    fn apply(&mut self, code: u8, number: u16) {
+        let (wide, packets, given) = (u64::from(number), usize::from(number), number != 0);
+        let time = Duration::from_millis(wide);
+        match code % 32 {
+            0..=5 => self.pass(Duration::from_micros(4 * wide)),
+            6 => self.pass(time),
+            7..=13 => self.offer(packets % 1_024),
+            14..=19 => self.ack(packets % 64),
+            20 => self.ack(packets),
+            21 => self.ack_newest(packets % 64),
+            22..=23 => self.lose(packets % 16),
+            24 => self.lose_persistently(packets % 16),
+            25 => self.ecn_ce(),
+            26 => self.change_mtu(Bytes::new(1_200 + wide % 8_000)),
+            27 => {
                 self.app_limited = true;
                 self.ack(usize::MAX);
                 self.pass(time);
             }
-            Operation::KnowRate(rate) => self.known.set_average_rate(rate),
-            Operation::KnowPlayoutBuffer(size) => self.known.set_playout_buffer(size),
-            Operation::KnowBuffered(time) => self.known.set_buffered(time),
-            Operation::Clone => self.replace_by_clone(),
+            28 => self
+                .known
+                .set_average_rate(given.then(|| Bitrate::from_kbps(wide))),
+            29 => self.known.set_playout_buffer(given.then(|| Bytes::from_kb(wide))),
+            30 => self.known.set_buffered(given.then_some(time)),
+            _ => self.replace_by_clone(),
         }
     }
 

@@ -4,8 +4,8 @@
 //! `playrate-netsim` with the product's transport in virtual time.
 //!
 //! [`Connection`] is a model of the transport around a controller: it tracks packets in flight and reports to the
-//! controller like an adapter. [`Operation`] is one event of a connection. A test or fuzzer makes a list of them, for
-//! example from bytes, and [`Connection::run`] checks the controller's invariants after each.
+//! controller like an adapter. [`Connection::run`] reads events from arbitrary bytes of a test or fuzzer, and checks
+//! the controller's invariants after each.
 //!
 //! [`examples`] lists the compositions that the golden traces of this crate and the figures of
 //! `docs/controllers.md` show.
@@ -20,8 +20,6 @@
 
 mod connection;
 mod examples;
-mod operation;
 
 pub use connection::Connection;
 pub use examples::{Demand, Example, examples};
-pub use operation::Operation;

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::OwnedFrame;
 use super::spec::any_spec;
 use crate::events::{Acked, Congestion, Sent, Signal};
-use crate::testing::{Connection, Operation};
+use crate::testing::Connection;
 use crate::{Bytes, ControllerSpec, Path, Timestamp, VideoKnowledge};
 
 /// An event with arbitrary numbers, in any order: more than a correct transport would report.
@@ -65,7 +65,7 @@ proptest! {
         bytes in prop::collection::vec(any::<u8>(), 0..600),
     ) {
         let Ok(spec) = text.parse::<ControllerSpec>() else { return Ok(()) };
-        Connection::new(&spec).run(&Operation::from_bytes(&bytes));
+        Connection::new(&spec).run(&bytes);
     }
 
     #[test]
