@@ -44,8 +44,8 @@ pub(crate) struct Ccp {
     rtt_window_ns: u64,
     /// A loss ends slow start only if the packet may have found a queue.
     spares_slow_start: bool,
-    /// Slow start ended with the first capacity estimate, which the algorithm uses from then on.
-    trusts_first_estimate: bool,
+    /// Samples that the capacity estimate needs. One suffices if slow start ended with the first estimate.
+    least_samples: u8,
     reno: Reno,
 }
 
@@ -104,7 +104,7 @@ impl Ccp {
             least_storage: arguments.number("least_storage"),
             rtt_window_ns: nanos(arguments.time("rtt_window")),
             spares_slow_start: arguments.word("slow_start_loss") == "queued",
-            trusts_first_estimate: false,
+            least_samples: 4,
             reno: Reno::default(),
         }
     }
@@ -139,12 +139,8 @@ impl Ccp {
 
     /// `C`, bytes per second: from four samples, or from the one that ended slow start.
     fn capacity(&self, core: &Core) -> Option<f64> {
-        let capacity = if self.trusts_first_estimate {
-            core.early_capacity()
-        } else {
-            core.capacity()
-        };
-        Some(capacity?.as_bytes_per_second() as f64)
+        let capacity = core.capacity_after(self.least_samples)?;
+        Some(capacity.as_bytes_per_second() as f64)
     }
 
     /// `B`, `x` and `f`; `None` until capacity and RTT are known.
@@ -185,7 +181,9 @@ impl Algorithm for Ccp {
         if let Some(derivative) = &mut self.derivative {
             derivative.forget();
         }
-        self.trusts_first_estimate |= reason == Reason::CapacityKnown;
+        if reason == Reason::CapacityKnown {
+            self.least_samples = 1;
+        }
         self.reno.begin(core, reason, now);
     }
 

@@ -271,7 +271,7 @@ impl CongestionController for Composed {
         let mut snapshot = core.snapshot(self.published);
         snapshot.algorithm_window = Some(Bytes::new(core.window()));
         snapshot.ssthresh = core.ssthresh.map(Bytes::new);
-        snapshot.capacity = core.early_capacity();
+        snapshot.capacity = core.capacity_after(1);
         self.components.algorithm.describe(core, &mut snapshot);
         snapshot
     }

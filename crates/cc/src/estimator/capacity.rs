@@ -50,18 +50,9 @@ impl Capacity {
         self.delivery.on_congestion(event);
     }
 
-    /// The estimate, after four train samples or one busy delivery rate.
-    pub(crate) fn estimate(&self) -> Option<Bitrate> {
-        self.bounded(self.trains.estimate())
-    }
-
-    /// The estimate, after any train sample or one busy delivery rate. Slow start can end with this first estimate.
-    pub(crate) fn early_estimate(&self) -> Option<Bitrate> {
-        self.bounded(self.trains.early_estimate())
-    }
-
-    fn bounded(&self, trains: Option<Bitrate>) -> Option<Bitrate> {
-        match trains {
+    /// The estimate, after at least this many train samples or one busy delivery rate.
+    pub(crate) fn estimate(&self, least_samples: u8) -> Option<Bitrate> {
+        match self.trains.estimate(least_samples) {
             Some(trains) => Some(trains.max(self.bound)),
             None => Some(self.busy).filter(|busy| *busy > Bitrate::ZERO),
         }

@@ -18,8 +18,6 @@ use super::{NANOS_PER_SECOND, bytes_per_second};
 const MIN_SPACING_NS: u64 = 200_000;
 /// A batch of fewer packets may have waited for the peer's ACK timer, regardless of the previous batches.
 const LEAST_PROMPT: u32 = 2;
-/// Number of samples that an estimate requires.
-const FIRST_ESTIMATE: u8 = 4;
 
 /// Capacity by packet trains.
 ///
@@ -148,15 +146,10 @@ impl TrainCapacity {
         }
     }
 
-    /// The estimate, after four samples.
-    pub(super) fn estimate(&self) -> Option<Bitrate> {
-        self.early_estimate().filter(|_| self.basis >= FIRST_ESTIMATE)
-    }
-
-    /// The estimate from any number of samples. Slow start can end with this first estimate.
-    pub(super) fn early_estimate(&self) -> Option<Bitrate> {
-        self.estimate
-            .map(|rate| Bitrate::from_bytes_per_second(u64::from(rate)))
+    /// The estimate, if it is from at least this many samples.
+    pub(super) fn estimate(&self, least_samples: u8) -> Option<Bitrate> {
+        let rate = self.estimate.filter(|_| self.basis >= least_samples)?;
+        Some(Bitrate::from_bytes_per_second(rate.into()))
     }
 
     /// Returns true if the estimate consists of eight samples of the last ten seconds. False if it was kept from

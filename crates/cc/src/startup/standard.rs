@@ -49,7 +49,7 @@ impl Startup for Standard {
 
     fn on_batch(&mut self, core: &mut Core, batch: &mut Batch) -> Option<Reason> {
         match self {
-            Self::Short if core.early_capacity().is_some() => return Some(Reason::CapacityKnown),
+            Self::Short if core.capacity_after(1).is_some() => return Some(Reason::CapacityKnown),
             Self::Plain | Self::Short => {}
             Self::VideoSsthresh => core.ssthresh = video_window(core).or(core.ssthresh),
             Self::VideoRate => {

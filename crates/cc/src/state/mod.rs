@@ -172,14 +172,9 @@ impl Core {
         self.rules.slow_start_divisor(self.window, self.mtu)
     }
 
-    /// Capacity of the path's narrowest link in bytes that count towards a window, after four samples.
-    pub(crate) fn capacity(&self) -> Option<Bitrate> {
-        self.capacity.as_deref().and_then(Capacity::estimate)
-    }
-
-    /// The same after one sample.
-    pub(crate) fn early_capacity(&self) -> Option<Bitrate> {
-        self.capacity.as_deref().and_then(Capacity::early_estimate)
+    /// Capacity of the path's narrowest link in bytes that count towards a window, after at least this many samples.
+    pub(crate) fn capacity_after(&self, least_samples: u8) -> Option<Bitrate> {
+        self.capacity.as_ref()?.estimate(least_samples)
     }
 
     /// The window that carries the video's rate over a path with this RTT, bytes: VR·rtt, and the part that the

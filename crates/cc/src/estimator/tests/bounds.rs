@@ -9,8 +9,8 @@ use crate::tests::{OwnedFrame, assert_in};
 use crate::{Bitrate, Bytes, Timestamp};
 
 fn check(capacity: &Capacity) {
-    let estimate = capacity.estimate();
-    assert!(estimate.is_none() || capacity.early_estimate().is_some());
+    let estimate = capacity.estimate(4);
+    assert!(estimate.is_none() || capacity.estimate(1).is_some());
     if let (Some(estimate), Some(bound)) = (estimate, capacity.delivery.max()) {
         assert!(estimate > Bitrate::ZERO || bound == Bitrate::ZERO);
     }

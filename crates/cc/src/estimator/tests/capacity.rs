@@ -18,7 +18,7 @@ fn train_estimate(path: &Path, load: Load) -> f64 {
             PathEvent::Lost(event) => capacity.on_congestion(&event),
         }
     }
-    capacity.estimate().map_or(0.0, Bitrate::as_mbps)
+    capacity.estimate(4).map_or(0.0, Bitrate::as_mbps)
 }
 
 fn estimate(path: &Path, load: Load) -> f64 {
@@ -26,7 +26,7 @@ fn estimate(path: &Path, load: Load) -> f64 {
     for reported in run(path, load) {
         tell(&mut capacity, &reported);
     }
-    capacity.estimate().map_or(0.0, Bitrate::as_mbps)
+    capacity.estimate(4).map_or(0.0, Bitrate::as_mbps)
 }
 
 #[rstest]
@@ -138,7 +138,7 @@ fn a_link_that_slows_down_is_noticed_once_ten_seconds_have_passed() {
     for reported in run(&path, trains(250, 10, 100 * MS)) {
         tell(&mut capacity, &reported);
         if let PathEvent::Acked(event) = reported {
-            let estimate = capacity.estimate().map_or(0.0, Bitrate::as_mbps);
+            let estimate = capacity.estimate(4).map_or(0.0, Bitrate::as_mbps);
             match event.now.as_nanos() / MS {
                 2_000..10_000 => assert_in(estimate, 19.99..=20.01),
                 20_500.. => assert_in(estimate, 9.99..=10.01),
@@ -208,12 +208,12 @@ fn late_ack(capacity: &mut Capacity, sent: Timestamp, now: Timestamp) {
 #[test]
 fn the_delivery_rate_raises_a_train_estimate_that_is_too_low() {
     let mut capacity = spread_trains();
-    let raised = capacity.estimate();
+    let raised = capacity.estimate(4);
     assert_eq!(raised, capacity.delivery.max());
     assert_in(raised.map_or(0.0, Bitrate::as_mbps), 23.5..=24.1);
     // A quiet minute later.
     late_ack(&mut capacity, at(59_900), at(60_000));
     assert!(capacity.delivery.max() < raised);
     // The estimate does not fall when the samples that raised it expire.
-    assert_eq!(capacity.estimate(), raised);
+    assert_eq!(capacity.estimate(4), raised);
 }

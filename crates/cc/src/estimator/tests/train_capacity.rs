@@ -23,7 +23,7 @@ impl Fed {
         };
         let runs: Vec<Acked> = runs.iter().map(run).collect();
         self.0.on_ack_frame(&AckFrame::new(us(now), &runs, Bytes::ZERO));
-        self.0.early_estimate()
+        self.0.estimate(1)
     }
 
     /// Frames at these times acknowledge `packets` packets each of the train that left at `sent`. Returns the early
@@ -32,13 +32,13 @@ impl Fed {
         for now in times {
             self.ack_runs(now, &[(sent, packets)]);
         }
-        self.0.early_estimate()
+        self.0.estimate(1)
     }
 
     fn lose(&mut self, sent: u64, now: u64) -> Option<Bitrate> {
         let signal = Signal::loss(Bytes::new(PACKET));
         self.0.on_congestion(&Congestion::new(us(now), us(sent), signal));
-        self.0.early_estimate()
+        self.0.estimate(1)
     }
 }
 
@@ -49,9 +49,9 @@ fn the_worked_pair_gives_20_mbit_per_second() {
     assert_eq!(fed.ack(0, [100_960], 2), None, "one batch measures nothing");
     assert_eq!(fed.ack(0, [101_920], 2), TWENTY);
     fed.ack(0, [102_880, 103_840], 2);
-    assert_eq!(fed.0.estimate(), None, "three samples are too few");
+    assert_eq!(fed.0.estimate(4), None, "three samples are too few");
     fed.ack(0, [104_800], 2);
-    assert_eq!(fed.0.estimate(), TWENTY);
+    assert_eq!(fed.0.estimate(4), TWENTY);
     assert!(!fed.0.is_fresh(), "that takes eight samples");
 }
 
@@ -83,9 +83,9 @@ fn a_loss_inside_a_train_takes_its_samples_back() {
     );
     // Three good samples of the second train; those of the first are gone, so there are fewer than four.
     fed.ack(50_000, [152_880, 153_840], 2);
-    assert_eq!(fed.0.estimate(), None);
+    assert_eq!(fed.0.estimate(4), None);
     fed.ack(50_000, [154_800], 2);
-    assert_eq!(fed.0.estimate(), TWENTY);
+    assert_eq!(fed.0.estimate(4), TWENTY);
 }
 
 #[test]
@@ -162,6 +162,6 @@ fn an_estimate_never_expires_into_a_worse_one() {
     for sent in (20_000_000..27_000_000).step_by(1_000_000) {
         fed.ack(sent, [sent + 125_000, sent + 150_000], 1);
         assert!(!fed.0.is_fresh());
-        assert_eq!(fed.0.estimate(), TWENTY, "{sent}");
+        assert_eq!(fed.0.estimate(4), TWENTY, "{sent}");
     }
 }
