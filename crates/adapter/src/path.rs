@@ -2,7 +2,7 @@
 //!
 //! Each additional packet of a run costs only additions: a run's times are converted when it ends, the controller is
 //! called once per ACK frame, and bursts are reported only if the controller
-//! [requires](CongestionController::requires_every_burst) them.
+//! [requires](CongestionController::requires_every_burst) them. A frame with a single run needs no list of runs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -48,10 +48,10 @@ pub struct PathController<S: QuicStack> {
     window: Bytes,
     rtt_estimate: RttEstimate,
     /// The run that the next acknowledged packet may join. Its packets have the times of the recorder's newest packet.
-    /// It has no packets between ACK frames, and none under the stack's own controller.
-    run: Acked,
-    /// The completed runs of the ACK frame being read.
-    runs: Vec<Acked>,
+    /// `None` between ACK frames, and under the stack's own controller.
+    run: Option<Acked>,
+    /// The earlier runs of the ACK frame being read. Most frames have none.
+    earlier_runs: Vec<Acked>,
     /// Bytes lost since the last ACK frame.
     lost: Bytes,
     /// The last burst since the last ACK frame, if the controller has not received it.
@@ -105,8 +105,8 @@ impl<S: QuicStack> PathController<S> {
             mtu,
             window: Bytes::ZERO,
             rtt_estimate: RttEstimate::Initial,
-            run: Acked::new(Timestamp::ZERO, Bytes::ZERO, 0),
-            runs: Vec::new(),
+            run: None,
+            earlier_runs: Vec::new(),
             lost: Bytes::ZERO,
             unreported: None,
             recorder,
@@ -114,6 +114,13 @@ impl<S: QuicStack> PathController<S> {
         };
         path.refresh_window();
         path
+    }
+
+    /// Returns true if the path only drives one of playrate's controllers: it has no controller of the stack and keeps
+    /// no history for a switch. An adapter may then skip the calls for these.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        matches!(self.kind, Kind::Driven(_)) && self.history.is_none()
     }
 
     /// The stack's own controller, if the path uses one.
@@ -136,14 +143,7 @@ impl<S: QuicStack> PathController<S> {
 
     /// After a [switch](ConnectionController::switch), replaces the controller and returns the events that the new one
     /// has to receive first. The adapter calls this before each departing burst.
-    #[inline]
     pub fn replace_if_switched(&mut self) -> Option<Box<ReplayHistory<S::Rtt>>> {
-        self.history.as_ref()?;
-        self.replace()
-    }
-
-    #[inline(never)]
-    fn replace(&mut self) -> Option<Box<ReplayHistory<S::Rtt>>> {
         let mut history = self.history.take_if(|_| !self.control.may_switch())?;
         history.in_order();
         let mut recorder = self.control.recorder(self.built);
@@ -179,37 +179,47 @@ impl<S: QuicStack> PathController<S> {
         }
     }
 
-    /// Adds an acknowledged packet to the run before it, if it has the same times and limit, and returns true.
-    /// Otherwise the adapter passes it to the stack's own controller and to [`on_ack`](Self::on_ack).
+    /// Takes an acknowledged packet if this needs no other call: the packet joins the run before it, which has the same
+    /// times and limit, or it is the first one of a frame on a [plain](Self::is_plain) path. If this returns false, the
+    /// adapter passes the packet to the stack's own controller and to [`on_ack`](Self::on_ack).
     #[inline]
-    pub fn join_run(&mut self, packet: &AckedPacket) -> bool {
+    pub fn add_to_run(&mut self, packet: &AckedPacket, rtt: &S::Rtt) -> bool {
         // Comparing `Instant`s is cheap and converting them is not.
-        let joins = self.run.packets > 0
-            && self.run.app_limited == packet.app_limited
-            && self.recorder.frame.newest == Some((packet.sent, packet.acked));
-        if joins {
-            self.run.bytes += packet.bytes;
-            self.run.packets = self.run.packets.saturating_add(1);
+        let times = Some((packet.sent, packet.acked));
+        let is_plain = self.is_plain();
+        match &mut self.run {
+            Some(run) if run.app_limited == packet.app_limited && self.recorder.frame.newest == times => {
+                run.bytes += packet.bytes;
+                run.packets = run.packets.saturating_add(1);
+            }
+            None if is_plain => self.begin_run(packet, rtt),
+            _ => return false,
         }
-        joins
+        true
     }
 
     /// Records an acknowledged packet and the stack's current RTT estimate, which is the same for all packets of a
     /// frame. Packets are reported in the order of their departure.
-    #[inline]
     pub fn on_ack(&mut self, packet: &AckedPacket, rtt: &S::Rtt) {
-        if self.join_run(packet) {
+        if self.add_to_run(packet, rtt) {
             return;
         }
-        self.end_run();
         // The other packets of a run have the round trip of its first one.
         if let Some(history) = &mut self.history {
             history.on_ack(packet, rtt);
         }
+        self.end_run();
+        self.earlier_runs.extend(self.run);
+        self.begin_run(packet, rtt);
+    }
+
+    /// Begins a run, or counts the packet under the stack's own controller.
+    #[inline]
+    fn begin_run(&mut self, packet: &AckedPacket, rtt: &S::Rtt) {
         match self.kind {
             Kind::Driven(_) => {
                 let run = Acked::new(Timestamp::ZERO, packet.bytes, 1);
-                self.run = run.with_app_limited(packet.app_limited);
+                self.run = Some(run.with_app_limited(packet.app_limited));
             }
             Kind::Observed(_) => self.recorder.acked(packet.bytes, 1),
         }
@@ -226,13 +236,9 @@ impl<S: QuicStack> PathController<S> {
     /// Counts the run that is being read, if there is one, and converts its time for the controller.
     #[inline]
     fn end_run(&mut self) {
-        if let Some((sent, _)) = self.recorder.frame.newest
-            && self.run.packets > 0
-        {
-            self.recorder.acked(self.run.bytes, self.run.packets);
-            self.run.sent = timestamp(self.built, sent);
-            self.runs.push(self.run);
-            self.run.packets = 0;
+        if let (Some(run), Some((sent, _))) = (&mut self.run, self.recorder.frame.newest) {
+            self.recorder.acked(run.bytes, run.packets);
+            run.sent = timestamp(self.built, sent);
         }
     }
 
@@ -255,16 +261,24 @@ impl<S: QuicStack> PathController<S> {
     }
 
     /// Reports the runs of an ACK frame that arrived at `now`.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "the second caller is cold")]
     fn report_frame(&mut self, now: Instant) {
         match &mut self.kind {
             Kind::Driven(controller) => {
+                let acked = if self.earlier_runs.is_empty() {
+                    self.run.as_slice()
+                } else {
+                    self.earlier_runs.extend(self.run);
+                    &self.earlier_runs
+                };
                 let frame = &self.recorder.frame;
-                let event = AckFrame::new(timestamp(self.built, now), &self.runs, frame.in_flight)
+                let event = AckFrame::new(timestamp(self.built, now), acked, frame.in_flight)
                     .with_app_limited(frame.app_limited)
                     .with_smoothed_rtt(frame.smoothed_rtt);
                 let window = controller.window_after(&event);
-                self.runs.clear();
+                self.run = None;
+                self.earlier_runs.clear();
                 self.window = self.for_stack(window);
             }
             Kind::Observed(baseline) => baseline.watch_pacing_rate(),

@@ -40,11 +40,30 @@ impl QuinnController {
         self.path.snapshot()
     }
 
-    /// [`on_ack`](Controller::on_ack) for a packet that joins no run. The equal arguments make the call a jump, so
-    /// packets that join a run save no registers.
+    /// [`on_sent`](Controller::on_sent) for a path that is not [plain](PathController::is_plain). It is not inlined:
+    /// equal arguments make the call a jump, so a plain path saves no registers for the calls in here.
+    #[inline(never)]
+    fn on_sent_slow(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
+        if let Some(history) = self.path.replace_if_switched() {
+            self.replay(&history);
+        }
+        self.path
+            .call_baseline(|baseline| baseline.0.on_sent(now, bytes, last_packet_number));
+        self.path.on_sent(now, Bytes::new(bytes));
+    }
+
+    /// [`on_ack`](Controller::on_ack) for a packet that [`add_to_run`](PathController::add_to_run) does not take. It
+    /// is not inlined for the same reason as [`on_sent_slow`](Self::on_sent_slow).
     #[inline(never)]
     #[expect(clippy::too_many_arguments, reason = "those of quinn's trait")]
-    fn begin_run(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
+    fn on_ack_slow(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        bytes: u64,
+        app_limited: bool,
+        rtt: &RttEstimator,
+    ) {
         self.path
             .call_baseline(|baseline| baseline.0.on_ack(now, sent, bytes, app_limited, rtt));
         self.path.on_ack(&acked(now, sent, bytes, app_limited), rtt);
@@ -72,17 +91,17 @@ impl QuinnController {
 
 impl Controller for QuinnController {
     fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
-        if let Some(history) = self.path.replace_if_switched() {
-            self.replay(&history);
+        if self.path.is_plain() {
+            self.path.on_sent(now, Bytes::new(bytes));
+        } else {
+            self.on_sent_slow(now, bytes, last_packet_number);
         }
-        self.path
-            .call_baseline(|baseline| baseline.0.on_sent(now, bytes, last_packet_number));
-        self.path.on_sent(now, Bytes::new(bytes));
     }
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
-        if !self.path.join_run(&acked(now, sent, bytes, app_limited)) {
-            self.begin_run(now, sent, bytes, app_limited, rtt);
+        let packet = acked(now, sent, bytes, app_limited);
+        if !self.path.add_to_run(&packet, rtt) {
+            self.on_ack_slow(now, sent, bytes, app_limited, rtt);
         }
     }
 
