@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use video_client::cmcd::{CmcdMode, CmcdOptions};
 use video_client::dash::{Abr, DashOptions};
 use video_client::report::Outcome;
-use video_client::{Observer, Played, Progress, Session};
+use video_client::{Observer, Played, Progress, Seek, Session};
 use video_server::library::Library;
 use video_server::serve::{Settings, VideoServer};
 
@@ -25,6 +25,8 @@ use crate::common;
 
 /// Numbers of frames of the four segments.
 const FRAMES: [u64; 4] = [90, 90, 88, 90];
+/// A position in the middle of the second segment.
+const WITHIN_SECOND: Duration = Duration::from_millis(4_500);
 
 /// The boxes of a file, by type and bytes.
 fn boxes(file: &[u8]) -> Vec<(&[u8], &[u8])> {
@@ -300,16 +302,24 @@ async fn the_controller_learns_from_the_player_and_the_player_from_the_server(#[
     assert!(rtt.is_some_and(|rtt| rtt < Duration::from_secs(10)), "{rtt:?}");
 }
 
+#[rstest]
+#[case::start_at(WITHIN_SECOND, None, FRAMES[1] / 2)]
+// Due once the manifest has been read, that is, while the initialisation segment is fetched.
+#[case::jump(Duration::ZERO, Some(Seek { at: Duration::ZERO, to: WITHIN_SECOND }), FRAMES[1])]
 #[tokio::test(flavor = "multi_thread")]
-async fn playback_begins_where_it_should() {
+async fn playback_begins_where_it_should(
+    #[case] start_at: Duration,
+    #[case] seek: Option<Seek>,
+    #[case] of_first: u64,
+) {
     let running = Running::start();
     let mut options = fixed("low", CmcdMode::Header);
-    options.start_at = Duration::from_millis(4_500);
+    (options.start_at, options.session.seeks) = (start_at, Vec::from_iter(seek));
     let (played, bytes) = running.play("/film.mpd", options, &mut ()).await;
     played.result.unwrap();
     let packaged = Packaged::new(0);
     assert!(bytes == [packaged.initialization, packaged.segments[1..].concat()].concat());
-    let frames = FRAMES[1] / 2 + FRAMES[2] + FRAMES[3];
+    let frames = of_first + FRAMES[2] + FRAMES[3];
     assert_eq!(played.report.playback.frames_shown, frames);
     assert_eq!(played.report.dash.unwrap().first_segment, 1);
 }
