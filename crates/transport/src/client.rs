@@ -18,7 +18,8 @@ use crate::error::{ConnectError, ConnectionLost, EndpointError, ExchangeError, H
 use crate::options::TransportOptions;
 use crate::quic;
 use crate::time;
-use crate::tls::{Trust, client_config, require_registered_suites, ring_provider};
+use crate::tls::{require_registered_suites, ring_provider};
+use crate::trust::{Trust, client_config};
 
 /// Time without an answer from one address before the next one is also tried (RFC 8305 §5).
 const CONNECTION_ATTEMPT_DELAY: Duration = Duration::from_millis(250);

@@ -25,6 +25,7 @@ mod server;
 mod socket_layer;
 pub mod time;
 mod tls;
+mod trust;
 
 pub use client::{Body, Client, ClientOptions, Connection, Target};
 #[cfg(target_os = "linux")]
@@ -43,4 +44,5 @@ pub use server::{
     Succession, Worker,
 };
 pub use socket_layer::{LayeredSocket, SocketLayer};
-pub use tls::{Identity, Pin, TlsError, Trust};
+pub use tls::{Identity, Pin, TlsError};
+pub use trust::Trust;

@@ -1,6 +1,5 @@
 //! [`ReceivingRuntime`]: makes a server with many connections read its socket often enough.
 
-use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;

@@ -1,6 +1,5 @@
 //! [`SelfWaking`]: a task that reports that it yielded and must be polled again immediately.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};

@@ -1,6 +1,6 @@
 //! Waiting on a [`quinn::Runtime`], so that the same code waits on a host's clock and in virtual time.
 
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;

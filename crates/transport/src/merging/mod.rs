@@ -7,7 +7,6 @@
 //! their datagrams leave as quinn hands them over.
 
 use std::cell::RefCell;
-use std::future::Future;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;

@@ -12,8 +12,7 @@
 //! `h3` 0.0.8 passes on neither the streams nor the payload of a frame. Two things therefore bypass it: the
 //! [`AcceptedResponse`] of the stream that it accepted last, and [`poll_buffered_first`] for the reader of a body.
 
-use std::future::Future;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
@@ -23,12 +22,15 @@ use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId};
 use parking_lot::Mutex;
 use playrate_quinn::ConnectionController;
-use quinn::{ConnectionError, ReadError, VarInt};
+use quinn::ConnectionError;
 
+mod convert;
 mod receive;
 mod send;
 mod unidirectional;
 
+pub(crate) use convert::var_int;
+use convert::{connection_error, on_stream, stream_lost};
 pub(crate) use receive::{RecvStream, TooManyBytes, poll_buffered_first};
 pub(crate) use send::{ResponseStream, SendStream};
 use unidirectional::{PeerStreams, UniStream};
@@ -241,55 +243,5 @@ impl quic::SendStream<Bytes> for BidiStream {
 
     fn send_id(&self) -> StreamId {
         self.send.send_id()
-    }
-}
-
-/// An error code of HTTP/3 in quinn's form.
-pub(crate) fn var_int(code: u64) -> VarInt {
-    VarInt::from_u64(code).unwrap_or(VarInt::MAX)
-}
-
-/// `h3`'s form of a stream number, which is the same 62-bit integer (RFC 9000 §2.1).
-fn stream_id(id: quinn::StreamId) -> Result<StreamId, ConnectionErrorIncoming> {
-    StreamId::try_from(u64::from(id))
-        .map_err(|error| ConnectionErrorIncoming::InternalError(format!("stream number {id}: {error}")))
-}
-
-/// Maximum number of bytes read at once. Otherwise quinn would hand megabytes to a slow reader, and extend the sender's
-/// flow control limit by as much before any of it was used.
-const CHUNK: usize = 64 << 10;
-
-/// The next bytes of `stream`, in order; `None` at its end.
-fn poll_chunk(
-    stream: &mut quinn::RecvStream,
-    cx: &mut Context<'_>,
-) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
-    // Dropping the future loses nothing: it holds no data, and the waker stays with the connection.
-    let chunk = ready!(pin!(stream.read_chunk(CHUNK, true)).poll(cx));
-    Poll::Ready(match chunk {
-        Ok(chunk) => Ok(chunk.map(|chunk| chunk.bytes)),
-        Err(ReadError::Reset(code)) => Err(StreamErrorIncoming::StreamTerminated {
-            error_code: code.into_inner(),
-        }),
-        Err(ReadError::ConnectionLost(error)) => Err(stream_lost(error)),
-        Err(error) => Err(StreamErrorIncoming::Unknown(Box::new(error))),
-    })
-}
-
-fn on_stream(connection_error: ConnectionErrorIncoming) -> StreamErrorIncoming {
-    StreamErrorIncoming::ConnectionErrorIncoming { connection_error }
-}
-
-fn stream_lost(error: ConnectionError) -> StreamErrorIncoming {
-    on_stream(connection_error(error))
-}
-
-fn connection_error(error: ConnectionError) -> ConnectionErrorIncoming {
-    match error {
-        ConnectionError::ApplicationClosed(close) => ConnectionErrorIncoming::ApplicationClose {
-            error_code: close.error_code.into_inner(),
-        },
-        ConnectionError::TimedOut => ConnectionErrorIncoming::Timeout,
-        other => ConnectionErrorIncoming::Undefined(Arc::new(other)),
     }
 }

@@ -1,13 +1,15 @@
 //! The receiving direction of a stream: [`RecvStream`] for `h3`, [`poll_buffered_first`] for the reader of a body.
 
 use std::cell::Cell;
+use std::pin::pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId};
+use quinn::ReadError;
 
-use super::{poll_chunk, stream_id, var_int};
+use super::convert::{stream_id, stream_lost, var_int};
 
 thread_local! {
     static GATE: Cell<ReadGate> = const { Cell::new(ReadGate::Open) };
@@ -115,4 +117,25 @@ impl quic::RecvStream for RecvStream {
     fn recv_id(&self) -> StreamId {
         self.id
     }
+}
+
+/// Maximum number of bytes read at once. Otherwise quinn would hand megabytes to a slow reader, and extend the sender's
+/// flow control limit by as much before any of it was used.
+const CHUNK: usize = 64 << 10;
+
+/// The next bytes of `stream`, in order; `None` at its end.
+pub(super) fn poll_chunk(
+    stream: &mut quinn::RecvStream,
+    cx: &mut Context<'_>,
+) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
+    // Dropping the future loses nothing: it holds no data, and the waker stays with the connection.
+    let chunk = ready!(pin!(stream.read_chunk(CHUNK, true)).poll(cx));
+    Poll::Ready(match chunk {
+        Ok(chunk) => Ok(chunk.map(|chunk| chunk.bytes)),
+        Err(ReadError::Reset(code)) => Err(StreamErrorIncoming::StreamTerminated {
+            error_code: code.into_inner(),
+        }),
+        Err(ReadError::ConnectionLost(error)) => Err(stream_lost(error)),
+        Err(error) => Err(StreamErrorIncoming::Unknown(Box::new(error))),
+    })
 }

@@ -1,7 +1,7 @@
 //! The sending direction of a stream: [`SendStream`] for `h3`, [`ResponseStream`] for the owner of an exchange.
 
 use std::collections::VecDeque;
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use quinn::{StoppedError, VarInt, WriteError};
 use quinn_proto::coding::Codec as _;
 
-use super::{stream_id, stream_lost, var_int};
+use super::convert::{stream_id, stream_lost, var_int};
 
 /// A stream and the bytes still to be written to it, shared by [`SendStream`] and [`ResponseStream`].
 #[derive(Debug)]

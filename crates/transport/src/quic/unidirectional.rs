@@ -15,7 +15,8 @@ use parking_lot::Mutex;
 use quinn_proto::VarInt;
 use quinn_proto::coding::Codec as _;
 
-use super::{poll_chunk, stream_id, var_int};
+use super::convert::{stream_id, var_int};
+use super::receive::poll_chunk;
 
 /// Maximum number of bytes accepted in one frame of a control stream. The frames that `h3` knows have tens of bytes.
 const FRAME_LIMIT: usize = 64 << 10;

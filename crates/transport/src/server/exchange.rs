@@ -1,7 +1,6 @@
 //! [`Exchange`]: one request and its response.
 
 use std::fmt;
-use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -12,8 +11,8 @@ use http::{Method, Request, Response};
 use playrate_quinn::ConnectionController;
 use quinn::{Runtime, StoppedError, WriteError};
 
-use super::ServerState;
 use super::activity::CountedExchange;
+use super::options::ServerOptions;
 use crate::error::{ConnectionLost, ExchangeError};
 use crate::quic::{self, ResponseStream};
 use crate::time;
@@ -29,7 +28,7 @@ const KEEP_ALIVE: u64 = 512;
 pub(super) struct SessionContext {
     pub(super) quinn: quinn::Connection,
     pub(super) control: Arc<ConnectionController>,
-    pub(super) shared: Arc<ServerState>,
+    pub(super) options: Arc<ServerOptions>,
     pub(super) runtime: Arc<dyn Runtime>,
 }
 
@@ -57,7 +56,7 @@ impl SessionContext {
 
     /// Waits for `future` as long as the client acknowledges more than keep-alives.
     async fn unless_stalled<F: Future>(&self, future: F) -> Result<F::Output, ExchangeError> {
-        let limit = self.shared.options.stall_timeout;
+        let limit = self.options.stall_timeout;
         let mut future = pin!(future);
         let mut before = self.delivered();
         loop {
@@ -93,7 +92,7 @@ impl Arrival {
     /// meantime, the request is rejected, and the client may send it again.
     pub async fn receive(self) -> Result<Exchange, ExchangeError> {
         let (context, mut count) = (self.context, self.count);
-        let limit = context.shared.options.request_timeout;
+        let limit = context.options.request_timeout;
         let whole = async {
             let (request, mut stream) = self.resolver.resolve_request().await?;
             while stream.recv_data().await?.is_some() {}

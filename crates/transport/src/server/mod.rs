@@ -32,27 +32,25 @@ use std::time::Duration;
 use futures_util::future::{join_all, select_all};
 use parking_lot::RwLock;
 use quinn::{AsyncUdpSocket, Runtime};
-use rustls::crypto::CryptoProvider;
 use tokio::sync::watch;
 
 use crate::endpoint::udp_socket;
-use crate::error::{ConnectionLost, EndpointError, H3_NO_ERROR};
+use crate::error::{EndpointError, H3_NO_ERROR};
 use crate::merging::MergingSocket;
-use crate::options::TransportOptions;
 use crate::quic::var_int;
 use crate::receiving::ReceivingRuntime;
 use crate::time;
-use crate::tls::{Identity, require_registered_suites, ring_provider};
+use crate::tls::{Identity, require_registered_suites};
 use clients::Clients;
 use keys::{EndpointKeys, Issuer};
-use playrate_quinn::ConnectionController;
-use session::SessionSetup;
+use worker::ServerState;
 
 mod activity;
 mod clients;
 mod exchange;
 mod keys;
 mod networks;
+mod options;
 mod places;
 mod quic_lb;
 mod routing;
@@ -63,106 +61,12 @@ pub use activity::{Activity, CountedExchange};
 pub use clients::ClientTotals;
 pub use exchange::{Arrival, BodyWriter, Exchange};
 pub use keys::EndpointKey;
+pub use options::ServerOptions;
 pub use places::{PlaceLimits, Places};
 pub use quic_lb::QuicLb;
 pub use routing::{Datagram, DatagramRouter, ForwardedTotals, Succession};
 pub use session::Session;
-pub use worker::Worker;
-
-/// Options of a server's connections.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ServerOptions {
-    /// Certificate and key, until [`Server::set_identity`] replaces them.
-    pub identity: Identity,
-    /// Secret that outlives the process: a restarted server with the same secret resets the connections that it lost,
-    /// and accepts the tokens that it issued. `None`: keys for this endpoint alone.
-    pub endpoint_key: Option<EndpointKey>,
-    /// Load balancer in front of it that reads the server's number in its connection IDs. Servers behind the same one
-    /// may share the endpoint key: they accept each other's tokens, and none resets another one's connections. `None`:
-    /// its connection IDs carry no information for others.
-    pub quic_lb: Option<QuicLb>,
-    /// Position of this process among those with the same endpoint key and socket.
-    pub succession: Succession,
-    /// Cryptography of its connections, ring's by default. [`Server::bind`] and [`Server::on_sockets`] refuse cipher
-    /// suites that are not registered; [`Server::new`] takes any, for simulations.
-    pub crypto_provider: Arc<CryptoProvider>,
-    /// Transport parameters of its connections.
-    pub transport: TransportOptions,
-    /// Longest time for a handshake, and then for a request, to arrive.
-    pub request_timeout: Duration,
-    /// Time limit for a client to acknowledge bytes of the connection's responses; otherwise an exchange that waits for
-    /// it is reset. It is checked once per interval of this length, so a stall may last twice as long. A player that
-    /// reads nothing acknowledges only keep-alives, which do not count. So this is also the longest pause with an open
-    /// response, and the time limit for a client to renew its windows.
-    pub stall_timeout: Duration,
-    /// Longest time for which a connection may have no exchange in progress; then its client receives a GOAWAY and the
-    /// connection is closed without an error. `None`: no limit, because the server's own keep-alive holds it open. A
-    /// player that pauses longer between requests has to connect again.
-    pub idle_limit: Option<Duration>,
-    /// Maximum number of connections at once. If all are taken, a connection without an exchange may make room for
-    /// another: in a larger network (IPv4 /24 or IPv6 /48, then /56, then address or /64), after 2 s without any
-    /// request; in one with more than a 32nd of these connections, and more than 8, immediately; otherwise, and in the
-    /// client's own network, after [`evict_after`](Self::evict_after). If none may, the client is refused. Handshakes
-    /// do not count; they have separate limits.
-    pub max_connections: usize,
-    /// Maximum number of connections at once of one IPv4 address or one IPv6 /64 network. Beyond that, an idle
-    /// connection of the same network makes room; if there is none, the client is refused.
-    pub max_connections_per_address: usize,
-    /// Minimum time without an exchange after which a connection of a network with few connections makes room for
-    /// another client. It is longer than a segment's playing time, so no player with a full buffer is displaced between
-    /// two requests.
-    pub evict_after: Duration,
-}
-
-impl ServerOptions {
-    /// The defaults, for `identity`.
-    pub fn new(identity: Identity) -> Self {
-        Self {
-            identity,
-            endpoint_key: None,
-            quic_lb: None,
-            succession: Succession::default(),
-            crypto_provider: ring_provider(),
-            transport: TransportOptions::server(),
-            request_timeout: Duration::from_secs(10),
-            stall_timeout: Duration::from_secs(300),
-            idle_limit: None,
-            max_connections: 1_024,
-            max_connections_per_address: 256,
-            evict_after: Duration::from_secs(20),
-        }
-    }
-
-    /// Number that two processes compare to determine if each recognizes the other's connection IDs; `None` without an
-    /// endpoint key. It does not reveal the key.
-    pub fn fingerprint(&self) -> Option<u64> {
-        let distinction = self.quic_lb.as_ref().map(QuicLb::distinction).unwrap_or_default();
-        Some(self.endpoint_key.as_ref()?.fingerprint(&distinction))
-    }
-
-    /// The keys of its endpoint; `None` if quinn's own keys suffice.
-    fn keys(&self) -> Result<Option<EndpointKeys>, EndpointError> {
-        let key = match &self.endpoint_key {
-            Some(key) => key.clone(),
-            None if self.quic_lb.is_some() => EndpointKey::generate()?,
-            None => return Ok(None),
-        };
-        let keys = EndpointKeys::derive(&key, self.quic_lb.as_ref());
-        keys.map(Some).map_err(|_| EndpointError::Key)
-    }
-}
-
-/// State that a server shares with its workers and their sessions.
-#[derive(Debug)]
-struct ServerState {
-    options: ServerOptions,
-    clients: Arc<Clients>,
-    /// Without a controller: every connection gets its own.
-    base: RwLock<quinn::ServerConfig>,
-    /// True once the server shuts down.
-    stop: watch::Sender<bool>,
-}
+pub use worker::{Incoming, Worker};
 
 /// An HTTP/3 server: one worker or several. Clones are the same server.
 #[derive(Clone, Debug)]
@@ -240,7 +144,8 @@ impl Server {
         if !(1..=256).contains(&count) {
             return Err(EndpointError::Workers(count));
         }
-        if count > 1 && options.endpoint_key.is_none() {
+        // Otherwise quinn's own keys suffice.
+        if options.endpoint_key.is_none() && (count > 1 || options.quic_lb.is_some()) {
             options.endpoint_key = Some(EndpointKey::generate()?);
         }
         let crypto = options
@@ -249,7 +154,9 @@ impl Server {
         let mut base = quinn::ServerConfig::with_crypto(crypto);
         base.transport_config(Arc::new(options.transport.to_quinn()?));
         let config = options.transport.to_endpoint()?;
-        let keys = options.keys()?;
+        let keys = options.endpoint_key.as_ref();
+        let keys = keys.map(|key| EndpointKeys::derive(key, options.quic_lb.as_ref()));
+        let keys = keys.transpose().map_err(|_| EndpointError::Key)?;
         let router = keys.as_ref().map(|keys| {
             keys.install_tokens(&mut base);
             let process = options.succession.process;
@@ -263,7 +170,7 @@ impl Server {
         });
         let shared = Arc::new(ServerState {
             clients: Clients::new(&options),
-            options,
+            options: Arc::new(options),
             base: RwLock::new(base.clone()),
             stop: watch::Sender::new(false),
         });
@@ -387,55 +294,5 @@ impl Server {
             let _ = time::timeout(runtime, Duration::from_secs(1), self.idle()).await;
         }
         drained
-    }
-}
-
-/// A client that requests a connection.
-#[derive(Debug)]
-pub struct Incoming {
-    quinn: quinn::Incoming,
-    setup: SessionSetup,
-}
-
-impl Incoming {
-    /// IP address and port of the client; they may be forged until the handshake is complete.
-    pub fn peer(&self) -> SocketAddr {
-        self.quinn.remote_address()
-    }
-
-    /// Refuses the client (`CONNECTION_REFUSED`).
-    pub fn refuse(self) {
-        self.quinn.refuse();
-    }
-
-    /// Completes the handshake. The connection sends with the controller of `control`.
-    ///
-    /// # Errors
-    /// The handshake failed or took too long, a connection limit was reached in the meantime, or the server shuts down
-    /// ([`Server::shutdown`]).
-    pub async fn establish(self, control: ConnectionController) -> Result<Session, ConnectionLost> {
-        let Self { quinn, setup } = self;
-        let shared = Arc::clone(&setup.shared);
-        let mut stop = shared.stop.subscribe();
-        if *stop.borrow() {
-            quinn.refuse();
-            return Err(ConnectionLost::ClosedHere);
-        }
-        let transport = shared.options.transport.to_quinn();
-        let mut transport = transport.map_err(|error| ConnectionLost::Broken(error.to_string()))?;
-        control.install(&mut transport);
-        let mut config = shared.base.read().clone();
-        config.transport_config(Arc::new(transport));
-        let connecting = quinn.accept_with(Arc::new(config))?;
-        let runtime = Arc::clone(&setup.runtime);
-        let established = time::timeout(&*runtime, shared.options.request_timeout, async {
-            Session::new(connecting.await?, Arc::new(control), setup).await
-        });
-        tokio::select! {
-            biased;
-            // A shutdown does not wait for clients that may never answer.
-            _ = stop.wait_for(|&stop| stop) => Err(ConnectionLost::ClosedHere),
-            established = established => established.unwrap_or(Err(ConnectionLost::TimedOut)),
-        }
     }
 }

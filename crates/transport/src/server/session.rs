@@ -12,7 +12,6 @@ use h3::quic::SendStream as _;
 use quinn::Runtime;
 use tokio::sync::watch;
 
-use super::ServerState;
 use super::activity::Activity;
 use super::clients::ClientPlace;
 use super::exchange::{Arrival, SessionContext};
@@ -43,14 +42,6 @@ pub struct Session {
     _place: ClientPlace,
 }
 
-/// Parts of a session that its server provides.
-#[derive(Debug)]
-pub(super) struct SessionSetup {
-    pub(super) place: ClientPlace,
-    pub(super) shared: Arc<ServerState>,
-    pub(super) runtime: Arc<dyn Runtime>,
-}
-
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session")
@@ -63,14 +54,15 @@ impl fmt::Debug for Session {
 
 impl Session {
     pub(super) async fn new(
-        quinn: quinn::Connection,
-        control: Arc<ConnectionController>,
-        mut setup: SessionSetup,
+        context: SessionContext,
+        mut place: ClientPlace,
+        stop: watch::Receiver<bool>,
     ) -> Result<Self, ConnectionLost> {
+        let (quinn, control) = (&context.quinn, &context.control);
         if control.overhead().is_some() {
             WireOverhead::assume(control.knowledge());
         }
-        let adapter = quic::Connection::new(quinn.clone(), REQUEST_LIMIT, Some(Arc::clone(&control)));
+        let adapter = quic::Connection::new(quinn.clone(), REQUEST_LIMIT, Some(Arc::clone(control)));
         let (accepted, rejecting) = (adapter.accepted(), adapter.rejecting());
         let h3 = h3::server::builder()
             .max_field_section_size(REQUEST_LIMIT)
@@ -79,28 +71,23 @@ impl Session {
             .send_grease(false)
             .build(adapter)
             .await
-            .map_err(|error| ConnectionLost::of(&quinn, &error))?;
-        let activity = Activity::new(Arc::clone(&setup.runtime));
-        if let Err(refusal) = setup.place.establish(&activity, &control, setup.runtime.now()) {
+            .map_err(|error| ConnectionLost::of(quinn, &error))?;
+        let activity = Activity::new(Arc::clone(&context.runtime));
+        if let Err(refusal) = place.establish(&activity, control, context.runtime.now()) {
             control.lift_window();
             quinn.close(var_int(H3_EXCESSIVE_LOAD), refusal.to_string().as_bytes());
             return Err(ConnectionLost::Refused(refusal));
         }
         Ok(Self {
             h3,
-            stop: setup.shared.stop.subscribe(),
-            context: SessionContext {
-                quinn,
-                control,
-                shared: setup.shared,
-                runtime: setup.runtime,
-            },
+            stop,
+            context,
             activity,
             going_away: false,
             linger_until: None,
             rejecting,
             accepted,
-            _place: setup.place,
+            _place: place,
         })
     }
 
@@ -146,7 +133,7 @@ impl Session {
                 () = drained(&self.activity, &*self.context.runtime, self.linger_until), if self.going_away => {
                     return Ok(None);
                 }
-                () = self.activity.expired(self.context.shared.options.idle_limit), if !self.going_away => {
+                () = self.activity.expired(self.context.options.idle_limit), if !self.going_away => {
                     // Requests that the client sent before it received the GOAWAY are rejected, so that the client
                     // knows that it may send them again. This is set first, because this future may be dropped while it
                     // sends the GOAWAY.

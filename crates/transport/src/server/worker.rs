@@ -1,13 +1,31 @@
-//! [`Worker`]: one endpoint of a server, on a socket of its own.
+//! [`Worker`]: one endpoint of a server, on a socket of its own; [`Incoming`]: a client that it may accept.
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
+use parking_lot::RwLock;
+use playrate_quinn::ConnectionController;
 use quinn::Runtime;
+use tokio::sync::watch;
 
-use super::clients::Decision;
-use super::session::SessionSetup;
-use super::{Incoming, ServerState};
+use super::clients::{ClientPlace, Clients, Decision};
+use super::exchange::SessionContext;
+use super::options::ServerOptions;
+use super::session::Session;
+use crate::error::ConnectionLost;
+use crate::time;
+
+/// State that a server shares with its workers.
+#[derive(Debug)]
+pub(super) struct ServerState {
+    pub(super) options: Arc<ServerOptions>,
+    pub(super) clients: Arc<Clients>,
+    /// Without a controller: every connection gets its own.
+    pub(super) base: RwLock<quinn::ServerConfig>,
+    /// True once the server shuts down.
+    pub(super) stop: watch::Sender<bool>,
+}
 
 /// One endpoint of a [`Server`](super::Server). Its connections run on its runtime.
 #[derive(Clone, Debug)]
@@ -47,11 +65,9 @@ impl Worker {
                 Decision::Accepted(place) => {
                     return Some(Incoming {
                         quinn: incoming,
-                        setup: SessionSetup {
-                            place,
-                            shared: Arc::clone(&self.shared),
-                            runtime: Arc::clone(&self.endpoint_runtime),
-                        },
+                        place,
+                        shared: Arc::clone(&self.shared),
+                        runtime: Arc::clone(&self.endpoint_runtime),
                     });
                 }
                 Decision::Retry => {
@@ -71,5 +87,61 @@ impl Worker {
         }
         // The endpoint is closed, and refuses clients itself.
         std::future::pending().await
+    }
+}
+
+/// A client that requests a connection.
+#[derive(Debug)]
+pub struct Incoming {
+    quinn: quinn::Incoming,
+    place: ClientPlace,
+    shared: Arc<ServerState>,
+    runtime: Arc<dyn Runtime>,
+}
+
+impl Incoming {
+    /// IP address and port of the client; they may be forged until the handshake is complete.
+    pub fn peer(&self) -> SocketAddr {
+        self.quinn.remote_address()
+    }
+
+    /// Refuses the client (`CONNECTION_REFUSED`).
+    pub fn refuse(self) {
+        self.quinn.refuse();
+    }
+
+    /// Completes the handshake. The connection sends with the controller of `control`.
+    ///
+    /// # Errors
+    /// The handshake failed or took too long, a connection limit was reached in the meantime, or the server shuts down
+    /// ([`Server::shutdown`](super::Server::shutdown)).
+    pub async fn establish(self, control: ConnectionController) -> Result<Session, ConnectionLost> {
+        let (shared, runtime) = (self.shared, self.runtime);
+        let mut stop = shared.stop.subscribe();
+        if *stop.borrow() {
+            self.quinn.refuse();
+            return Err(ConnectionLost::ClosedHere);
+        }
+        let transport = shared.options.transport.to_quinn();
+        let mut transport = transport.map_err(|error| ConnectionLost::Broken(error.to_string()))?;
+        control.install(&mut transport);
+        let mut config = shared.base.read().clone();
+        config.transport_config(Arc::new(transport));
+        let connecting = self.quinn.accept_with(Arc::new(config))?;
+        let established = time::timeout(&*runtime, shared.options.request_timeout, async {
+            let context = SessionContext {
+                quinn: connecting.await?,
+                control: Arc::new(control),
+                options: Arc::clone(&shared.options),
+                runtime: Arc::clone(&runtime),
+            };
+            Session::new(context, self.place, shared.stop.subscribe()).await
+        });
+        tokio::select! {
+            biased;
+            // A shutdown does not wait for clients that may never answer.
+            _ = stop.wait_for(|&stop| stop) => Err(ConnectionLost::ClosedHere),
+            established = established => established.unwrap_or(Err(ConnectionLost::TimedOut)),
+        }
     }
 }

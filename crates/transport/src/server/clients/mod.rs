@@ -14,9 +14,9 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 
-use super::ServerOptions;
 use super::activity::Activity;
 use super::networks::Network;
+use super::options::ServerOptions;
 use super::places::{PlaceLimits, Places};
 use crate::error::Refusal;
 use crate::log_limit::LogLimit;

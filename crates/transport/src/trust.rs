@@ -13,7 +13,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-use super::{ALPN, Pin, TlsError, read_certificates};
+use crate::tls::{ALPN, Pin, TlsError, read_certificates};
 
 /// Servers that a client trusts.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! TLS: a server's [`Identity`] and a client's [`Trust`].
+//! TLS: a server's [`Identity`], and the [`Pin`] that a client may trust it by.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -16,13 +16,8 @@ use rustls::server::ParsedCertificate;
 use rustls::{CipherSuite, SupportedCipherSuite};
 use sha2::{Digest, Sha256};
 
-mod verify;
-
-pub use verify::Trust;
-pub(crate) use verify::client_config;
-
 /// The only supported application protocol: HTTP/3 (RFC 9114 §3.1).
-const ALPN: &[u8] = b"h3";
+pub(crate) const ALPN: &[u8] = b"h3";
 
 /// Reasons why a certificate, key or trust cannot be used.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -244,7 +239,7 @@ impl Identity {
 }
 
 /// Reads every certificate of a PEM file; at least one.
-fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+pub(crate) fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let failed = |reason: String| TlsError::Read {
         what: "certificates",
         path: path.to_owned(),
