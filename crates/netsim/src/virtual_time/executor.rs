@@ -1,7 +1,6 @@
 //! Runs tasks on one thread, in the order of their wake-ups.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::future::Future;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};

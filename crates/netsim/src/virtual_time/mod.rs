@@ -25,7 +25,6 @@ mod tests;
 
 use core::fmt;
 use core::time::Duration;
-use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,7 +1,7 @@
 //! [`VirtualRuntime`] and [`VirtualSocket`]: quinn's interfaces to a simulation.
 
 use core::time::Duration;
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;

@@ -1,7 +1,6 @@
 //! [`Origin`]: a store, and what is known about its objects.
 
 use std::collections::HashMap;
-use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,6 @@
 //! A server on a free port that answers with a closure, and a client for it.
 
 use std::cell::Cell;
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 

@@ -1,6 +1,5 @@
 //! [`Workers`]: threads with one runtime each that run the connections over HTTP/3.
 
-use std::future::Future;
 use std::io;
 use std::net::UdpSocket;
 use std::num::{NonZeroU8, NonZeroU32};
