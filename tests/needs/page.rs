@@ -52,10 +52,8 @@ pub(crate) fn play_packaged(manifest: &str, quic: bool, more: &Value) -> Value {
 /// Checks the protocol that the page shows, and whether it says how to get HTTP/3.
 fn check_protocol(report: &Value, protocol: &str, advice: bool) {
     let after = &report["after"];
-    assert_eq!(
-        (&after["protocol"], &after["advice"]),
-        (&json!(protocol), &json!(advice))
-    );
+    assert_eq!(after["protocol"], json!(protocol));
+    assert_eq!(after["advice"], json!(advice));
 }
 
 /// Checks that a page over HTTP/2 played, with the curve of the player's buffer and advice on how to get HTTP/3.

@@ -272,10 +272,8 @@ fn the_known_defect_needs_a_port_that_is_new_in_the_gap_and_a_smaller_mtu_when_i
         [port(21), mtu(33)],
     ] {
         let (broken, known) = judged(&faults, &[10, 20], silent);
-        assert!(
-            known.is_empty() && broken.contains(&Invariant::Progress),
-            "{faults:?}: {broken:?}"
-        );
+        assert!(known.is_empty(), "{faults:?}: {broken:?}");
+        assert!(broken.contains(&Invariant::Progress), "{faults:?}: {broken:?}");
     }
     // It explains only silence.
     let (broken, _) = judged(&[mtu(19), port(21)], &[10, 20], (60, Ending::Broken));
@@ -300,10 +298,9 @@ fn a_wrong_byte_and_a_segment_of_another_place_are_found_where_they_are() {
         wrong[5] ^= 1;
         pieces[at].1 = wrong.into();
         let found = compare(&title, &pieces).unwrap();
-        assert_eq!(
-            (found.right, found.taken, found.is_whole),
-            (before + 5, all.taken, false)
-        );
+        assert_eq!(found.right, before + 5);
+        assert_eq!(found.taken, all.taken);
+        assert!(!found.is_whole);
         pieces.remove(at);
         assert!(compare(&title, &pieces).unwrap().right <= before);
     }

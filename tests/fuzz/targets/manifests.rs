@@ -50,11 +50,8 @@ fn check(name: &str, bytes: &[u8]) {
             is_plausible(&found);
         }
         Ok(Manifest::Main(variants)) => {
-            assert!(
-                !variants.is_empty() && variants.len() <= lines,
-                "{} playlists",
-                variants.len()
-            );
+            assert!(!variants.is_empty(), "{} playlists", variants.len());
+            assert!(variants.len() <= lines, "{} playlists", variants.len());
             for variant in &variants {
                 is_below_the_directory(variant.file.as_deref());
             }
@@ -99,8 +96,6 @@ fn is_below_the_directory(file: Option<&str>) {
     let Some(file) = file else { return };
     let parts = Path::new(file).components();
     let is_below = parts.into_iter().all(|part| matches!(part, Component::Normal(_)));
-    assert!(
-        is_below && !file.contains('\0'),
-        "`{file}` is not below the directory"
-    );
+    assert!(is_below, "`{file}` is not below the directory");
+    assert!(!file.contains('\0'), "`{file}` is not below the directory");
 }

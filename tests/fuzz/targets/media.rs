@@ -142,10 +142,8 @@ fn is_within_its_file(title: &Title, length: u64) {
     let segments = title.segments();
     let mut next = 0;
     for segment in &segments {
-        assert!(
-            segment.bytes.start <= segment.bytes.end && segment.bytes.end <= length,
-            "{segment:?}"
-        );
+        assert!(segment.bytes.start <= segment.bytes.end, "{segment:?}");
+        assert!(segment.bytes.end <= length, "{segment:?}");
         assert_eq!(segment.frames.start, next, "segments hold every frame once");
         assert!(segment.frames.end > next, "a segment without frames");
         next = segment.frames.end;

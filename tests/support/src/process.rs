@@ -26,11 +26,8 @@ pub fn program(name: &str) -> PathBuf {
             .current_dir(root())
             .status()
             .unwrap();
-        assert!(
-            built.success() && program.exists(),
-            "{} is not there",
-            program.display()
-        );
+        assert!(built.success(), "{} is not there", program.display());
+        assert!(program.exists(), "{} is not there", program.display());
     }
     program
 }

@@ -64,10 +64,8 @@ mod tests {
         let args: DemoArgs = arguments("").unwrap();
         let specs: Vec<String> = args.controllers.0.iter().map(ToString::to_string).collect();
         assert_eq!(specs, ["quinn-cubic", "cubic", "video"]);
-        assert_eq!(
-            (args.rate, args.loss),
-            (Bitrate::from_mbps(6), "0.5%".parse().unwrap())
-        );
+        assert_eq!(args.rate, Bitrate::from_mbps(6));
+        assert_eq!(args.loss, "0.5%".parse().unwrap());
         assert_eq!(args.playout_buffer, video_client::playout::PLAYOUT_BUFFER_448);
     }
 

@@ -54,14 +54,10 @@ async fn two_controllers_play_the_title_side_by_side_into_an_ordinary_directory_
         .collect();
     assert_eq!((runs.len(), rows.len()), (2, 2));
     for ((run, row), spec) in runs.iter().zip(&rows).zip(["reno", "quinn-cubic"]) {
-        assert_eq!(
-            (&row["controller"], &row["outcome"]),
-            (&spec.into(), &"complete".into())
-        );
-        assert_eq!(
-            (row["received_bytes"].as_u64(), &row["frames"]),
-            (Some(size), frames)
-        );
+        assert_eq!(row["controller"], spec);
+        assert_eq!(row["outcome"], "complete");
+        assert_eq!(row["received_bytes"].as_u64(), Some(size));
+        assert_eq!(&row["frames"], frames);
         assert!(row["startup_delay_s"].is_number() && row["throughput_bps"].as_u64().unwrap() <= 40_000_000);
         assert!(row["sent_packets"].as_u64().unwrap() > size / 1_452);
         assert!(run["stalls"].is_array() && run["flaws"].is_array());

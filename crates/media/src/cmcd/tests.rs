@@ -62,15 +62,12 @@ fn the_query_says_the_same_and_fields_win() {
     let cmcd = Cmcd::read(&HeaderMap::new(), &uri).unwrap();
     assert_eq!(cmcd.bitrate, Some(Bitrate::from_kbps(3_200)));
     assert_eq!(cmcd.buffer_length, Some(Duration::from_millis(21_300)));
-    assert_eq!(
-        (cmcd.underflow, cmcd.session.as_deref(), cmcd.ignored),
-        (true, Some("6e2f,+\"b\""), 0)
-    );
+    assert!(cmcd.underflow);
+    assert_eq!(cmcd.session.as_deref(), Some("6e2f,+\"b\""));
+    assert_eq!(cmcd.ignored, 0);
     let both = Cmcd::read(&fields(&[("cmcd-object", "br=100")]), &uri).unwrap();
-    assert_eq!(
-        (both.bitrate, both.underflow),
-        (Some(Bitrate::from_kbps(100)), true)
-    );
+    assert_eq!(both.bitrate, Some(Bitrate::from_kbps(100)));
+    assert!(both.underflow);
 }
 
 #[rstest]
@@ -110,25 +107,17 @@ fn as_players_write_it() {
     let cmcd = in_field(" bl=-120 , dl=1500.5,sid=bare,bs=false , su=?1,nor=next.m4s");
     assert_eq!(cmcd.buffer_length, Some(Duration::ZERO));
     assert_eq!(cmcd.deadline, Some(Duration::from_micros(1_500_500)));
-    assert_eq!(
-        (
-            cmcd.session.as_deref(),
-            cmcd.underflow,
-            cmcd.startup,
-            cmcd.ignored
-        ),
-        (Some("bare"), false, true, 0)
-    );
+    assert_eq!(cmcd.session.as_deref(), Some("bare"));
+    assert!(!cmcd.underflow && cmcd.startup);
+    assert_eq!(cmcd.ignored, 0);
 }
 
 #[test]
 fn length_and_number_are_bounded() {
     let long = "s".repeat(MAX_IDENTIFIER + 1);
     assert_eq!(in_field(&format!("sid=\"{long}\"")).session, None);
-    assert_eq!(
-        in_field(&format!("br=1,sid=\"{}\"", "s".repeat(MAX_FIELD))).bitrate,
-        None
-    );
+    let long = "s".repeat(MAX_FIELD);
+    assert_eq!(in_field(&format!("br=1,sid=\"{long}\"")).bitrate, None);
     let many = "br=1,".repeat(MAX_MEMBERS) + "bl=1";
     let cmcd = in_field(&many);
     assert_eq!((cmcd.buffer_length, cmcd.ignored), (None, 1));
@@ -224,10 +213,8 @@ fn each_key_is_written_to_its_field_rounded_as_the_specification_asks() {
     assert_eq!(headers["cmcd-object"], "br=3200,d=4004,ot=v,tb=6000");
     assert_eq!(headers["cmcd-request"], "bl=21300,dl=18500,mtp=48100,su");
     assert_eq!(headers["cmcd-status"], "bs,rtp=15100");
-    assert_eq!(
-        headers["cmcd-session"],
-        "cid=\"/films/a \\\"b\\\".mpd\",sf=d,sid=\"6e2fb550-c457-11e9-bb97-0800200c9a66\",st=v"
-    );
+    let session = "cid=\"/films/a \\\"b\\\".mpd\",sf=d,sid=\"6e2fb550-c457-11e9-bb97-0800200c9a66\",st=v";
+    assert_eq!(headers["cmcd-session"], session);
     let mut headers = HeaderMap::new();
     Cmcd::default().write_headers(&mut headers);
     assert!(headers.is_empty(), "{headers:?}");
@@ -257,10 +244,8 @@ fn identifiers_are_cut_to_64_characters_and_a_slow_rate_is_not_zero() {
     let mut headers = HeaderMap::new();
     said.write_headers(&mut headers);
     assert_eq!(headers["cmcd-request"], "bl=0,mtp=100");
-    assert_eq!(
-        headers["cmcd-session"],
-        format!("cid=\"{}/end.mpd\"", "x".repeat(56))
-    );
+    let cut = format!("cid=\"{}/end.mpd\"", "x".repeat(56));
+    assert_eq!(headers["cmcd-session"], cut);
 }
 
 #[test]
@@ -269,10 +254,8 @@ fn a_text_without_a_character_that_can_be_written_is_left_out() {
         .parse()
         .unwrap();
     let read = Cmcd::read(&HeaderMap::new(), &uri).unwrap();
-    assert_eq!(
-        (read.content.as_deref(), read.session.as_deref()),
-        (Some("é"), Some("éa"))
-    );
+    assert_eq!(read.content.as_deref(), Some("é"));
+    assert_eq!(read.session.as_deref(), Some("éa"));
     let mut headers = HeaderMap::new();
     read.write_headers(&mut headers);
     assert_eq!(headers, fields(&[("cmcd-session", "sid=\"a\"")]));

@@ -49,6 +49,11 @@ fn playlist(name: &str, text: &str) -> ManifestRepresentation {
     }
 }
 
+/// A whole media playlist with this content.
+fn media(content: &str) -> String {
+    format!("#EXTM3U\n#EXT-X-TARGETDURATION:3\n{content}#EXT-X-ENDLIST\n")
+}
+
 fn ranges(representation: &ManifestRepresentation) -> Vec<Range<u64>> {
     let pieces = representation.pieces.iter();
     pieces.filter_map(|piece| piece.bytes.clone()).collect()
@@ -139,10 +144,8 @@ fn a_single_file_and_a_list_of_ranges_are_pieces_too() {
         ..piece("a/video 1.mp4", None)
     };
     assert_eq!(found[0].pieces, [whole]);
-    assert_eq!(
-        found[0].initialization,
-        Some(piece("a/video 1.mp4", Some(0..800)))
-    );
+    let initialization = piece("a/video 1.mp4", Some(0..800));
+    assert_eq!(found[0].initialization, Some(initialization));
     assert_eq!(found[0].index, Some(800..1_001));
     assert_eq!(files(&found[1]), ["a/sound.mp4"; 2]);
     assert_eq!(ranges(&found[1]), [100..200, 200..300]);
@@ -178,10 +181,8 @@ fn queries_of_references_stay_with_them() {
     let text = FFMPEG.replace(".m4s", ".m4s?token=a%2Fb");
     let found = dash("a/manifest.mpd", &text);
     let first = &found[0].pieces[0];
-    assert_eq!(
-        (first.file.as_deref(), first.query.as_deref()),
-        (Some("a/seg-0-00001.m4s"), Some("token=a%2Fb"))
-    );
+    assert_eq!(first.file.as_deref(), Some("a/seg-0-00001.m4s"));
+    assert_eq!(first.query.as_deref(), Some("token=a%2Fb"));
     assert_eq!(found[0].initialization, Some(piece("a/init-0.mp4", None)));
 }
 
@@ -194,10 +195,8 @@ fn a_long_title_with_signed_urls_is_read() {
     let found = dash("film/manifest.mpd", &text);
     assert_eq!(found.len(), 10);
     let last = &found[9].pieces[7_199];
-    assert_eq!(
-        (last.file.as_deref(), last.query.as_deref()),
-        (Some("film/v/7200.m4s"), Some(query.as_str()))
-    );
+    assert_eq!(last.file.as_deref(), Some("film/v/7200.m4s"));
+    assert_eq!(last.query.as_deref(), Some(query.as_str()));
 }
 
 #[test]
@@ -280,6 +279,11 @@ const MAIN: &str = "#EXTM3U\n#EXT-X-VERSION:6\n\
 AUDIO=\"a\"\nmedia_0.m3u8\n\n\
 #EXT-X-STREAM-INF:BANDWIDTH=440000,RESOLUTION=848x480,CODECS=\"avc1.64001f\"\nmedia_2.m3u8\n";
 
+/// A main playlist whose stream has these attributes, with the lines after them.
+fn main(stream: &str) -> String {
+    format!("#EXTM3U\n#EXT-X-STREAM-INF:{stream}")
+}
+
 #[test]
 fn a_main_playlist_names_its_streams_and_their_sound() {
     let Manifest::Main(found) = Manifest::read("f/master.m3u8", MAIN.as_bytes()).unwrap() else {
@@ -309,7 +313,7 @@ fn renditions_of_a_group_are_a_set_and_those_without_a_playlist_are_none() {
         format!("#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"{group}\",NAME=\"n\",URI=\"{uri}\"\n")
     };
     let media = [("a", "1"), ("b", "2"), ("b", ""), ("a", "3")].map(|(group, uri)| media(group, uri));
-    let text = format!("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nv\n{}", media.concat());
+    let text = main(&format!("BANDWIDTH=1\nv\n{}", media.concat()));
     let Manifest::Main(found) = Manifest::read("main.m3u8", text.as_bytes()).unwrap() else {
         panic!()
     };
@@ -323,7 +327,7 @@ fn renditions_of_a_group_are_a_set_and_those_without_a_playlist_are_none() {
 #[case::a_title_without_a_comma("4.5 title")]
 #[case::spaces(" 4.5 ,")]
 fn a_segment_has_its_duration_whatever_stands_behind_it(#[case] text: &str) {
-    let text = format!("#EXTM3U\n#EXT-X-TARGETDURATION:5\n#EXTINF:{text}\na.ts\n#EXT-X-ENDLIST\n");
+    let text = media(&format!("#EXTINF:{text}\na.ts\n"));
     assert_eq!(seconds(&playlist("m.m3u8", &text)), [4.5]);
 }
 
@@ -333,10 +337,8 @@ fn a_media_playlist_tells_every_segment() {
         #EXTINF:3.000000,\nseg-0-00001.m4s\n#EXTINF:2.500000,\nseg-0-00002.m4s\n#EXT-X-ENDLIST\n";
     let found = playlist("f/media_0.m3u8", text);
     assert_eq!(files(&found), ["f/seg-0-00001.m4s", "f/seg-0-00002.m4s"]);
-    assert_eq!(
-        (seconds(&found), found.id.as_str()),
-        (vec![3.0, 2.5], "media_0.m3u8")
-    );
+    assert_eq!(seconds(&found), [3.0, 2.5]);
+    assert_eq!(found.id, "media_0.m3u8");
 }
 
 #[test]
@@ -351,39 +353,15 @@ fn ranges_without_an_offset_follow_each_other() {
 
 #[rstest]
 #[case::text("hello", 1, "#EXTM3U")]
-#[case::no_duration(
-    "#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXTINF:3,\na.ts\nb.ts\n#EXT-X-ENDLIST\n",
-    5,
-    "b.ts"
-)]
-#[case::bad_duration(
-    "#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXTINF:long,\na.ts\n#EXT-X-ENDLIST\n",
-    4,
-    "a.ts"
-)]
-#[case::empty("#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXT-X-ENDLIST\n", 1, "no segments")]
-#[case::no_offset(
-    "#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXTINF:3,\n#EXT-X-BYTERANGE:5\na.ts\n#EXT-X-ENDLIST\n",
-    5,
-    "no offset"
-)]
-#[case::no_uri("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\n", 2, "without its playlist")]
-#[case::two_streams_one_uri(
-    "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\n#EXT-X-STREAM-INF:BANDWIDTH=2\na.m3u8\n",
-    2,
-    "without its playlist"
-)]
-#[case::bad_rate(
-    "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=fast\na.m3u8\n",
-    2,
-    "BANDWIDTH `fast` is not a number"
-)]
-#[case::bad_range(
-    "#EXTM3U\n#EXTINF:3,\n#EXT-X-BYTERANGE:5@x\na.ts\n#EXT-X-ENDLIST\n",
-    3,
-    "BYTERANGE `x` is not a number"
-)]
-#[case::no_rate("#EXTM3U\n#EXT-X-STREAM-INF:RESOLUTION=16x9\na.m3u8\n", 2, "no BANDWIDTH")]
+#[case::no_duration(&media("#EXTINF:3,\na.ts\nb.ts\n"), 5, "b.ts")]
+#[case::bad_duration(&media("#EXTINF:long,\na.ts\n"), 4, "a.ts")]
+#[case::empty(&media(""), 1, "no segments")]
+#[case::no_offset(&media("#EXTINF:3,\n#EXT-X-BYTERANGE:5\na.ts\n"), 5, "no offset")]
+#[case::bad_range(&media("#EXTINF:3,\n#EXT-X-BYTERANGE:5@x\na.ts\n"), 4, "BYTERANGE `x` is not a number")]
+#[case::no_uri(&main("BANDWIDTH=1\n"), 2, "without its playlist")]
+#[case::two_streams_one_uri(&main("BANDWIDTH=1\n#EXT-X-STREAM-INF:BANDWIDTH=2\na\n"), 2, "without its playlist")]
+#[case::bad_rate(&main("BANDWIDTH=fast\na.m3u8\n"), 2, "BANDWIDTH `fast` is not a number")]
+#[case::no_rate(&main("RESOLUTION=16x9\na.m3u8\n"), 2, "no BANDWIDTH")]
 #[case::no_tags("#EXTM3U\n# a comment\n", 1, "no tag of a playlist")]
 #[case::lines_that_end_with_cr(
     "#EXTM3U\r#EXT-X-TARGETDURATION:3\r#EXTINF:3,\ra.ts\r#EXT-X-ENDLIST\r",

@@ -59,10 +59,8 @@ fn a_truncated_box_is_named_with_its_offset_and_where_the_file_ends(
     assert_eq!(error, expected);
     let text = error.to_string();
     let place = format!("{} box at offset {offset} is truncated: ", BoxName(*name));
-    assert!(
-        text.starts_with(&place) && text.contains(&format!("the file ends at {end}")),
-        "{text}"
-    );
+    assert!(text.starts_with(&place), "{text}");
+    assert!(text.contains(&format!("the file ends at {end}")), "{text}");
 }
 
 #[test]

@@ -126,10 +126,8 @@ mod tests {
             .parse::<QueueLimit>()
             .expect_err("must not parse")
             .to_string();
-        assert!(
-            error.contains(&format!("`{text}`")) && error.contains("1bdp"),
-            "{error}"
-        );
+        assert!(error.contains(&format!("`{text}`")), "{error}");
+        assert!(error.contains("1bdp"), "{error}");
     }
 
     #[test]

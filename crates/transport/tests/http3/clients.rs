@@ -145,10 +145,8 @@ async fn a_connection_over_the_limit_is_refused_while_all_others_are_busy() {
     let first = rig.connect_narrow().await;
     let (mut body, mut got) = begin(&first, "/big").await;
     let error = rig.client(|_| {}).connect(&rig.target()).await.unwrap_err();
-    assert!(
-        matches!(&error, ConnectError::Lost(ConnectionLost::RefusedByPeer)),
-        "{error}"
-    );
+    let is_refused = matches!(&error, ConnectError::Lost(ConnectionLost::RefusedByPeer));
+    assert!(is_refused, "{error}");
     got.extend(rest(&mut body).await.unwrap());
     assert!(got == big);
 }
@@ -197,10 +195,8 @@ async fn a_request_that_waits_while_its_session_is_evicted_is_rejected() {
     assert!(arrival.is_none(), "no request is accepted");
     let error = receive.read_to_end(1_000).await.unwrap_err();
     let rejected = VarInt::from_u32(0x10b);
-    assert!(
-        matches!(error, ReadToEndError::Read(ReadError::Reset(code)) if code == rejected),
-        "{error:?}"
-    );
+    let is_rejected = matches!(error, ReadToEndError::Read(ReadError::Reset(code)) if code == rejected);
+    assert!(is_rejected, "{error:?}");
     assert_eq!(server.clients().evicted, 1);
 }
 

@@ -17,10 +17,8 @@ async fn a_wrong_pin_is_refused_with_both_pins_named() {
     let (seen, expected) = (rig.identity.pin(), Identity::development(&[]).unwrap().pin());
     let client = rig.client(|options| options.trust = Trust::Pin(expected));
     let error = client.connect(&rig.target()).await.unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        format!("wrong certificate: expected pin {expected}, the server's is {seen}")
-    );
+    let said = format!("wrong certificate: expected pin {expected}, the server's is {seen}");
+    assert_eq!(error.to_string(), said);
     assert_eq!(fetch(&rig.connect().await, "/").await.unwrap(), b"ok");
 }
 
@@ -93,10 +91,8 @@ async fn a_port_in_use_is_said_to_be() {
     let rig = ok_rig(|_| {});
     let address = rig.server.local_addr().unwrap();
     let error = Server::bind(address, runtime(), ServerOptions::new(rig.identity.clone())).unwrap_err();
-    assert!(
-        matches!(error, EndpointError::Bind(BindError::InUse(_))),
-        "{error}"
-    );
+    let is_in_use = matches!(error, EndpointError::Bind(BindError::InUse(_)));
+    assert!(is_in_use, "{error}");
     assert_contains(&error.to_string(), &[&format!("{address} is in use")]);
 }
 

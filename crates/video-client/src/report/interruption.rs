@@ -179,10 +179,8 @@ mod tests {
             log.resumed(secs(began));
         }
         let seen = log.finish(secs(1_500));
-        assert_eq!(
-            (seen.count, seen.recorded.len()),
-            (1_500, Interruptions::MAX_RECORDED)
-        );
+        assert_eq!(seen.count, 1_500);
+        assert_eq!(seen.recorded.len(), Interruptions::MAX_RECORDED);
         assert_eq!(seen.recorded.last().unwrap().began, secs(999));
     }
 }

@@ -225,10 +225,8 @@ server-id = 9
         }
         let (line, what) = complaint(GOOD, Some(300));
         assert_eq!(line, Some(2));
-        assert!(
-            what.contains("0 to 255") && what.contains("--server-id 300"),
-            "{what}"
-        );
+        assert!(what.contains("0 to 255"), "{what}");
+        assert!(what.contains("--server-id 300"), "{what}");
     }
 
     #[test]

@@ -254,10 +254,8 @@ mod tests {
     #[test]
     fn a_spec_may_have_equals_signs_of_its_own() {
         let arm: Arm = "b=cubic+start=hystartpp".parse().unwrap();
-        assert_eq!(
-            (arm.name.as_str(), arm.controller.to_string().as_str()),
-            ("b", "cubic+start=hystartpp")
-        );
+        assert_eq!(arm.name, "b");
+        assert_eq!(arm.controller.to_string(), "cubic+start=hystartpp");
     }
 
     #[test]

@@ -139,10 +139,8 @@ fn requests_other_than_media_report_only_a_first_start() {
 fn the_controller_knows_what_an_honest_player_reports() {
     let fixture = Fixture::new();
     fixture.reports(0, "sid=\"a\",ot=m,su");
-    assert_eq!(
-        (fixture.kbps(), fixture.playback()),
-        (None, Some(Playback::Starting))
-    );
+    assert_eq!(fixture.kbps(), None);
+    assert_eq!(fixture.playback(), Some(Playback::Starting));
     fixture.reports(1, "sid=\"a\",ot=v,br=4820,bl=0,su");
     fixture.reports(1, "sid=\"a\",ot=a,br=128,bl=100,su");
     assert_eq!((fixture.kbps(), fixture.buffered_ms()), (Some(4_948), Some(0)));
@@ -152,10 +150,8 @@ fn the_controller_knows_what_an_honest_player_reports() {
     assert_eq!(fixture.playback(), Some(Playback::Playing));
     assert_eq!(fixture.knowledge.deadline(), Some(Duration::from_millis(4_100)));
     fixture.reports(4, "sid=\"a\",ot=v,br=440,bs");
-    assert_eq!(
-        (fixture.buffered_ms(), fixture.playback()),
-        (Some(0), Some(Playback::Starved))
-    );
+    assert_eq!(fixture.buffered_ms(), Some(0));
+    assert_eq!(fixture.playback(), Some(Playback::Starved));
     let report = fixture.tracker.report().unwrap();
     assert_eq!((report.requests, report.viewings, report.stalls), (5, 1, 1));
 }

@@ -288,10 +288,8 @@ fn a_refusal_as_the_first_answer_ends_a_session_at_once() {
     let _server = rig.start(library(&title), full(secs(1)), |_| {});
     let (played, _) = play(&rig, &title, options(&title, secs(60)), async {});
     let error = played.result.unwrap_err();
-    assert!(
-        matches!(&error, PlayError::Status { status, .. } if status.as_u16() == 503),
-        "{error}"
-    );
+    let is_refused = matches!(&error, PlayError::Status { status, .. } if status.as_u16() == 503);
+    assert!(is_refused, "{error}");
     assert!(played.report.network.ended < secs(1));
     assert_eq!(played.report.network.interruptions, Interruptions::default());
 }
@@ -307,18 +305,14 @@ fn a_server_that_does_not_come_back_is_given_up_with_a_report_of_what_was_seen()
     let (played, bytes) = play(&rig, &title, options(&title, secs(45)), happen);
     let error = played.result.unwrap_err();
     let (tried, last) = given_up(&error);
-    assert!(
-        matches!(last, PlayError::Connect(ConnectError::NoAnswer { .. })),
-        "{error}"
-    );
+    let is_unanswered = matches!(last, PlayError::Connect(ConnectError::NoAnswer { .. }));
+    assert!(is_unanswered, "{error}");
     assert!((secs(40)..=secs(45)).contains(&tried), "{error}");
     let report = &played.report;
     let interruption = interruption(report);
     assert_eq!((interruption.connected, interruption.resumed), (None, None));
-    assert_eq!(
-        report.network.interruptions.disconnected,
-        report.network.ended.saturating_sub(interruption.began)
-    );
+    let disconnected = report.network.ended.saturating_sub(interruption.began);
+    assert_eq!(report.network.interruptions.disconnected, disconnected);
     assert!(bytes.len() > 1_500_000, "{} bytes", bytes.len());
     assert!(report.playback.frames_shown > 0 && report.playback.frames_remaining() > 0);
 }
@@ -335,10 +329,10 @@ fn bytes_of_two_versions_of_a_file_are_never_mixed() {
     };
     let (played, bytes) = play(&rig, &first, options(&first, secs(60)), happen);
     let error = played.result.unwrap_err();
-    assert!(
-        matches!(&error, PlayError::Changed { received, .. } if *received == Bytes::from(bytes.len())),
-        "{error}"
-    );
+    let PlayError::Changed { received, .. } = &error else {
+        panic!("{error}");
+    };
+    assert_eq!(*received, Bytes::from(bytes.len()));
 }
 
 #[test]
@@ -357,10 +351,8 @@ fn another_servers_certificate_ends_the_session_at_once() {
     let (played, _) = play(&rig, &title, options(&title, secs(60)), happen);
     let error = played.result.unwrap_err();
     let (tried, last) = given_up(&error);
-    assert!(
-        matches!(last, PlayError::Connect(ConnectError::WrongPin { .. })),
-        "{error}"
-    );
+    let is_wrong_pin = matches!(last, PlayError::Connect(ConnectError::WrongPin { .. }));
+    assert!(is_wrong_pin, "{error}");
     assert!(tried < secs(1), "{error}");
 }
 

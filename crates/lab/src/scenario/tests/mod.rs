@@ -129,10 +129,8 @@ fn seeks_are_sorted_by_time_and_a_connection_may_carry_several_titles() {
     let scenario = parse(&text);
     let viewer = scenario.setup(&scenario.controllers[0], 7).viewers.remove(0);
     let seconds = |seek: &Seek| (seek.at.as_secs(), seek.to.as_secs());
-    assert_eq!(
-        viewer.seeks.iter().map(seconds).collect::<Vec<_>>(),
-        [(20, 50), (40, 5)]
-    );
+    let seeks: Vec<_> = viewer.seeks.iter().map(seconds).collect();
+    assert_eq!(seeks, [(20, 50), (40, 5)]);
     assert_eq!(viewer.titles_per_connection, 3);
     let said = explain(&[scenario]);
     assert_contains(&said, &["after 20.0 s to 50.0 s, after 40.0 s to 5.00 s"]);

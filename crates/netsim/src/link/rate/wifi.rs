@@ -402,10 +402,8 @@ mod tests {
             ("15Mbit/s,modes=1/x", "`modes=1/x`", "digit"),
         ] {
             let error = text.parse::<WifiConfig>().unwrap_err().to_string();
-            assert!(
-                error.contains(part) && error.contains(correction),
-                "{text}: {error}"
-            );
+            assert!(error.contains(part), "{text}: {error}");
+            assert!(error.contains(correction), "{text}: {error}");
         }
     }
 }

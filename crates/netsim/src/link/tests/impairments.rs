@@ -81,10 +81,8 @@ fn codel_keeps_a_standing_queue_near_its_target_where_drop_tail_fills_it() {
     assert!(longest > Duration::from_millis(390), "{longest:?}");
     assert!(mean < tail.mean_queue_delay / 2, "{mean:?}");
     assert!(codel.dropped.aqm.packets > 1_000, "{:?}", codel.dropped);
-    assert_eq!(
-        (codel.dropped.queue_full.packets, tail.dropped.aqm.packets),
-        (0, 0)
-    );
+    assert_eq!(codel.dropped.queue_full.packets, 0);
+    assert_eq!(tail.dropped.aqm.packets, 0);
 }
 
 #[test]

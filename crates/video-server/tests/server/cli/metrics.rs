@@ -141,15 +141,11 @@ async fn the_dashboard_knows_what_was_before_it_was_opened_and_forgets_connectio
     assert_eq!(past["connections"][0]["id"], now["connections"][0]["id"]);
     let samples = past["connections"][0]["samples"].as_array().unwrap();
     let (first, last) = (&samples[0], &samples[samples.len() - 1]);
-    assert!(
-        first["t"].as_f64() < last["t"].as_f64() && last["t"].as_f64() <= now["at_s"].as_f64(),
-        "{past}"
-    );
+    assert!(first["t"].as_f64() < last["t"].as_f64(), "{past}");
+    assert!(last["t"].as_f64() <= now["at_s"].as_f64(), "{past}");
     assert!(first["delivered"].as_u64() < last["delivered"].as_u64(), "{past}");
-    assert!(
-        last["delivered"].as_u64() > Some(length) && !last["rtt_ms"].is_null(),
-        "{past}"
-    );
+    assert!(last["delivered"].as_u64() > Some(length), "{past}");
+    assert!(!last["rtt_ms"].is_null(), "{past}");
     assert_eq!(last["buffer_s"], 4.2);
     connection.close();
     until("the connection is forgotten", async || {
@@ -287,10 +283,8 @@ fn clients_that_do_not_know_openmetrics_get_the_text_format() {
     let sample = |counter: &str| format!("\n# TYPE {counter} counter\n{counter} ");
     let samples = ["process_cpu_seconds_total", "playrate_lost_bytes_total"].map(sample);
     assert_contains(&metrics, &samples.each_ref().map(String::as_str));
-    assert!(
-        !metrics.contains("# UNIT") && !metrics.contains("# EOF"),
-        "{metrics}"
-    );
+    assert!(!metrics.contains("# UNIT"), "{metrics}");
+    assert!(!metrics.contains("# EOF"), "{metrics}");
 }
 
 #[tokio::test]

@@ -37,10 +37,8 @@ async fn the_controller_knows_what_the_player_says_as_far_as_the_library_agrees(
     get(&connection, "/high-1.m4s", &starting).await;
     // Measured, not declared.
     assert_eq!(known.average_rate(), Some(Bitrate::from_kbps(800)));
-    assert_eq!(
-        (known.playback(), known.buffered()),
-        (Some(Playback::Starting), Some(Duration::ZERO))
-    );
+    assert_eq!(known.playback(), Some(Playback::Starting));
+    assert_eq!(known.buffered(), Some(Duration::ZERO));
 
     // The query is equivalent to the fields.
     let sound = "/sound-1.m4s?CMCD=br%3D8%2Cot%3Da%2Cbl%3D3000%2Csu%2Csid%3D%226e2fb550%22";
@@ -69,10 +67,8 @@ async fn the_controller_knows_what_the_player_says_as_far_as_the_library_agrees(
     ];
     get(&connection, "/low-3.m4s", &starved).await;
     // It received 15 s of media in less time than they play.
-    assert_eq!(
-        (known.playback(), known.buffered()),
-        (Some(Playback::Playing), Some(Duration::ZERO))
-    );
+    assert_eq!(known.playback(), Some(Playback::Playing));
+    assert_eq!(known.buffered(), Some(Duration::ZERO));
     let shown = &running.server.connections()[0];
     assert_eq!(shown.playback, Some(Playback::Starved), "dashboards show reports");
 
@@ -102,10 +98,8 @@ async fn a_player_that_says_something_is_told_something() {
         let (response, _) = get(&connection, "/high-1.m4s", &cmcd).await;
         assert_eq!(field(&response, "cmsd-static"), "ot=v,br=800,d=3000");
         let said = field(&response, "cmsd-dynamic");
-        assert!(
-            said.starts_with("\"playrate\"") && said.contains(";rtt="),
-            "{said}"
-        );
+        assert!(said.starts_with("\"playrate\""), "{said}");
+        assert!(said.contains(";rtt="), "{said}");
         if said.contains(";etp=") {
             assert!(said.contains(";mb=900"), "loopback carries the highest: {said}");
             return;
@@ -130,8 +124,6 @@ async fn hostile_words_change_nothing() {
     let hostile = [("cmcd-object", &*long), ("cmcd-status", "\"\\")];
     let (response, body) = get(&connection, "/low-1.m4s", &hostile).await;
     assert_eq!((response.status().as_u16(), body.len()), (200, 30_000));
-    assert_eq!(
-        (known.average_rate(), known.buffered()),
-        (Some(Bitrate::from_kbps(80)), None)
-    );
+    assert_eq!(known.average_rate(), Some(Bitrate::from_kbps(80)));
+    assert_eq!(known.buffered(), None);
 }
