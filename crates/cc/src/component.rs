@@ -1,9 +1,8 @@
 //! Types that components share, and the macro for kinds with many of them.
 //!
 //! Algorithms, startup components and idle policies have the same form: a folder with a trait (`Algorithm`, …), one
-//! file for each implementation with its [`Entry`](crate::registry::Entry), and an enum of all of them (`AnyAlgorithm`,
-//! …) that [`dispatch`] defines. A controller holds its components by value and calls their methods without
-//! indirection.
+//! file for each implementation, and an enum of all of them (`AnyAlgorithm`, …) that [`dispatch`] defines. A controller
+//! holds its components by value and calls their methods without indirection.
 
 use crate::Facts;
 

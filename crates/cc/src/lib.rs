@@ -89,11 +89,12 @@
 //!
 //! # Add an algorithm or another component
 //!
-//! Write one file in the folder of its kind (`src/algorithm`, `src/startup`, …), and add its `mod` line, a variant and
-//! a row to that folder's `mod.rs`; the compiler names anything missing. Shapers, loss policies and ceilings are in
-//! `src/adjustment`, with a field of `Components` for each kind. Each `mod.rs` documents the input, units and time of
-//! the hooks; `src/compose/mod.rs` documents the components' order. Tests of every spec in the registry then cover it,
-//! and one requires its section in `docs/controllers.md`.
+//! Write one file in the folder of its kind (`src/algorithm`, `src/startup`, …), and add its `mod` line and a variant
+//! to that folder's `mod.rs`; the compiler names anything missing. Its name, description and constructor are an entry
+//! in the file of the same kind in `src/registry/builtin`. Shapers, loss policies and ceilings are in `src/adjustment`,
+//! with a field of `Components` for each kind. Each `mod.rs` documents the input, units and time of the hooks;
+//! `src/compose/mod.rs` documents the components' order. Tests of every spec in the registry then cover it, and one
+//! requires its section in `docs/controllers.md`.
 
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 #![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]

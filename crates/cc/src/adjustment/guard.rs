@@ -7,8 +7,6 @@
 
 use crate::Timestamp;
 use crate::algorithm::cubic::{ALPHA, BETA, C, FAST_CONVERGENCE, MAX_TARGET};
-use crate::component::Traits;
-use crate::entry::{Entry, Key};
 use crate::estimator::{RisenFloor, Rtt};
 use crate::events::{Congestion, Signal};
 use crate::state::{Batch, Core, MINIMUM_RTO_NS, float, floor_bytes};
@@ -269,40 +267,6 @@ impl LossGuard {
             .filter(|ceiling| ceiling.bytes <= window.saturating_mul(2));
         self.ceiling.map_or(window, |ceiling| ceiling.bytes.min(window))
     }
-}
-
-/// All loss policies, in the order of listings. Only the guard acts.
-pub(crate) fn loss_policies() -> Vec<Entry> {
-    let standard = Entry::component(Key::Loss, "standard", |_, _| {})
-        .about("the algorithm's own answer to a loss, once per round trip")
-        .defined_in("RFC 9002 §7.3.2")
-        .refuses(|algorithm| {
-            algorithm.holds_on_loss.then_some(
-                "the algorithm itself does not answer losses; use guard, or ignore as in the papers",
-            )
-        });
-    let guard = Entry::component(Key::Loss, "guard", |components, _| {
-        components.loss = Some(Box::default());
-    })
-    .about(
-        "a ceiling of 0.7 of the bytes in flight after losses that a full queue explains; random loss \
-         costs nothing",
-    )
-    .defined_in("RFC 8085 §3.1, which RFC 9002 §7 requires")
-    .refuses(unless_it_holds);
-    let ignore = Entry::component(Key::Loss, "ignore", |_, _| {})
-        .about(
-            "a loss costs nothing; only persistent congestion does. For experiments: it lowers the rates of \
-             others and its own",
-        )
-        .defined_in("Cavendish et al. 2015")
-        .refuses(unless_it_holds);
-    vec![standard, guard, ignore]
-}
-
-fn unless_it_holds(algorithm: Traits) -> Option<&'static str> {
-    let answers = !algorithm.holds_on_loss;
-    answers.then_some("the algorithm answers losses itself, as it must (RFC 9002 §7)")
 }
 
 #[cfg(test)]

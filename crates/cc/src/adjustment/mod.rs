@@ -13,9 +13,9 @@
 //! allowance; a loss then reduces the bounded window.
 
 mod guard;
-mod pace;
-mod video;
+pub(crate) mod pace;
+pub(crate) mod video;
 
-pub(crate) use guard::{LossGuard, loss_policies};
-pub(crate) use pace::{Pace, ceilings};
-pub(crate) use video::{Shaper, shapers};
+pub(crate) use guard::LossGuard;
+pub(crate) use pace::Pace;
+pub(crate) use video::Shaper;

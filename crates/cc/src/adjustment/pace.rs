@@ -2,8 +2,7 @@
 
 use playrate_units::Bitrate;
 
-use crate::entry::{Entry, Key};
-use crate::parameter::Parameter;
+use crate::parameter::{Arguments, Parameter};
 use crate::state::{Core, floor_bytes};
 use crate::{Facts, Playback};
 
@@ -40,6 +39,13 @@ impl Pace {
     pub(crate) const FACTS: Facts = Facts::AVERAGE_RATE
         .union(Facts::BUFFER_SIZE)
         .union(Facts::BUFFERED);
+
+    pub(crate) fn from_arguments(arguments: &Arguments) -> Self {
+        Self {
+            start: arguments.number("start"),
+            full: arguments.number("full").min(arguments.number("start")),
+        }
+    }
 
     /// Fill of the player's buffer, from 0 to 1; 0 while unknown. If the player does not report its buffered time, the
     /// deadline of its latest request is used instead.
@@ -84,29 +90,12 @@ fn bytes_in(rate: Bitrate, seconds: f64) -> f64 {
     rate.as_bits_per_second() as f64 / BITS_PER_BYTE * seconds
 }
 
-const PARAMETERS: &[Parameter] = &[
+pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter::number("start", 3.0, 1.0..=100.0)
         .about("times the video's average rate at an empty playout buffer, or while its fill is unknown"),
     Parameter::number("full", 1.5, 1.0..=100.0)
         .about("times the video's average rate at a full playout buffer; at most `start`"),
 ];
-
-/// All ceilings, the default first.
-pub(crate) fn ceilings() -> Vec<Entry> {
-    let none = Entry::component(Key::Ceiling, "none", |_, _| {})
-        .about("no bound from above")
-        .defined_in("RFC 9002 §7");
-    let pace = Entry::component(Key::Ceiling, "pace", |components, arguments| {
-        components.ceiling = Some(Pace {
-            start: arguments.number("start"),
-            full: arguments.number("full").min(arguments.number("start")),
-        });
-    })
-    .about("no faster than a multiple of the video's average rate, which falls as the player's buffer fills")
-    .defined_in("Spang et al. 2023 (Sammy), application-informed pacing")
-    .with_parameters(PARAMETERS);
-    vec![none, pace]
-}
 
 #[cfg(test)]
 mod tests {

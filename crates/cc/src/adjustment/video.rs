@@ -1,9 +1,8 @@
 //! Congestion avoidance that knows the video: `rate-floor` and `playout-buffer` (CCPLCA and CCPLB).
 
 use crate::Facts;
-use crate::entry::{Entry, Key};
 use crate::estimator::Rtt;
-use crate::parameter::Parameter;
+use crate::parameter::{Arguments, Parameter};
 use crate::state::{Core, floor_bytes};
 
 /// Change of the window according to facts of the video.
@@ -16,6 +15,22 @@ pub(crate) enum Shaper {
 }
 
 impl Shaper {
+    /// The component `rate-floor`, by its parameter [`RTT`].
+    pub(crate) fn rate_floor(arguments: &Arguments) -> Self {
+        Self::RateFloor(match arguments.word(RTT.name) {
+            // The floor itself never causes a queue.
+            "min" => Rtt::min_ns,
+            "smoothed" => Rtt::smoothed_ns,
+            // "at current packet rtt experienced": the floor rises with its own queue.
+            _ => Rtt::latest_ns,
+        })
+    }
+
+    /// The component `playout-buffer`, by its parameter [`POB_RATE`].
+    pub(crate) fn playout_buffer(arguments: &Arguments) -> Self {
+        Self::PlayoutBuffer(arguments.number(POB_RATE.name))
+    }
+
     /// Facts of the video that it uses.
     pub(crate) const fn facts(self) -> Facts {
         match self {
@@ -52,61 +67,11 @@ impl Shaper {
     }
 }
 
-const RATE_FLOOR: &[Parameter] = &[Parameter::word("rtt", "latest", &["latest", "smoothed", "min"])
-    .about("RTT by which the video's rate is multiplied; with latest, the floor rises with its own queue")];
+pub(crate) const RTT: Parameter = Parameter::word("rtt", "latest", &["latest", "smoothed", "min"])
+    .about("RTT by which the video's rate is multiplied; with latest, the floor rises with its own queue");
 
-const PLAYOUT_BUFFER: &[Parameter] = &[Parameter::number("pob_rate", 1.0, 0.1..=100.0)
-    .about("the playout buffer is divided by this: 1 counts it in full, 2 half, 0.5 twice")];
-
-/// All shapers, the default first.
-pub(crate) fn shapers() -> Vec<Entry> {
-    let none = Entry::component(Key::Shape, "none", |_, _| {})
-        .about("the algorithm's window is used as it is")
-        .defined_in("RFC 9002 §7");
-    let rate_floor = Entry::component(Key::Shape, "rate-floor", |components, arguments| {
-        components.shaper = Some(Shaper::RateFloor(match arguments.word("rtt") {
-            // The floor itself never causes a queue.
-            "min" => Rtt::min_ns,
-            "smoothed" => Rtt::smoothed_ns,
-            // "at current packet rtt experienced": the floor rises with its own queue.
-            _ => Rtt::latest_ns,
-        }));
-    })
-    .about("after slow start, never less than the window that carries the video's average rate")
-    .defined_in("Cavendish et al. 2015, CCPLCA")
-    .with_parameters(RATE_FLOOR)
-    .absolute()
-    .refuses(|algorithm| {
-        algorithm.yields.then_some(
-            "the algorithm gives way to others above the video's rate; a floor at that rate would keep it from \
-             doing so",
-        )
-    });
-    let playout_buffer = Entry::component(Key::Shape, "playout-buffer", |components, arguments| {
-        components.shaper = Some(Shaper::PlayoutBuffer(arguments.number("pob_rate")));
-    })
-    .about("in congestion avoidance, the algorithm's window and a share of the player's buffer on top")
-    .defined_in("Cavendish et al. 2015 eq. (5), CCPLB")
-    .with_parameters(PLAYOUT_BUFFER)
-    .absolute()
-    .refuses(|algorithm| {
-        // If the path cannot hold the added window, every round trip would lose packets regardless of the algorithm:
-        // with a queue of one bandwidth-delay product, CUBIC lost a fifth of its packets and a third of the link's
-        // capacity. The loss guard bounds the sum instead.
-        if algorithm.delay_based {
-            Some(
-                "the algorithm would mistake the queue of the added window for congestion and give up all of its \
-                 own window",
-            )
-        } else {
-            (!algorithm.holds_on_loss).then_some(
-                "the algorithm would answer losses only with its own share of the window, while the added share \
-                 goes on causing them; use ccp or ccpd, whose loss guard bounds both",
-            )
-        }
-    });
-    vec![none, rate_floor, playout_buffer]
-}
+pub(crate) const POB_RATE: Parameter = Parameter::number("pob_rate", 1.0, 0.1..=100.0)
+    .about("the playout buffer is divided by this: 1 counts it in full, 2 half, 0.5 twice");
 
 #[cfg(test)]
 mod tests {

@@ -1,15 +1,14 @@
 //! `ccp` and `ccpd`: set the window directly from the path's estimated storage.
 
 use crate::component::{Bursts, Needs, Reduction};
-use crate::entry::Entry;
 use crate::events::{Congestion, Signal};
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Batch, Core, float, floor_bytes};
 use crate::timestamp::{nanos, seconds};
 use crate::{Bytes, Reason, Snapshot, Timestamp};
 
+use super::Algorithm;
 use super::reno::Reno;
-use super::{Algorithm, AnyAlgorithm};
 
 /// Shortest time over which the derivative is taken. It bounds the gain at `kd / 1 ms`; single ACKs of a fast link
 /// would otherwise make it explode.
@@ -90,7 +89,7 @@ pub(crate) struct PathState {
 }
 
 impl Ccp {
-    fn from_arguments(arguments: &Arguments) -> Self {
+    pub(crate) fn from_arguments(arguments: &Arguments) -> Self {
         let derivative = arguments.value(KD).map(|_| Derivative {
             kd_ns: nanos(arguments.time(KD)) as f64,
             last: None,
@@ -231,8 +230,8 @@ impl Algorithm for Ccp {
 /// Name of the weight of the derivative.
 const KD: &str = "kd";
 
-/// The parameters of `ccpd`; `ccp` has all but [`KD`].
-const PARAMETERS: [Parameter; 8] = [
+/// The parameters of `ccpd`.
+pub(crate) const PARAMETERS: [Parameter; 8] = [
     Parameter::number("kp", 1.0, 0.0..=100.0).about("share of the free storage that is used, Kp"),
     Parameter::millis(KD, 2, 0..=1_000)
         .about("weight of the change of what is stored, Kd; a bare number is microseconds"),
@@ -254,26 +253,10 @@ const PARAMETERS: [Parameter; 8] = [
     ),
 ];
 
-pub(crate) fn ccp() -> Entry {
-    let parameters = PARAMETERS.into_iter().filter(|parameter| parameter.name != KD);
-    entry("ccp", &parameters.collect::<Vec<_>>())
-        .about("CCP: half of what the path's storage has room for in addition to the bytes in flight")
-        .defined_in("Cavendish et al. 2015 eq. (4)")
-}
-
-pub(crate) fn ccpd() -> Entry {
-    entry("ccpd", &PARAMETERS)
-        .about("CCPD: all of the room in the path's storage, damped by how fast it fills")
-        .defined_in("Watanabe et al. 2013 eq. (6)")
-}
-
-fn entry(name: &'static str, parameters: &[Parameter]) -> Entry {
-    Entry::component(None, name, |components, arguments| {
-        components.algorithm = AnyAlgorithm::Ccp(Ccp::from_arguments(arguments));
-    })
-    .with_parameters(parameters)
-    .absolute()
-    .with_traits(|traits| traits.holds_on_loss = true)
+/// The parameters of `ccp`, which has no derivative.
+pub(crate) fn without_derivative() -> Vec<Parameter> {
+    let parameters = PARAMETERS.into_iter();
+    parameters.filter(|parameter| parameter.name != KD).collect()
 }
 
 #[cfg(test)]

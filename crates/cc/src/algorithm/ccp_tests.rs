@@ -8,11 +8,11 @@ const NEVER_STALE: u64 = u64::MAX;
 const B: f64 = 500_000.0;
 
 fn ccp() -> Ccp {
-    Ccp::from_arguments(&Arguments::defaults(super::ccp().parameters()))
+    Ccp::from_arguments(&Arguments::defaults(&without_derivative()))
 }
 
 fn ccpd(kd_us: u64) -> Ccp {
-    let mut algorithm = Ccp::from_arguments(&Arguments::defaults(super::ccpd().parameters()));
+    let mut algorithm = Ccp::from_arguments(&Arguments::defaults(&PARAMETERS));
     algorithm.derivative.as_mut().expect("ccpd has one").kd_ns = (kd_us * 1_000) as f64;
     algorithm
 }

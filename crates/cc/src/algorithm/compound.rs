@@ -1,14 +1,13 @@
 //! `compound`: Compound TCP, the sum of a loss window and a delay window.
 
 use crate::component::Reduction;
-use crate::entry::Entry;
 use crate::events::Congestion;
 use crate::state::{Batch, Core};
 use crate::{Reason, Timestamp};
 
+use super::Algorithm;
 use super::round_rtt::{RoundEnd, queued_segments};
 use super::segments::TwoWindows;
-use super::{Algorithm, AnyAlgorithm};
 
 /// Growth of the delay window: `α·win^k − 1` segments per round trip (draft-sridharan-tcpm-ctcp-02 §3.1).
 const ALPHA: f64 = 0.125;
@@ -102,15 +101,6 @@ impl Algorithm for Compound {
     fn on_mtu_change(&mut self, core: &mut Core, before: u64) {
         self.windows.on_mtu_change(core, before);
     }
-}
-
-pub(crate) fn entry() -> Entry {
-    Entry::component(None, "compound", |components, _| {
-        components.algorithm = AnyAlgorithm::Compound(Compound::default());
-    })
-    .about("Compound TCP: Reno's window plus one that grows without a queue and shrinks with one")
-    .defined_in("draft-sridharan-tcpm-ctcp-02; Cavendish et al. 2015 eq. (2), (3), corrected")
-    .with_traits(|traits| traits.delay_based = true)
 }
 
 #[cfg(test)]

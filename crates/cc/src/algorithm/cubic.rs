@@ -1,13 +1,12 @@
 //! `cubic`: CUBIC as defined in RFC 9438.
 
 use crate::component::{Needs, Reduction};
-use crate::entry::Entry;
 use crate::events::Congestion;
 use crate::parameter::Parameter;
 use crate::state::{Batch, Core, float, floor_bytes};
 use crate::{Reason, Timestamp};
 
-use super::{Algorithm, AnyAlgorithm};
+use super::Algorithm;
 
 /// Steepness of the curve, segments/s³ (RFC 9438 §5.1: "C SHOULD be set to 0.4").
 pub(crate) const C: f64 = 0.4;
@@ -149,20 +148,8 @@ impl Algorithm for Cubic {
     fn on_persistent(&mut self, _core: &mut Core) {}
 }
 
-const PARAMETERS: &[Parameter] = &[Parameter::switch("fast_convergence", true)
+pub(crate) const PARAMETERS: &[Parameter] = &[Parameter::switch("fast_convergence", true)
     .about("give up more of the window when congestion comes earlier than last time (§4.7)")];
-
-pub(crate) fn entry() -> Entry {
-    Entry::component(None, "cubic", |components, arguments| {
-        components.algorithm = AnyAlgorithm::Cubic(Cubic::new(arguments.is_on("fast_convergence")));
-    })
-    .about(
-        "CUBIC: the window follows a cubic curve of time around its last maximum; 0.7 of it is left after \
-             congestion",
-    )
-    .defined_in("RFC 9438")
-    .with_parameters(PARAMETERS)
-}
 
 #[cfg(test)]
 #[path = "cubic_tests.rs"]

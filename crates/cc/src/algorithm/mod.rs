@@ -1,25 +1,24 @@
 //! Congestion avoidance algorithms: growth after slow start, and the cost of a loss.
 //!
-//! To add one, write a file here that implements [`Algorithm`] and has an `entry()`; below, add its `mod` line, a
-//! variant of [`AnyAlgorithm`] and a row of [`entries`]. An algorithm that lacks an estimate or a fact holds a
-//! [`reno::Reno`] and delegates to it.
+//! To add one, write a file here that implements [`Algorithm`]; below, add its `mod` line and a variant of
+//! [`AnyAlgorithm`]; then give it an entry in `src/registry/builtin/algorithm.rs`. An algorithm that lacks an estimate
+//! or a fact holds a [`reno::Reno`] and delegates to it.
 //!
 //! The trait supports two kinds. A *window-based* algorithm starts from `core.window()`, grows it by `batch.allowance`
-//! and reduces it in `on_congestion`. An *absolute* one (`Component::absolute`) sets the window directly at every batch
+//! and reduces it in `on_congestion`. An *absolute* one (`Entry::absolute`) sets the window directly at every batch
 //! and may ignore `batch.allowance`. It may also hold on a loss: it then returns `None` from `on_congestion` and
 //! declares `holds_on_loss`, which leaves losses to the loss policy.
 
-mod ccp;
-mod compound;
+pub(crate) mod ccp;
+pub(crate) mod compound;
 pub(crate) mod cubic;
 pub(crate) mod reno;
 mod round_rtt;
 mod segments;
-mod stream;
-mod vegas;
+pub(crate) mod stream;
+pub(crate) mod vegas;
 
 use crate::component::{Needs, Reduction, dispatch};
-use crate::entry::Entry;
 use crate::events::Congestion;
 use crate::state::{Batch, Core};
 use crate::{Reason, Snapshot, Timestamp};
@@ -92,18 +91,4 @@ dispatch! {
     fn on_pause(&mut self, core: &mut Core);
     fn on_mtu_change(&mut self, core: &mut Core, before: u64);
     fn describe(&self, core: &Core, snapshot: &mut Snapshot);
-}
-
-/// All algorithms, in the order of listings.
-pub(crate) fn entries() -> Vec<Entry> {
-    let own = [
-        reno::entry(),
-        cubic::entry(),
-        compound::entry(),
-        vegas::entry(),
-        stream::entry(),
-        ccp::ccp(),
-        ccp::ccpd(),
-    ];
-    own.map(Entry::with_shared_parameters).to_vec()
 }

@@ -1,12 +1,11 @@
 //! `reno`: NewReno as defined in RFC 9002 §7.
 
 use crate::component::Reduction;
-use crate::entry::Entry;
 use crate::events::Congestion;
 use crate::state::{Batch, Core};
 use crate::{Reason, Timestamp};
 
-use super::{Algorithm, AnyAlgorithm};
+use super::Algorithm;
 
 /// NewReno. One packet per window of acknowledged bytes; half on congestion.
 ///
@@ -59,12 +58,4 @@ impl Algorithm for Reno {
     fn on_persistent(&mut self, _core: &mut Core) {
         self.counted = 0;
     }
-}
-
-pub(crate) fn entry() -> Entry {
-    Entry::component(None, "reno", |components, _| {
-        components.algorithm = AnyAlgorithm::Reno(Reno::default());
-    })
-    .about("NewReno: one packet more per round trip, half the window on congestion")
-    .defined_in("RFC 9002 §7")
 }

@@ -3,14 +3,13 @@
 use playrate_units::Bitrate;
 
 use crate::component::{Needs, Reduction};
-use crate::entry::Entry;
 use crate::events::Congestion;
 use crate::state::{Batch, Core, floor_bytes};
 use crate::{Facts, Reason, Timestamp};
 
+use super::Algorithm;
 use super::round_rtt::{RoundEnd, queued_segments};
 use super::segments::TwoWindows;
-use super::{Algorithm, AnyAlgorithm};
 
 /// The delay window grows below `N + 2` queued segments and shrinks above `N + 4`. Oda et al. 2012, eq. (4): "The
 /// control parameters α and β are determined as follows, based on the configuration value of the control parameter of
@@ -148,15 +147,6 @@ impl Algorithm for Stream {
         self.windows.on_mtu_change(core, before);
         self.refresh(core);
     }
-}
-
-pub(crate) fn entry() -> Entry {
-    Entry::component(None, "stream", |components, _| {
-        components.algorithm = AnyAlgorithm::Stream(Stream::default());
-    })
-    .about("TCP Stream: Reno up to the video's rate, and a Vegas-like window above it that yields to others")
-    .defined_in("Oda et al. 2012, section 4")
-    .with_traits(|traits| (traits.delay_based, traits.yields) = (true, true))
 }
 
 #[cfg(test)]

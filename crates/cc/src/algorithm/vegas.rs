@@ -1,16 +1,15 @@
 //! `vegas`: TCP Vegas, which keeps only a few segments queued.
 
 use crate::component::Reduction;
-use crate::entry::Entry;
 use crate::estimator::RisenFloor;
 use crate::events::Congestion;
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Batch, Core, floor_bytes};
 use crate::{Reason, Timestamp};
 
+use super::Algorithm;
 use super::reno::Reno;
 use super::round_rtt::{RoundEnd, RoundRtt, queued_segments};
-use super::{Algorithm, AnyAlgorithm};
 
 /// Arithmetic for counting queued segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +53,7 @@ struct StartupQueue {
 }
 
 impl Vegas {
-    fn from_arguments(arguments: &Arguments) -> Self {
+    pub(crate) fn from_arguments(arguments: &Arguments) -> Self {
         Self {
             arithmetic: match arguments.word("arithmetic") {
                 "original" => Arithmetic::Original,
@@ -184,7 +183,7 @@ impl Algorithm for Vegas {
     }
 }
 
-const PARAMETERS: &[Parameter] = &[
+pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter::number("alpha", 2.0, 0.0..=1000.0)
         .about("fewer queued segments than this: one segment more per round trip"),
     Parameter::number("beta", 4.0, 0.0..=1000.0)
@@ -192,16 +191,6 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::number("gamma", 1.0, 0.0..=1000.0).about("more queued segments than this end slow start"),
     Parameter::word("arithmetic", "linux", &["linux", "original"]).about("how queued segments are counted"),
 ];
-
-pub(crate) fn entry() -> Entry {
-    Entry::component(None, "vegas", |components, arguments| {
-        components.algorithm = AnyAlgorithm::Vegas(Vegas::from_arguments(arguments));
-    })
-    .about("TCP Vegas: keeps two to four segments queued")
-    .defined_in("Brakmo and Peterson 1995; Linux tcp_vegas.c")
-    .with_traits(|traits| traits.delay_based = true)
-    .with_parameters(PARAMETERS)
-}
 
 #[cfg(test)]
 #[path = "vegas_tests.rs"]

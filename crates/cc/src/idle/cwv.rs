@@ -1,13 +1,12 @@
 //! `cwv`: congestion window validation as in RFC 2861 and Linux (`tcp_slow_start_after_idle`).
 
-use crate::entry::{Entry, Key};
 use crate::events::Sent;
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Batch, Core};
 use crate::timestamp::nanos;
 use crate::{Phase, Timestamp};
 
-use super::{AnyIdlePolicy, IdlePolicy, MINIMUM_RTO, remember_three_quarters, restart_window};
+use super::{IdlePolicy, MINIMUM_RTO, remember_three_quarters, restart_window};
 
 /// An ssthresh that no window reaches (Linux `TCP_INFINITE_SSTHRESH`), bytes. Unlike after `None`, slow start has to
 /// find a threshold again.
@@ -27,7 +26,7 @@ pub(crate) struct Cwv {
 }
 
 impl Cwv {
-    fn from_arguments(arguments: &Arguments) -> Self {
+    pub(crate) fn from_arguments(arguments: &Arguments) -> Self {
         Self {
             minimum_rto_ns: nanos(arguments.time(MINIMUM_RTO.name)),
             forget_ssthresh: arguments.is_on(FORGET_SSTHRESH.name),
@@ -113,17 +112,5 @@ impl IdlePolicy for Cwv {
     }
 }
 
-const FORGET_SSTHRESH: Parameter = Parameter::switch("forget_ssthresh", false)
+pub(crate) const FORGET_SSTHRESH: Parameter = Parameter::switch("forget_ssthresh", false)
     .about("a pause makes ssthresh infinite again: the faulty control of Yanev et al. 2022, not RFC 2861");
-
-pub(crate) fn entry() -> Entry {
-    Entry::component(Key::Idle, "cwv", |components, arguments| {
-        components.idle = AnyIdlePolicy::Cwv(Cwv::from_arguments(arguments));
-    })
-    .about(
-        "half the window for each RTO of a pause, down to the initial one; halfway to what is used after an \
-         RTO of less; ssthresh remembers three quarters",
-    )
-    .defined_in("RFC 2861 §3; Linux tcp_cwnd_restart, tcp_cwnd_validate")
-    .with_parameters(&[MINIMUM_RTO, FORGET_SSTHRESH])
-}

@@ -1,17 +1,16 @@
 //! Idle policies: the cost of a pause, or of a window that goes unused.
 //!
-//! To add one, write a file here that implements [`IdlePolicy`] and has an `entry()`; below, add its `mod` line, a
-//! variant of [`AnyIdlePolicy`] and a row of [`entries`]. A pause becomes visible when a burst leaves:
-//! `core.pause(now, …)`. That burst has already left with the old window.
+//! To add one, write a file here that implements [`IdlePolicy`]; below, add its `mod` line and a variant of
+//! [`AnyIdlePolicy`]; then give it an entry in `src/registry/builtin/idle.rs`. A pause becomes visible when a burst
+//! leaves: `core.pause(now, …)`. That burst has already left with the old window.
 
-mod cwv;
+pub(crate) mod cwv;
 pub(crate) mod keep;
-mod new_cwv;
+pub(crate) mod new_cwv;
 mod pipe_ack;
-mod restart;
+pub(crate) mod restart;
 
 use crate::component::{Reduction, dispatch};
-use crate::entry::Entry;
 use crate::events::{Congestion, Sent};
 use crate::parameter::Parameter;
 use crate::state::{Batch, Core};
@@ -77,19 +76,8 @@ dispatch! {
     fn on_persistent(&mut self, core: &mut Core);
 }
 
-/// All idle policies, the default first.
-pub(crate) fn entries() -> Vec<Entry> {
-    vec![
-        keep::entry(),
-        restart::rfc5681(),
-        cwv::entry(),
-        new_cwv::entry(),
-        restart::new_cwv_restart(),
-    ]
-}
-
 /// Parameter of policies that answer pauses longer than an RTO.
-const MINIMUM_RTO: Parameter = Parameter::millis("min_rto", 200, 1..=60_000)
+pub(crate) const MINIMUM_RTO: Parameter = Parameter::millis("min_rto", 200, 1..=60_000)
     .about("least RTO that a pause is compared with; Linux has 200 ms, RFC 6298 §2.4 one second");
 
 /// min(IW, cwnd), the window after a long pause (RFC 5681 §4.1 calls it RW), bytes.

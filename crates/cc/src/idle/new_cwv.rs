@@ -1,7 +1,6 @@
 //! `new-cwv`: RFC 7661, which keeps the window over a pause but marks it as not validated.
 
 use crate::component::Reduction;
-use crate::entry::{Entry, Key};
 use crate::events::{Congestion, Sent};
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Batch, Core};
@@ -9,7 +8,7 @@ use crate::timestamp::nanos;
 use crate::{Phase, Timestamp};
 
 use super::pipe_ack::{PipeAck, sampling_period_ns};
-use super::{AnyIdlePolicy, IdlePolicy, remember_three_quarters, restart_window};
+use super::{IdlePolicy, remember_three_quarters, restart_window};
 
 /// A pause longer than this many non-validated periods has no further effect: the window is the initial one by then.
 const MOST_HALVINGS: u64 = 32;
@@ -47,7 +46,7 @@ struct Episode {
 }
 
 impl NewCwv {
-    fn from_arguments(arguments: &Arguments) -> Self {
+    pub(crate) fn from_arguments(arguments: &Arguments) -> Self {
         Self {
             nvp_ns: nanos(arguments.time(NVP.name)),
             quarter: arguments.is_on(QUARTER.name),
@@ -167,25 +166,13 @@ impl IdlePolicy for NewCwv {
     }
 }
 
-const NVP: Parameter = Parameter::millis("nvp", 300_000, 1_000..=86_400_000)
+pub(crate) const NVP: Parameter = Parameter::millis("nvp", 300_000, 1_000..=86_400_000)
     .about("length of the non-validated period; after each, half of the window is given up");
-const QUARTER: Parameter = Parameter::switch("quarter", false).about(
+pub(crate) const QUARTER: Parameter = Parameter::switch("quarter", false).about(
     "in slow start a quarter of the window in use validates it instead of half, as in Apple's stack: pipeACK \
      lags doubling",
 );
-const SSTHRESH: Parameter = Parameter::word("ssthresh", "window", &["window", "law"]).about(
+pub(crate) const SSTHRESH: Parameter = Parameter::word("ssthresh", "window", &["window", "law"]).about(
     "ssthresh after congestion in the non-validated phase: the new window (the authors' module) or what the \
      algorithm says",
 );
-
-pub(crate) fn entry() -> Entry {
-    Entry::component(Key::Idle, "new-cwv", |components, arguments| {
-        components.idle = AnyIdlePolicy::NewCwv(NewCwv::from_arguments(arguments));
-    })
-    .about(
-        "the window is kept over a pause but grows and answers congestion by what is in use; half is \
-         given up every 5 min",
-    )
-    .defined_in("RFC 7661")
-    .with_parameters(&[NVP, QUARTER, SSTHRESH])
-}

@@ -1,12 +1,11 @@
 //! `rfc5681` and `new-cwv-restart`: after a pause the window starts again as on a new connection.
 
-use crate::entry::{Entry, Key};
 use crate::events::Sent;
-use crate::parameter::Parameter;
+use crate::parameter::{Arguments, Parameter};
 use crate::state::Core;
 use crate::timestamp::nanos;
 
-use super::{AnyIdlePolicy, IdlePolicy, MINIMUM_RTO, restart_window};
+use super::{IdlePolicy, MINIMUM_RTO, restart_window};
 
 /// After more than an RTO without sending: cwnd = min(IW, cwnd). The policies differ in ssthresh.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +13,34 @@ pub(crate) struct Restart {
     minimum_rto_ns: u64,
     /// Derives ssthresh from the window and the ssthresh before the pause, bytes.
     ssthresh: fn(u64, Option<u64>) -> Option<u64>,
+}
+
+impl Restart {
+    /// `rfc5681`. RFC 5681 §4.1: "a TCP SHOULD set cwnd to no more than RW before beginning transmission if the TCP has
+    /// not sent data in an interval exceeding the retransmission timeout", with RW = min(IW, cwnd). ssthresh stays.
+    pub(crate) fn rfc5681(arguments: &Arguments) -> Self {
+        Self {
+            minimum_rto_ns: nanos(arguments.time(MINIMUM_RTO.name)),
+            ssthresh: |_, ssthresh| ssthresh,
+        }
+    }
+
+    /// `new-cwv-restart`: new CWV as Yanev et al. 2022 describe it, ssthresh = cwnd and cwnd = min(IW, cwnd).
+    ///
+    /// NOTE: RFC 7661 keeps the window over a pause ([`new-cwv`](super::new_cwv)). The paper's figure 1b and its text
+    /// ("preserves the cwnd before the idle period as its slow-start threshold") show this instead: its kernel module
+    /// did not stop Linux from restarting the window. A window no larger than the initial one is left alone, and so is
+    /// ssthresh: the paper's connections never paused that early.
+    pub(crate) fn new_cwv_restart(arguments: &Arguments) -> Self {
+        Self {
+            minimum_rto_ns: nanos(arguments.time(MINIMUM_RTO.name)),
+            ssthresh: if arguments.is_on(KEEP_HIGHER.name) {
+                |before, ssthresh| ssthresh.max(Some(before))
+            } else {
+                |before, _| Some(before)
+            },
+        }
+    }
 }
 
 impl IdlePolicy for Restart {
@@ -28,45 +55,6 @@ impl IdlePolicy for Restart {
     }
 }
 
-/// RFC 5681 §4.1: "a TCP SHOULD set cwnd to no more than RW before beginning transmission if the TCP has not sent data
-/// in an interval exceeding the retransmission timeout", with RW = min(IW, cwnd). ssthresh stays.
-pub(crate) fn rfc5681() -> Entry {
-    Entry::component(Key::Idle, "rfc5681", |components, arguments| {
-        components.idle = AnyIdlePolicy::Restart(Restart {
-            minimum_rto_ns: nanos(arguments.time(MINIMUM_RTO.name)),
-            ssthresh: |_, ssthresh| ssthresh,
-        });
-    })
-    .about("after a pause of more than an RTO the window is the initial one again; ssthresh stays")
-    .defined_in("RFC 5681 §4.1")
-    .with_parameters(&[MINIMUM_RTO])
-}
-
-const KEEP_HIGHER: Parameter = Parameter::switch("keep_higher", false).about(
+pub(crate) const KEEP_HIGHER: Parameter = Parameter::switch("keep_higher", false).about(
     "keep an ssthresh that is above the window before the pause, so that short bursts do not wear it down",
 );
-
-/// New CWV as Yanev et al. 2022 describe it: ssthresh = cwnd, cwnd = min(IW, cwnd).
-///
-/// NOTE: RFC 7661 keeps the window over a pause ([`new-cwv`](super::new_cwv)). The paper's figure 1b and its text
-/// ("preserves the cwnd before the idle period as its slow-start threshold") show this instead: its kernel module did
-/// not stop Linux from restarting the window. A window no larger than the initial one is left alone, and so is
-/// ssthresh: the paper's connections never paused that early.
-pub(crate) fn new_cwv_restart() -> Entry {
-    Entry::component(Key::Idle, "new-cwv-restart", |components, arguments| {
-        components.idle = AnyIdlePolicy::Restart(Restart {
-            minimum_rto_ns: nanos(arguments.time(MINIMUM_RTO.name)),
-            ssthresh: if arguments.is_on(KEEP_HIGHER.name) {
-                |before, ssthresh| ssthresh.max(Some(before))
-            } else {
-                |before, _| Some(before)
-            },
-        });
-    })
-    .about(
-        "after a pause of more than an RTO the window is the initial one, and slow start ends at the \
-         window of before",
-    )
-    .defined_in("Yanev et al. 2022, §2 and figure 1b")
-    .with_parameters(&[MINIMUM_RTO, KEEP_HIGHER])
-}

@@ -1,7 +1,8 @@
 //! [`Registry`]: every controller and component that a [`ControllerSpec`] can name.
 //!
-//! Parsing, error messages, documentation and the `controllers` listing all read the same [`Entry`]s. Each
-//! component's entry is in the file of its code; [`Registry::builtin`] collects them.
+//! Parsing, error messages, documentation and the `controllers` listing all read the same [`Entry`]s. The
+//! entries of components are in `builtin`; a controller without components declares its entry in its own file, as a
+//! user's controller does.
 
 mod builtin;
 mod error;

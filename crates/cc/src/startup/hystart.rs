@@ -1,13 +1,12 @@
 //! `hystart`: HyStart as in Linux since 2.6.29 for CUBIC; it leaves slow start immediately. It needs the
 //! feature `papers`.
 
-use crate::entry::{Entry, Key};
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Batch, Core};
 use crate::timestamp::nanos;
 use crate::{Phase, Reason, Timestamp};
 
-use super::{AnyStartup, Startup, standard};
+use super::{Startup, standard};
 
 // Ha and Rhee, "Taming the elephants: new TCP slow start", Computer Networks 55(9), 2011. The values are those of
 // net/ipv4/tcp_cubic.c of Linux 3.6, introduced in 2.6.39.
@@ -87,7 +86,7 @@ impl AckRound {
 }
 
 impl HyStart {
-    fn from_arguments(arguments: &Arguments) -> Self {
+    pub(crate) fn from_arguments(arguments: &Arguments) -> Self {
         let detect = arguments.word("detect");
         Self {
             watches_train: detect != "delay",
@@ -138,23 +137,12 @@ impl Startup for HyStart {
     }
 }
 
-const PARAMETERS: &[Parameter] = &[
+pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter::word("detect", "both", &["both", "train", "delay"])
         .about("signs that end slow start: a train of ACK frames, a rise of the RTT, or both"),
     Parameter::millis("spacing", 2, 0..=1_000)
         .about("ACK frames of a train follow each other within this time (hystart_ack_delta of Linux)"),
 ];
-
-pub(crate) fn entry() -> Entry {
-    Entry::component(Key::Start, "hystart", |components, arguments| {
-        components.startup = AnyStartup::HyStart(HyStart::from_arguments(arguments));
-    })
-    .about(
-        "HyStart: slow start that ends at once when ACK frames keep coming for half an RTT, or the RTT rises",
-    )
-    .defined_in("Ha and Rhee 2011; Linux 3.6 tcp_cubic.c")
-    .with_parameters(PARAMETERS)
-}
 
 #[cfg(test)]
 mod tests {

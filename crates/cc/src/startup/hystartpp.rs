@@ -2,10 +2,9 @@
 //! loss.
 
 use crate::Reason;
-use crate::entry::{Entry, Key};
 use crate::state::{Batch, Core};
 
-use super::{AnyStartup, Startup, standard};
+use super::{Startup, standard};
 
 // RFC 9406 §4.3: "It is RECOMMENDED that a HyStart++ implementation use the following constants". L, the limit on
 // growth per ACK, is infinite for a sender that paces, and quinn always does.
@@ -96,14 +95,6 @@ impl Startup for HyStartPp {
         self.judge();
         None
     }
-}
-
-pub(crate) fn entry() -> Entry {
-    Entry::component(Key::Start, "hystartpp", |components, _| {
-        components.startup = AnyStartup::HyStartPp(HyStartPp::default());
-    })
-    .about("HyStart++: slow start that ends, by way of a slower phase, when the RTT rises")
-    .defined_in("RFC 9406")
 }
 
 #[cfg(test)]

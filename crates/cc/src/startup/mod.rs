@@ -1,19 +1,18 @@
 //! Startup components: slow start and its variants. They govern at the beginning of a connection, after persistent
 //! congestion and after idle; `core.phase` distinguishes these.
 //!
-//! To add one, write a file here that implements [`Startup`] and has an `entry()`; below, add its `mod` line, a variant
-//! of [`AnyStartup`] and a row of [`entries`]. A component that lacks a fact of the video grows like [`standard`] until
-//! the fact is known.
+//! To add one, write a file here that implements [`Startup`]; below, add its `mod` line and a variant of
+//! [`AnyStartup`]; then give it an entry in `src/registry/builtin/startup.rs`. A component that lacks a fact of the
+//! video grows like [`standard`] until the fact is known.
 
 #[cfg(any(test, feature = "papers"))]
-mod hystart;
-mod hystartpp;
-mod search;
-mod standard;
+pub(crate) mod hystart;
+pub(crate) mod hystartpp;
+pub(crate) mod search;
+pub(crate) mod standard;
 
 use crate::Reason;
 use crate::component::{Needs, dispatch};
-use crate::entry::Entry;
 use crate::state::{Batch, Core};
 #[cfg(any(test, feature = "papers"))]
 use hystart::HyStart;
@@ -48,18 +47,4 @@ dispatch! {
     fn begin(&mut self, core: &mut Core);
     fn doubles(&self, core: &Core) -> bool;
     fn on_batch(&mut self, core: &mut Core, batch: &mut Batch) -> Option<Reason>;
-}
-
-/// All startup components, the default first.
-pub(crate) fn entries() -> Vec<Entry> {
-    Vec::from([
-        standard::standard(),
-        hystartpp::entry(),
-        #[cfg(any(test, feature = "papers"))]
-        hystart::entry(),
-        search::entry(),
-        standard::short(),
-        standard::video_rate(),
-        standard::video_ssthresh(),
-    ])
 }

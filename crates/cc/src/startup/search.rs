@@ -2,12 +2,11 @@
 //! with departures.
 
 use crate::component::{Bursts, Needs};
-use crate::entry::{Entry, Key};
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Batch, Core};
 use crate::{Reason, Timestamp};
 
-use super::{AnyStartup, Startup, standard};
+use super::{Startup, standard};
 
 // draft-chung-ccwg-search-09, "SEARCH 4.0"; names in capitals are the draft's. Choices that it leaves open follow
 // `search.rs` of neqo (Mozilla) and `tcp_cubic_search.c` of the draft's authors.
@@ -168,7 +167,7 @@ impl Drain {
 }
 
 impl Search {
-    fn from_arguments(arguments: &Arguments) -> Self {
+    pub(crate) fn from_arguments(arguments: &Arguments) -> Self {
         Self {
             threshold: arguments.number("threshold"),
             exit: match arguments.word("exit") {
@@ -256,7 +255,7 @@ impl Startup for Search {
     }
 }
 
-const PARAMETERS: &[Parameter] = &[
+pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter::number("threshold", 0.26, 0.05..=1.0)
         .about("share of what was sent one RTT ago that is missing when slow start ends (THRESH)"),
     Parameter::word("exit", "drain", &["drain", "reset", "keep"]).about(
@@ -264,15 +263,6 @@ const PARAMETERS: &[Parameter] = &[
          it to that at once, keep leaves it",
     ),
 ];
-
-pub(crate) fn entry() -> Entry {
-    Entry::component(Key::Start, "search", |components, arguments| {
-        components.startup = AnyStartup::Search(Search::from_arguments(arguments));
-    })
-    .about("SEARCH: slow start that ends when what arrives no longer keeps up with what was sent")
-    .defined_in("draft-chung-ccwg-search-09")
-    .with_parameters(PARAMETERS)
-}
 
 #[cfg(test)]
 #[path = "search_tests.rs"]

@@ -2,6 +2,7 @@ use rstest::rstest;
 
 use super::*;
 use crate::component::Needs;
+use crate::entry::Key;
 use crate::tests::trace::{LINK, Link, Trace, lossless};
 use crate::tests::{MS_IN_NS as MS, assert_in, at, spec};
 use crate::{Bytes, Path};

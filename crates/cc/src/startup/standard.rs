@@ -1,11 +1,10 @@
 //! `standard`, and its variants `short`, `video-rate` and `video-ssthresh` with other beginnings and ends.
 
 use crate::component::{Bursts, Needs};
-use crate::entry::{Entry, Key};
 use crate::state::{Batch, Core};
 use crate::{Facts, Reason};
 
-use super::{AnyStartup, Startup};
+use super::Startup;
 
 /// Grows the window by the acknowledged bytes until it reaches ssthresh (RFC 9002 §7.3.1).
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,37 +79,6 @@ pub(super) fn grow(core: &mut Core, batch: &mut Batch) -> Option<Reason> {
     core.grow(batch.allowance.min(room));
     batch.allowance = batch.allowance.saturating_sub(room);
     ends.then_some(Reason::ReachedSsthresh)
-}
-
-pub(crate) fn standard() -> Entry {
-    Entry::component(Key::Start, "standard", |_, _| {})
-        .about("the window grows by what is acknowledged until a loss or ssthresh")
-        .defined_in("RFC 9002 §7.3.1")
-}
-
-pub(crate) fn short() -> Entry {
-    Entry::component(Key::Start, "short", |components, _| {
-        components.startup = AnyStartup::Standard(Standard::Short);
-    })
-    .about("slow start until the first estimate of the path's capacity")
-    .defined_in("Watanabe et al. 2014, CCPSSS")
-}
-
-pub(crate) fn video_rate() -> Entry {
-    Entry::component(Key::Start, "video-rate", |components, _| {
-        components.startup = AnyStartup::Standard(Standard::VideoRate);
-    })
-    .about("start with the window that carries the video's average rate, until a loss")
-    .defined_in("Watanabe et al. 2014, CCPVS")
-    .absolute()
-}
-
-pub(crate) fn video_ssthresh() -> Entry {
-    Entry::component(Key::Start, "video-ssthresh", |components, _| {
-        components.startup = AnyStartup::Standard(Standard::VideoSsthresh);
-    })
-    .about("slow start up to the window that carries the video's average rate")
-    .defined_in("Watanabe et al. 2014, CCPLSS")
 }
 
 #[cfg(test)]

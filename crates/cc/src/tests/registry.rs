@@ -100,9 +100,8 @@ fn components_that_cannot_work_are_refused_with_the_reason_whatever_the_algorith
     #[case] says: &str,
 ) {
     let mut registry = Registry::builtin();
-    let mut algorithms = crate::algorithm::entries().into_iter();
-    let renamed = algorithms.find(|other| other.name() == algorithm);
-    let mut renamed = renamed.expect("it is there");
+    let renamed = registry.find(None, algorithm).expect("it is there");
+    let mut renamed = Entry::clone(renamed);
     renamed.name = "renamed";
     registry.register(renamed).expect("a free name");
     let refusal = |name: &str| error_of(registry.parse(&format!("{name}+{component}")));

@@ -1,9 +1,15 @@
-//! The entries and aliases of [`Registry::builtin`](super::Registry::builtin).
+//! The entries and aliases of [`Registry::builtin`](super::Registry::builtin). The components of a folder such as
+//! `src/startup` have their entries in the file of the same name here.
+
+mod adjustment;
+mod algorithm;
+mod idle;
+mod startup;
 
 use std::sync::Arc;
 
 use super::{Alias, Entry, Registry};
-use crate::{adjustment, algorithm, idle, standalone, startup};
+use crate::standalone;
 
 /// Algorithms first, then controllers without components, then the components by key; a key's first component is its
 /// default.
