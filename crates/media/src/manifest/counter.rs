@@ -4,7 +4,6 @@
 //! to terabytes of names. Everything done more than once per byte of the manifest is counted here.
 
 use super::location::Location;
-use super::xml;
 use crate::error::MediaError;
 
 /// Maximum number of segments of a manifest, over all representations.
@@ -15,8 +14,10 @@ const REPRESENTATIONS: usize = 100_000;
 /// manifest with the maximum number of segments can use 200 per segment; one with ten representations of 7,200 segments
 /// can use 1,300.
 const TEXT: usize = 100_000_000;
+/// Maximum number of tags, comments and the like in an MPD: four for each allowed segment.
+pub(super) const TAGS: usize = 2_000_000;
 /// Maximum number of node visits in the XML tree. A tag and the text after it are one node each, visited once.
-const VISITS: usize = 2 * xml::TAGS;
+const VISITS: usize = 2 * TAGS;
 
 /// Counts the segments, the representations, the text and the visited nodes of one manifest.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@
 //! few namespaces are in scope, and namespace declarations are short. It reserves memory for every `<` and every `=` in
 //! the text.
 
-use super::counter::bounded;
+use super::counter::{TAGS, bounded};
 use super::line_at;
 use crate::error::MediaError;
 
@@ -17,8 +17,6 @@ const NAMESPACES: usize = 16;
 const DECLARATION_BYTES: usize = 256;
 /// Maximum number of namespace declarations in an MPD: one for each allowed representation.
 const DECLARATIONS: usize = 100_000;
-/// Maximum number of tags, comments and the like in an MPD: four for each allowed segment.
-pub(super) const TAGS: usize = 2_000_000;
 /// Maximum number of `=` in an MPD: eight for each allowed segment.
 const EQUALS_SIGNS: usize = 4_000_000;
 
