@@ -1,48 +1,21 @@
 //! [`ReadAhead`]: objects that are fetched before they are requested.
 
-use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
 
 use crate::fetch::chunks_of;
 use crate::object::Object;
-use crate::origin::Shared;
-use crate::version::ObjectKey;
+use crate::shared::{PartKey, Shared};
 
-/// Maximum number of concurrent requests ahead of readers. It is small, to leave the store to requests that readers
-/// wait for.
-const CONCURRENT: usize = 4;
 /// Maximum number of fetches ahead that wait for their turn; further ones are dropped.
 const QUEUE: usize = 256;
 /// Maximum number of bytes fetched ahead for one reader.
 const MOST: u64 = 8 << 20;
 /// Maximum number of places where one client reads: video, audio, subtitles.
 const PLACES: usize = 4;
-
-/// A part of an object to fetch ahead.
-type PartKey = (ObjectKey, u64);
-
-/// Fetches ahead of all clients: clients that need the same part share one fetch.
-#[derive(Debug)]
-pub(crate) struct AheadTasks {
-    tasks: Mutex<HashMap<PartKey, Weak<()>>>,
-    permits: Semaphore,
-    queued: AtomicUsize,
-}
-
-impl Default for AheadTasks {
-    fn default() -> Self {
-        Self {
-            tasks: Mutex::default(),
-            permits: Semaphore::new(CONCURRENT),
-            queued: AtomicUsize::new(0),
-        }
-    }
-}
 
 /// Parts of objects that one client will request soon. Their fetches have a lower priority than those that readers wait
 /// for, and are cancelled once no client expects them.
@@ -62,7 +35,7 @@ impl ReadAhead {
         if places.iter().any(|(_, known, _)| *known == key) {
             return;
         }
-        let shared = object.shared();
+        let shared = &object.origin.shared;
         let is_kept = shared.has_all(&object.version, chunks_of(&bytes));
         let wanted = if is_kept {
             None
@@ -80,12 +53,12 @@ impl ReadAhead {
 impl Shared {
     /// Fetches `bytes` of `object` while the returned value is kept; `None` if too many others wait.
     fn fetch_ahead(self: &Arc<Self>, object: &Object, key: PartKey, bytes: Range<u64>) -> Option<Arc<()>> {
-        let mut tasks = self.ahead.tasks.lock();
+        let mut tasks = self.ahead.lock();
         if let Some(wanted) = tasks.get(&key).and_then(Weak::upgrade) {
             return Some(wanted);
         }
-        if self.ahead.queued.fetch_add(1, Relaxed) >= QUEUE {
-            self.ahead.queued.fetch_sub(1, Relaxed);
+        if self.ahead_queued.fetch_add(1, Relaxed) >= QUEUE {
+            self.ahead_queued.fetch_sub(1, Relaxed);
             return None;
         }
         let wanted = Arc::new(());
@@ -95,8 +68,8 @@ impl Shared {
         let (shared, version) = (Arc::clone(self), Arc::clone(&object.version));
         let weak = Arc::downgrade(&wanted);
         self.handle.spawn(async move {
-            let permit = shared.ahead.permits.acquire().await;
-            shared.ahead.queued.fetch_sub(1, Relaxed);
+            let permit = shared.ahead_gets.acquire().await;
+            shared.ahead_queued.fetch_sub(1, Relaxed);
             let mut counted = false;
             // A request covers one window; the rest follows.
             while permit.is_ok() && weak.strong_count() > 0 {

@@ -8,11 +8,7 @@ use quick_cache::sync::Cache;
 
 use crate::disk::DiskCache;
 use crate::totals::Counters;
-use crate::version::ObjectKey;
-use crate::{CHUNK, ChunkNumber};
-
-/// A version of an object, and a chunk's number in it.
-pub(crate) type ChunkKey = (ObjectKey, ChunkNumber);
+use crate::{CHUNK, ChunkKey};
 
 #[derive(Clone, Debug)]
 struct ByLength;

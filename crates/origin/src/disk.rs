@@ -19,9 +19,8 @@ use quick_cache::sync::Cache;
 use quick_cache::{DefaultHashBuilder, Lifecycle, UnitWeighter};
 use rustix::fs::{FlockOperation, flock};
 
-use crate::CHUNK;
-use crate::cache::ChunkKey;
 use crate::totals::Counters;
+use crate::{CHUNK, ChunkKey};
 
 /// Size of a record in the index: key 16 bytes, chunk number 8, length 4, unused 4, checksum 8.
 const RECORD: usize = 40;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::cache::ChunkKey;
+use crate::ChunkKey;
 use crate::totals::Counters;
 
 /// A cache that never exists on the systems where this is compiled.

@@ -1,6 +1,5 @@
-//! [`Fetching`]: chunks on their way from the store, each fetched once for all readers that wait for it.
+//! [`Claim`]: fetches chunks from the store, each once for all readers that wait for it.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
@@ -9,21 +8,13 @@ use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 use object_store::Error as StoreError;
-use parking_lot::Mutex;
 use playrate_units::Bytes as ByteCount;
 use tokio::sync::oneshot;
 
-use crate::cache::ChunkKey;
 use crate::error::OriginError;
-use crate::origin::Shared;
+use crate::shared::{Fetched, Fetching, Shared};
 use crate::version::{ObjectVersion, quoted};
-use crate::{CHUNK, ChunkNumber, WINDOW};
-
-/// Answer to a reader that waits for a chunk.
-pub(crate) type Fetched = Result<Bytes, OriginError>;
-
-/// Chunks on their way, with the readers that wait for them.
-pub(crate) type Fetching = Mutex<HashMap<ChunkKey, Vec<oneshot::Sender<Fetched>>>>;
+use crate::{CHUNK, ChunkKey, ChunkNumber, WINDOW};
 
 /// A chunk for a reader.
 pub(crate) enum Chunk {
@@ -114,7 +105,7 @@ impl Shared {
     /// Claims the first of `chunks`, which is missing, and the missing ones after it, up to the limit of one request.
     fn claim(
         self: &Arc<Self>,
-        fetching: &mut HashMap<ChunkKey, Vec<oneshot::Sender<Fetched>>>,
+        fetching: &mut Fetching,
         version: &Arc<ObjectVersion>,
         chunks: Range<ChunkNumber>,
     ) -> Claim {

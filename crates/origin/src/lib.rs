@@ -41,6 +41,7 @@ mod object;
 mod options;
 mod origin;
 mod reader;
+mod shared;
 mod totals;
 mod version;
 mod windows;
@@ -63,3 +64,6 @@ pub const WINDOW: u64 = 4 << 20;
 
 /// Number of a chunk in its object.
 type ChunkNumber = u64;
+
+/// A version of an object, and a chunk's number in it.
+type ChunkKey = (version::ObjectKey, ChunkNumber);

@@ -7,14 +7,13 @@ use std::time::SystemTime;
 use bytes::{Bytes, BytesMut};
 
 use crate::error::OriginError;
-use crate::origin::{Origin, Shared};
-use crate::reader::ObjectReader;
+use crate::shared::OriginRuntime;
 use crate::version::ObjectVersion;
 
 /// One version of an object.
 #[derive(Clone, Debug)]
 pub struct Object {
-    pub(crate) origin: Origin,
+    pub(crate) origin: Arc<OriginRuntime>,
     pub(crate) version: Arc<ObjectVersion>,
 }
 
@@ -39,18 +38,9 @@ impl Object {
         self.version.modified
     }
 
-    /// Reader of its bytes, from the cache or the store.
-    pub fn reader(&self) -> ObjectReader {
-        ObjectReader::new(self.clone())
-    }
-
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        self.origin.shared()
-    }
-
     /// Fetches `bytes` on the calling thread, without caching them.
     pub(crate) fn read_past_the_cache(&self, bytes: Range<u64>) -> Result<Bytes, OriginError> {
-        let (shared, version) = (Arc::clone(self.shared()), Arc::clone(&self.version));
+        let (shared, version) = (Arc::clone(&self.origin.shared), Arc::clone(&self.version));
         self.origin.block(async move {
             let length = usize::try_from(bytes.end - bytes.start).unwrap_or(usize::MAX);
             let options = version.options(bytes);

@@ -9,8 +9,9 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 
 use crate::error::OriginError;
-use crate::fetch::{Chunk, Fetched};
+use crate::fetch::Chunk;
 use crate::object::Object;
+use crate::shared::Fetched;
 use crate::windows::ReadWindow;
 use crate::{CHUNK, ChunkNumber, WINDOW};
 
@@ -31,17 +32,20 @@ pub struct ObjectReader {
     window: Option<ReadWindow>,
 }
 
-impl ObjectReader {
-    pub(crate) fn new(object: Object) -> Self {
-        Self {
-            object,
+impl Object {
+    /// Reader of its bytes, from the cache or the store.
+    pub fn reader(&self) -> ObjectReader {
+        ObjectReader {
+            object: self.clone(),
             coming: None,
             held: None,
             cancelled: 0,
             window: None,
         }
     }
+}
 
+impl ObjectReader {
     /// The object that it reads.
     pub fn object(&self) -> &Object {
         &self.object
@@ -97,7 +101,8 @@ impl ObjectReader {
                 }
                 _ => {
                     self.enter(offset);
-                    match self.object.shared().chunk(&self.object.version, number, end) {
+                    let shared = &self.object.origin.shared;
+                    match shared.chunk(&self.object.version, number, end) {
                         Chunk::Found(chunk) => break chunk,
                         Chunk::Coming(receiver) => self.coming = Some((number, receiver)),
                     }
@@ -113,7 +118,7 @@ impl ObjectReader {
     fn enter(&mut self, offset: u64) {
         let key = (self.object.version.key, offset / WINDOW);
         if self.window.as_ref().is_none_or(|window| window.key != key) {
-            self.window = Some(self.object.shared().windows.enter(key));
+            self.window = Some(self.object.origin.shared.windows.enter(key));
         }
     }
 
@@ -125,7 +130,7 @@ impl ObjectReader {
         }
         let end = end.div_ceil(CHUNK as u64);
         let look = number + 1..(number + AHEAD).min(end);
-        let shared = self.object.shared();
+        let shared = &self.object.origin.shared;
         if let Some(claim) = shared.claim_missing(&self.object.version, look, end) {
             shared.handle.spawn(claim.fetch(None));
         }

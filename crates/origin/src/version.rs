@@ -49,6 +49,15 @@ impl ObjectVersion {
             key: u128::from_le_bytes(half),
         })
     }
+
+    /// A request for `bytes` of this version and no other.
+    pub(crate) fn options(&self, bytes: Range<u64>) -> GetOptions {
+        GetOptions {
+            range: Some(GetRange::Bounded(bytes)),
+            if_match: Some(self.etag.clone()),
+            ..GetOptions::default()
+        }
+    }
 }
 
 impl PartialEq for ObjectVersion {
@@ -65,17 +74,6 @@ pub(crate) fn quoted(etag: String) -> String {
         etag
     } else {
         format!("\"{etag}\"")
-    }
-}
-
-impl ObjectVersion {
-    /// A request for `bytes` of this version and no other.
-    pub(crate) fn options(&self, bytes: Range<u64>) -> GetOptions {
-        GetOptions {
-            range: Some(GetRange::Bounded(bytes)),
-            if_match: Some(self.etag.clone()),
-            ..GetOptions::default()
-        }
     }
 }
 

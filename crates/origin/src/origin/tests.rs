@@ -1,8 +1,9 @@
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-use object_store::ObjectMeta;
 use object_store::memory::InMemory;
+use object_store::path::Path;
 use object_store::prefix::PrefixStore;
+use object_store::{ObjectMeta, ObjectStoreExt as _};
 
 use super::*;
 
@@ -60,7 +61,8 @@ fn objects_have_names_below_the_location_and_one_that_was_replaced_is_noticed() 
     let mut options = OriginOptions::new("s3://films/published");
     options.freshness = Duration::ZERO;
     let below = Arc::new(PrefixStore::new(Arc::clone(&bucket), "published"));
-    let origin = Origin::on(below, "s3://films/published/".to_owned(), &options).unwrap();
+    let started = OriginRuntime::start(below, "s3://films/published/".to_owned(), &options).unwrap();
+    let origin = Origin(Arc::new(started));
     let handle = origin.0.shared.handle.clone();
     let put = |name| handle.block_on(bucket.put(&Path::from(name), "film".into()));
     for name in ["published/a/film.mp4", "published-too/b.mp4", "c.mp4"] {
