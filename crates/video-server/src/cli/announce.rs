@@ -10,7 +10,6 @@ use video_server::library::{FaultKind, Library};
 use video_server::serve::VideoServer;
 
 use super::options::ServeOptions;
-use super::serve::specific;
 
 /// Titles, addresses, and a command to watch the first title.
 #[derive(Template)]
@@ -33,7 +32,7 @@ pub(super) fn announcement(
     pin: Pin,
 ) -> std::io::Result<String> {
     let (library, address) = (server.library(), server.local_addr()?);
-    let host = match specific(options.address.listen) {
+    let host = match options.address.specific_ip() {
         Some(IpAddr::V6(ip)) => format!("[{ip}]"),
         Some(ip) => ip.to_string(),
         None => "localhost".to_owned(),

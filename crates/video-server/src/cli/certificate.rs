@@ -6,7 +6,6 @@ use video_server::serve::VideoServer;
 
 use super::Failure;
 use super::options::ServeOptions;
-use super::serve::specific;
 use super::tcp::TcpServer;
 
 /// Reads certificate and key, or generates those for development.
@@ -16,11 +15,8 @@ pub(super) fn identity(arguments: &ServeOptions) -> Result<Identity, Failure> {
             .with_context(|| format!("--cert {} --key {}", certificate.display(), key.display()))
             .map_err(Failure::Input);
     }
-    let names: Vec<_> = specific(arguments.address.listen)
-        .map(|ip| ip.to_string())
-        .into_iter()
-        .collect();
-    Identity::development(&names).map_err(Failure::run)
+    let name = arguments.address.specific_ip().map(|ip| ip.to_string());
+    Identity::development(name.as_slice()).map_err(Failure::run)
 }
 
 /// Reloads certificate and key for new connections. If the certificate is unusable, nothing changes.

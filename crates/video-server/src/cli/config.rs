@@ -12,7 +12,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Args as _, Command};
 use toml::de::{DeTable, DeValue};
 
-use super::{Failure, options};
+use super::{Failure, line_at, options};
 
 /// One value of a file, in the form that an option takes.
 #[derive(Debug)]
@@ -214,14 +214,4 @@ fn sentence(error: &clap::Error) -> String {
         .filter(|line| !line.is_empty())
         .collect();
     said.join(" ").trim_start_matches("error: ").to_owned()
-}
-
-/// Number of the line that contains byte `at`, counted from 1.
-pub(super) fn line_at(text: &str, at: usize) -> usize {
-    text.as_bytes()
-        .iter()
-        .take(at)
-        .filter(|&&byte| byte == b'\n')
-        .count()
-        + 1
 }

@@ -1,23 +1,25 @@
 //! The sockets of a server: newly opened, or taken over from its older process.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 #[cfg(target_os = "linux")]
 use playrate_transport::further_sockets;
-use playrate_transport::{BindError, DatagramRouter, EndpointError, Server, ServerOptions, time, udp_socket};
+use playrate_transport::{BindError, EndpointError, Server, ServerOptions, time, udp_socket};
 use quinn::Runtime;
 
 use super::Failure;
-use super::handover::{self, Older};
+use super::handover::{self, Offered, Older, Predecessor};
 use super::metrics;
 use super::options::ServeOptions;
-use super::serve::DEFAULT_LISTEN;
 use super::tcp::{self, TcpServices};
 use super::workers::Workers;
+
+/// Both IPv6 and IPv4: `localhost` resolves to `::1` first, and browsers forced to use QUIC do not try 127.0.0.1 next.
+const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 4433);
 
 /// Number of attempts to find a port that is free for both UDP and TCP, if any port is acceptable.
 const TRIES: usize = 16;
@@ -26,34 +28,6 @@ const TRIES: usize = 16;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Shortest and longest pause between attempts.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
-
-/// A process of this server that still has the port.
-pub(super) struct Predecessor {
-    /// Address and port of the server.
-    pub(super) address: SocketAddr,
-    /// Process ID, as the operating system assigned it.
-    pub(super) process_id: u32,
-    pub(super) udp: Vec<UdpSocket>,
-    /// Its sockets for TCP.
-    pub(super) tcp: TcpServices<TcpListener>,
-    /// The connection to it, over which this process takes over.
-    pub(super) link: handover::Link,
-}
-
-/// Sockets of a process, and how it uses them.
-#[derive(Debug)]
-#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "it is read on Linux"))]
-pub(super) struct Offered {
-    /// Number of the process in its connection IDs.
-    pub(super) process: u8,
-    /// Fingerprint of its connection IDs.
-    pub(super) key: u64,
-    /// Address of the UDP sockets.
-    pub(super) address: SocketAddr,
-    pub(super) udp: Vec<UdpSocket>,
-    pub(super) tcp: TcpServices<TcpListener>,
-    pub(super) router: Arc<DatagramRouter>,
-}
 
 /// The sockets of a server, and its endpoints on those for UDP.
 pub(super) struct Listening {

@@ -212,6 +212,16 @@ fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// Number of the line that contains byte `at` of a file, counted from 1.
+fn line_at(text: &str, at: usize) -> usize {
+    text.as_bytes()
+        .iter()
+        .take(at)
+        .filter(|&&byte| byte == b'\n')
+        .count()
+        + 1
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

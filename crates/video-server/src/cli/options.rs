@@ -1,6 +1,6 @@
 //! [`ServeOptions`]: the options of the command `video-server serve`.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::{NonZeroU8, NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -112,6 +112,15 @@ pub(super) struct AddressOptions {
     /// PEM private key of the certificate
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(super) key: Option<PathBuf>,
+}
+
+impl AddressOptions {
+    /// Configured IP address, if a client can connect to it.
+    pub(super) fn specific_ip(&self) -> Option<IpAddr> {
+        self.listen
+            .map(|address| address.ip())
+            .filter(|ip| !ip.is_unspecified())
+    }
 }
 
 #[derive(Debug, clap::Args)]

@@ -9,7 +9,7 @@ use playrate_transport::{QuicLb, QuicLbConfig, QuicLbError};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-use super::config::line_at;
+use super::line_at;
 
 const CONFIG_ID: &str = "config-id";
 const SERVER_ID_LENGTH: &str = "server-id-length";

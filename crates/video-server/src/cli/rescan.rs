@@ -8,7 +8,7 @@ use quinn::{Runtime, TokioRuntime};
 use video_server::library::{FaultKind, Library, LibraryError};
 use video_server::serve::VideoServer;
 
-use super::watch::Watch;
+use super::watch::{Reason, Watch};
 
 /// Time without a change before a rescan: a copy in progress keeps changing its file.
 const QUIET: Duration = Duration::from_secs(1);
@@ -18,15 +18,6 @@ const LONGEST_DELAY: Duration = Duration::from_secs(30);
 const AGAIN: Duration = Duration::from_secs(30);
 /// Minimum time between two rescans, as a multiple of the duration of the last one.
 const REST: u32 = 10;
-
-/// Reason to read the directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reason {
-    /// The operator requested it.
-    Request,
-    /// Something in it has changed.
-    Change,
-}
 
 /// Starts the thread that rescans the media of `server` until the process ends; returns the sender for requests. If
 /// `strict`, a rescan with a bad title, manifest or directory changes nothing. If `watched`, every change in the

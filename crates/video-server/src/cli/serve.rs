@@ -1,7 +1,6 @@
 //! The command `video-server serve`.
 
 use std::fmt::Write as _;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -21,14 +20,11 @@ use super::media::{self, MediaLocation};
 use super::metrics::{Dashboard, Metrics};
 use super::options::ServeOptions;
 use super::qlog::Qlog;
-use super::rescan::Reason;
 use super::signals::Signals;
 use super::tcp::TcpServer;
+use super::watch::Reason;
 use super::workers::{self, Workers};
 use super::{Failure, handover, logging, options, print, quic_lb, rescan, state};
-
-/// Both IPv6 and IPv4: `localhost` resolves to `::1` first, and browsers forced to use QUIC do not try 127.0.0.1 next.
-pub(super) const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 4433);
 
 /// Descriptors that a server may need: one for each TCP connection and for each file being read. The default soft limit
 /// on Linux is 1,024.
@@ -167,13 +163,6 @@ fn arms(arguments: &ServeOptions, library: &Library) -> Result<Option<Arms>, Fai
             arguments.media.location
         ))),
     }
-}
-
-/// Configured address, if a client can connect to it.
-pub(super) fn specific(listen: Option<SocketAddr>) -> Option<IpAddr> {
-    listen
-        .map(|address| address.ip())
-        .filter(|ip| !ip.is_unspecified())
 }
 
 async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) -> Result<(), Failure> {

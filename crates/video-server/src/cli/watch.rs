@@ -4,7 +4,14 @@ use std::io;
 use std::path::Path;
 use std::sync::mpsc::Sender;
 
-use super::rescan::Reason;
+/// Reason to read the media directory again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// The operator requested it.
+    Request,
+    /// Something in it has changed.
+    Change,
+}
 
 /// Watches directories by inotify. The crate `notify` (version 8) is not used: it also reports each time a file is
 /// opened, and so every request, and no setting turns this off.

@@ -21,6 +21,7 @@ mod connection;
 mod exchange;
 mod observe;
 mod playback;
+mod session;
 mod start_queue;
 mod throughput;
 
@@ -38,8 +39,9 @@ use playrate_units::Bytes;
 use quinn::Runtime;
 use tokio::sync::mpsc;
 
-pub use connection::{ConnectionState, playback_name};
-pub use observe::{ConnectionInfo, Observer, PlayerReport, SessionEnd, SessionSummary};
+pub use observe::{
+    ConnectionInfo, ConnectionState, Observer, PlayerReport, SessionEnd, SessionSummary, playback_name,
+};
 
 use arms::Arms;
 use connection::ActiveConnection;
@@ -383,7 +385,7 @@ async fn observe_load(
 async fn accept(worker: Worker, context: Arc<WorkerContext>, alive: mpsc::Sender<()>) {
     while let Some(incoming) = worker.accept().await {
         let id = context.server.connections.fetch_add(1, Relaxed);
-        let task = connection::serve(incoming, id, Arc::clone(&context), alive.clone());
+        let task = session::serve(incoming, id, Arc::clone(&context), alive.clone());
         context.runtime.spawn(Box::pin(task));
     }
 }

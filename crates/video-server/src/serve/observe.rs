@@ -5,12 +5,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use playrate_transport::telemetry::Sink;
-use playrate_units::{Bitrate, Bytes};
-
+use playrate_cc::Playback;
 use playrate_media::cmcd::{Cmcd, ObjectType};
+use playrate_transport::telemetry::{Sample, Sink};
+use playrate_units::{Bitrate, Bytes};
+use serde_json::{Value, json};
 
-use super::connection::ConnectionState;
+/// Name of the protocol of every connection whose state is known, as `http::Version` writes it.
+const PROTOCOL: &str = "HTTP/3.0";
 
 /// A connection at its beginning.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +24,89 @@ pub struct ConnectionInfo {
     pub peer: SocketAddr,
     /// Spec of the controller at the beginning of the connection.
     pub controller: String,
+}
+
+/// Present state of a connection.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ConnectionState {
+    /// Number, as in [`ConnectionInfo`].
+    pub id: u64,
+    /// Address of the client at the beginning of the connection.
+    pub peer: SocketAddr,
+    /// Arm chosen for it; `None` without arms, or if no request has chosen one.
+    pub arm: Option<String>,
+    /// Spec of its present controller.
+    pub controller: String,
+    /// Time since the end of the handshake.
+    pub age: Duration,
+    /// Number of requests that arrived whole.
+    pub requests: u64,
+    /// Number of responses that the client acknowledged whole.
+    pub responses: u64,
+    /// Number of responses that were aborted.
+    pub aborted: u64,
+    /// Last sample of its congestion control; `None` until the first acknowledgement.
+    pub sample: Option<Sample>,
+    /// Delivery rate while there was enough to send, over the last seconds of such time.
+    pub delivery_rate: Option<Bitrate>,
+    /// Rate of the video on it, if its controller knows it.
+    pub video_rate: Option<Bitrate>,
+    /// Lowest buffer level that its players reported last.
+    pub buffered: Option<Duration>,
+    /// Worst state that its players reported last.
+    pub playback: Option<Playback>,
+    /// Reports of its players so far (CMCD), if any.
+    pub player: Option<PlayerReport>,
+}
+
+impl ConnectionState {
+    /// The state as JSON, without the connection's number and the client's address: the client itself may read it.
+    /// Rates are in bit/s, sizes in bytes; unknown values are null.
+    pub fn to_json(&self) -> Value {
+        let sample = self.sample.as_ref();
+        let snapshot = sample.map(|sample| &sample.snapshot);
+        let bytes = |get: fn(&Sample) -> Bytes| sample.map(|sample| get(sample).as_u64());
+        json!({
+            "protocol": PROTOCOL,
+            "arm": self.arm,
+            "controller": self.controller,
+            "age_s": self.age.as_secs_f64(),
+            "requests": self.requests,
+            "responses": self.responses,
+            "phase": snapshot.map(|snapshot| snapshot.phase.to_string()),
+            "reason": snapshot.map(|snapshot| snapshot.reason.to_string()),
+            "waiting_for": snapshot.map(|snapshot| snapshot.waiting_for.to_string()),
+            "window": snapshot.map(|snapshot| snapshot.window.as_u64()),
+            "ssthresh": snapshot.and_then(|snapshot| snapshot.ssthresh).map(Bytes::as_u64),
+            "in_flight": bytes(|sample| sample.bytes_in_flight),
+            "rtt_ms": milliseconds(sample.and_then(|sample| sample.smoothed_rtt)),
+            "min_rtt_ms": milliseconds(snapshot.and_then(|snapshot| snapshot.min_rtt)),
+            "sent": bytes(|sample| sample.sent).unwrap_or(0),
+            "delivered": bytes(|sample| sample.delivered).unwrap_or(0),
+            "lost": bytes(|sample| sample.lost).unwrap_or(0),
+            "congestion_events": sample.map_or(0, |sample| sample.congestion_events),
+            "delivery_rate": self.delivery_rate.map(Bitrate::as_bits_per_second),
+            "video_rate": self.video_rate.map(Bitrate::as_bits_per_second),
+            "buffer_s": self.buffered.map(|time| time.as_secs_f64()),
+            "playback": self.playback.and_then(playback_name),
+            "starvations": self.player.as_ref().map_or(0, |player| player.stalls),
+        })
+    }
+}
+
+fn milliseconds(time: Option<Duration>) -> Option<f64> {
+    time.map(|time| time.as_secs_f64() * 1e3)
+}
+
+/// Name of the state of a player in JSON and metrics.
+pub fn playback_name(playback: Playback) -> Option<&'static str> {
+    match playback {
+        Playback::Playing => Some("playing"),
+        Playback::Starting => Some("starting"),
+        Playback::Starved => Some("starved"),
+        _ => None,
+    }
 }
 
 /// Reason for the end of a session.

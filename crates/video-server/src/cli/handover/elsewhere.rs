@@ -1,5 +1,7 @@
 //! Systems other than Linux, where a process cannot take over another one's port.
 
+mod sockets;
+
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
@@ -7,8 +9,9 @@ use std::sync::Arc;
 use playrate_transport::Succession;
 use video_server::serve::VideoServer;
 
+pub(super) use sockets::{Offered, Predecessor};
+
 use super::Failure;
-use super::listen::{Offered, Predecessor};
 use super::tcp::{TcpService, TcpServices};
 
 pub(super) enum Link {}

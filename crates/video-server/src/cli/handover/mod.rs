@@ -13,6 +13,7 @@
 //! older one reads its sockets again and can be taken over again.
 
 mod offer;
+mod sockets;
 mod wire;
 
 use std::io::{self, Read as _};
@@ -32,10 +33,10 @@ use video_server::serve::VideoServer;
 
 pub(super) use offer::Offer;
 use offer::Stage;
+pub(super) use sockets::{Offered, Predecessor};
 use wire::{Greeting, Take};
 
 use super::Failure;
-use super::listen::{Offered, Predecessor};
 use super::tcp::{TcpService, TcpServices};
 
 /// Name of the Unix socket in the directory of `--state`.

@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 use playrate_transport::Datagram;
 use tokio::sync::{mpsc, watch};
 
-use super::super::listen::Offered;
 use super::super::tcp::{self, TcpService, TcpServices};
+use super::sockets::Offered;
 use super::wire::{self, Greeting, Message, Take};
 use super::{ANSWER_LIMIT, SOCKET, TAKEN, WAITING_DATAGRAMS, check_user};
 

@@ -14,7 +14,7 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::super::listen::Offered;
+use super::sockets::Offered;
 
 /// Versions of the messages: the present one, and the previous one, whose processes have one UDP socket.
 const VERSIONS: [u64; 2] = [2, 1];
