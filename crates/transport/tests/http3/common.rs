@@ -147,12 +147,9 @@ impl Rig {
         .await;
     }
 
-    /// Connects a client with a small receive window per stream.
+    /// Connects a [narrow] client.
     pub(crate) async fn connect_narrow(&self) -> Connection {
-        let client = self.client(|options| {
-            options.transport.stream_receive_window = Size::new(64 << 10);
-        });
-        client.connect(&self.target()).await.unwrap()
+        self.client(narrow).connect(&self.target()).await.unwrap()
     }
 
     /// Outcome of the `number`-th exchange to end.
@@ -162,6 +159,11 @@ impl Rig {
         })
         .await
     }
+}
+
+/// Makes the client's receive window per stream small, so that the server waits for the reader of a body.
+pub(crate) fn narrow(options: &mut ClientOptions) {
+    options.transport.stream_receive_window = Size::new(64 << 10);
 }
 
 /// Pseudorandom bytes, so that a lost, doubled or swapped chunk is detected.
