@@ -35,8 +35,8 @@ struct BufferedFrame {
 pub(super) struct Buffer {
     /// Frames still to be shown.
     pending: BTreeMap<FrameKey, BufferedFrame>,
-    /// Ends and keys of frames that are not complete.
-    incoming: BinaryHeap<Reverse<(u64, FrameKey)>>,
+    /// Ends, keys and weights of frames that are not complete.
+    incoming: BinaryHeap<Reverse<(u64, FrameKey, u64)>>,
     /// Keys of the same frames.
     incomplete: BTreeSet<FrameKey>,
     /// Number of frames added.
@@ -105,14 +105,15 @@ impl Buffer {
     pub(super) fn add(&mut self, frame: &Frame) {
         let key = (frame.pts, self.added);
         self.added += 1;
+        let weight = self.known.add(frame);
         let buffered = BufferedFrame {
             offset: frame.offset,
-            weight: self.known.add(frame),
+            weight,
             complete: false,
         };
         self.pending.insert(key, buffered);
         self.incomplete.insert(key);
-        self.incoming.push(Reverse((frame.end(), key)));
+        self.incoming.push(Reverse((frame.end(), key, weight)));
     }
 
     /// Discards everything and expects `frames`. The next byte is at `offset` of the stream. Keeps the sums over the
@@ -131,14 +132,14 @@ impl Buffer {
 
     /// Marks the frames whose last byte has been received as complete.
     pub(super) fn settle(&mut self) {
-        while let Some(&Reverse((end, key))) = self.incoming.peek()
+        while let Some(&Reverse((end, key, weight))) = self.incoming.peek()
             && end <= self.received
         {
             self.incoming.pop();
             self.incomplete.remove(&key);
             if let Some(frame) = self.pending.get_mut(&key) {
                 frame.complete = true;
-                self.complete_bytes = self.complete_bytes.saturating_add(frame.weight);
+                self.complete_bytes = self.complete_bytes.saturating_add(weight);
             }
         }
     }
@@ -197,9 +198,8 @@ impl Buffer {
 
     /// Media bytes delivered and not yet shown: complete frames, and the received bytes of the next one.
     pub(super) fn held(&self) -> Bytes {
-        let part = self.incoming.peek().map_or(0, |Reverse((end, key))| {
-            let weight = self.pending.get(key).map_or(0, |frame| frame.weight);
-            self.received.saturating_sub(end.saturating_sub(weight))
+        let part = self.incoming.peek().map_or(0, |Reverse((end, _, weight))| {
+            self.received.saturating_sub(end.saturating_sub(*weight))
         });
         Bytes::new(self.complete_bytes.saturating_add(part))
     }
