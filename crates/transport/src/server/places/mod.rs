@@ -1,6 +1,6 @@
 //! [`Places`]: the limited connections of a server, and the choice of the one that makes room for another.
 //!
-//! When all places are taken, a connection without a request in progress makes room for a new client. The connection's
+//! A connection without a request in progress makes room for a new client if all places are taken. The connection's
 //! network must be the client's own or have more connections than that. First comes one without any request yet, then
 //! one of the largest network, then the one that has been idle for the longest. It must have been idle for
 //! [`PlaceLimits::evict_after`]; in a larger network, for [`UNUSED`] if it had no request yet. In a crowded one, no
