@@ -60,7 +60,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let packet = Bytes::new(1_200);
     controller.on_sent(&Sent::new(sent, packet));
     let runs = [Acked::new(sent, packet, 1)];
-    controller.on_ack_frame(&AckFrame::new(acked, &runs, Bytes::ZERO));
-    println!("window {}", controller.window());
+    let window = controller.on_ack_frame(&AckFrame::new(acked, &runs, Bytes::ZERO));
+    println!("window {window}");
     Ok(ExitCode::SUCCESS)
 }

@@ -163,7 +163,7 @@ impl Driven for Own {
         let frame = AckFrame::new(now, &self.runs, Bytes::new(in_flight));
         let window = self
             .controller
-            .window_after(&frame.with_smoothed_rtt(Some(black_box(RTT))));
+            .on_ack_frame(&frame.with_smoothed_rtt(Some(black_box(RTT))));
         self.runs.clear();
         window.as_u64()
     }

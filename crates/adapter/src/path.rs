@@ -50,8 +50,8 @@ pub struct PathController<S: QuicStack> {
     /// The run that the next acknowledged packet may join. Its packets have the times of the recorder's newest packet.
     /// `None` between ACK frames, and under the stack's own controller.
     run: Option<Acked>,
-    /// The earlier runs of the ACK frame being read. Most frames have none.
-    earlier_runs: Vec<Acked>,
+    /// The runs of an ACK frame that has several, in their order. Most frames have one.
+    runs: Vec<Acked>,
     /// Bytes lost since the last ACK frame.
     lost: Bytes,
     /// The last burst since the last ACK frame, if the controller has not received it.
@@ -106,7 +106,7 @@ impl<S: QuicStack> PathController<S> {
             window: Bytes::ZERO,
             rtt_estimate: RttEstimate::Initial,
             run: None,
-            earlier_runs: Vec::new(),
+            runs: Vec::new(),
             lost: Bytes::ZERO,
             unreported: None,
             recorder,
@@ -179,9 +179,18 @@ impl<S: QuicStack> PathController<S> {
         }
     }
 
+    /// Records an acknowledged packet and the stack's current RTT estimate, which is the same for all packets of a
+    /// frame. Packets are reported in the order of their departure.
+    #[inline]
+    pub fn on_ack(&mut self, packet: &AckedPacket, rtt: &S::Rtt) {
+        if !self.add_to_run(packet, rtt) {
+            self.add_run(packet, rtt);
+        }
+    }
+
     /// Takes an acknowledged packet if this needs no other call: the packet joins the run before it, which has the same
     /// times and limit, or it is the first one of a frame on a [plain](Self::is_plain) path. If this returns false, the
-    /// adapter passes the packet to the stack's own controller and to [`on_ack`](Self::on_ack).
+    /// adapter passes the packet to the stack's own controller and to [`add_run`](Self::add_run).
     #[inline]
     pub fn add_to_run(&mut self, packet: &AckedPacket, rtt: &S::Rtt) -> bool {
         // Comparing `Instant`s is cheap and converting them is not.
@@ -192,30 +201,32 @@ impl<S: QuicStack> PathController<S> {
                 run.bytes += packet.bytes;
                 run.packets = run.packets.saturating_add(1);
             }
-            None if is_plain => self.begin_run(packet, rtt),
+            None if is_plain => {
+                self.begin_run(packet);
+                self.begin_frame(rtt);
+            }
             _ => return false,
         }
         true
     }
 
-    /// Records an acknowledged packet and the stack's current RTT estimate, which is the same for all packets of a
-    /// frame. Packets are reported in the order of their departure.
-    pub fn on_ack(&mut self, packet: &AckedPacket, rtt: &S::Rtt) {
-        if self.add_to_run(packet, rtt) {
-            return;
-        }
+    /// Begins a run with an acknowledged packet that [`add_to_run`](Self::add_to_run) did not take.
+    pub fn add_run(&mut self, packet: &AckedPacket, rtt: &S::Rtt) {
         // The other packets of a run have the round trip of its first one.
         if let Some(history) = &mut self.history {
             history.on_ack(packet, rtt);
         }
-        self.end_run();
-        self.earlier_runs.extend(self.run);
-        self.begin_run(packet, rtt);
+        let is_first = self.run.is_none();
+        self.end_run(false);
+        self.begin_run(packet);
+        if is_first {
+            self.begin_frame(rtt);
+        }
     }
 
     /// Begins a run, or counts the packet under the stack's own controller.
     #[inline]
-    fn begin_run(&mut self, packet: &AckedPacket, rtt: &S::Rtt) {
+    fn begin_run(&mut self, packet: &AckedPacket) {
         match self.kind {
             Kind::Driven(_) => {
                 let run = Acked::new(Timestamp::ZERO, packet.bytes, 1);
@@ -223,8 +234,13 @@ impl<S: QuicStack> PathController<S> {
             }
             Kind::Observed(_) => self.recorder.acked(packet.bytes, 1),
         }
+        self.recorder.frame.newest = Some((packet.sent, packet.acked));
+    }
+
+    /// Notes the stack's RTT estimate, which is the same for all packets of a frame.
+    #[inline]
+    fn begin_frame(&mut self, rtt: &S::Rtt) {
         let frame = &mut self.recorder.frame;
-        frame.newest = Some((packet.sent, packet.acked));
         if self.rtt_estimate == RttEstimate::Measured {
             let (smoothed, min) = S::smoothed_and_min(rtt);
             (frame.smoothed_rtt, frame.min_rtt) = (Some(smoothed), Some(min));
@@ -233,12 +249,21 @@ impl<S: QuicStack> PathController<S> {
         }
     }
 
-    /// Counts the run that is being read, if there is one, and converts its time for the controller.
+    /// Counts the run that is being read, if there is one, and converts its time for the controller. A run that is not
+    /// its frame's only one joins the list.
     #[inline]
-    fn end_run(&mut self) {
+    fn end_run(&mut self, only: bool) {
         if let (Some(run), Some((sent, _))) = (&mut self.run, self.recorder.frame.newest) {
             self.recorder.acked(run.bytes, run.packets);
-            run.sent = timestamp(self.built, sent);
+            let sent = timestamp(self.built, sent);
+            if only {
+                run.sent = sent;
+            } else {
+                // Built from its parts: to copy it would wait for the stores of its parts.
+                let run = Acked::new(sent, run.bytes, run.packets).with_app_limited(run.app_limited);
+                self.runs.push(run);
+                self.run = None;
+            }
         }
     }
 
@@ -249,9 +274,10 @@ impl<S: QuicStack> PathController<S> {
         if let Some(history) = &mut self.history {
             history.in_flight = in_flight;
         }
-        self.end_run();
+        let only = self.runs.is_empty();
+        self.end_run(only);
         self.recorder.frame_ended(now, in_flight, app_limited);
-        self.report_frame(now);
+        self.report_frame(now, only);
         if self.rtt_estimate == RttEstimate::SampleDue {
             self.rtt_estimate = RttEstimate::Measured;
         }
@@ -260,25 +286,20 @@ impl<S: QuicStack> PathController<S> {
         }
     }
 
-    /// Reports the runs of an ACK frame that arrived at `now`.
+    /// Reports the `only` run, or all runs, of an ACK frame that arrived at `now`.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "the second caller is cold")]
-    fn report_frame(&mut self, now: Instant) {
+    fn report_frame(&mut self, now: Instant, only: bool) {
         match &mut self.kind {
             Kind::Driven(controller) => {
-                let acked = if self.earlier_runs.is_empty() {
-                    self.run.as_slice()
-                } else {
-                    self.earlier_runs.extend(self.run);
-                    &self.earlier_runs
-                };
+                let acked = if only { self.run.as_slice() } else { &self.runs };
                 let frame = &self.recorder.frame;
                 let event = AckFrame::new(timestamp(self.built, now), acked, frame.in_flight)
                     .with_app_limited(frame.app_limited)
                     .with_smoothed_rtt(frame.smoothed_rtt);
-                let window = controller.window_after(&event);
+                let window = controller.on_ack_frame(&event);
                 self.run = None;
-                self.earlier_runs.clear();
+                self.runs.clear();
                 self.window = self.for_stack(window);
             }
             Kind::Observed(baseline) => baseline.watch_pacing_rate(),
@@ -292,9 +313,10 @@ impl<S: QuicStack> PathController<S> {
     #[cold]
     fn end_without_sample(&mut self, now: Instant) {
         self.rtt_estimate = RttEstimate::Initial;
-        self.end_run();
+        let only = self.runs.is_empty();
+        self.end_run(only);
         let arrived = self.recorder.frame.newest.map_or(now, |(_, acked)| acked);
-        self.report_frame(arrived);
+        self.report_frame(arrived, only);
     }
 
     /// Handles a congestion signal.

@@ -15,13 +15,9 @@ pub trait CongestionController: Debug + Send + Sync {
     /// A burst of packets left.
     fn on_sent(&mut self, _event: &Sent) {}
 
-    /// An ACK frame has been read to its end.
-    fn on_ack_frame(&mut self, _event: &AckFrame<'_>) {}
-
-    /// [`on_ack_frame`](Self::on_ack_frame) and [`window`](Self::window) in one call, which the transport makes for
-    /// every ACK frame.
-    fn window_after(&mut self, event: &AckFrame<'_>) -> Bytes {
-        self.on_ack_frame(event);
+    /// An ACK frame has been read to its end. Returns the new [`window`](Self::window), which spares the transport a
+    /// second call.
+    fn on_ack_frame(&mut self, _event: &AckFrame<'_>) -> Bytes {
         self.window()
     }
 

@@ -52,11 +52,12 @@
 //!
 //! impl CongestionController for Gentle {
 //!     fn on_sent(&mut self, _: &Sent) {}
-//!     fn on_ack_frame(&mut self, event: &AckFrame<'_>) {
+//!     fn on_ack_frame(&mut self, event: &AckFrame<'_>) -> Bytes {
 //!         for run in event.acked.iter().filter(|run| !run.app_limited) {
 //!             let grown = self.window as f64 + self.gain * run.bytes.as_f64();
 //!             self.window = (grown as u64).min(u32::MAX.into());
 //!         }
+//!         self.window()
 //!     }
 //!     fn on_congestion(&mut self, _: &Congestion) {
 //!         self.window = (self.window / 4 * 3).max(self.minimum);

@@ -66,7 +66,7 @@ impl QuinnController {
     ) {
         self.path
             .call_baseline(|baseline| baseline.0.on_ack(now, sent, bytes, app_limited, rtt));
-        self.path.on_ack(&acked(now, sent, bytes, app_limited), rtt);
+        self.path.add_run(&acked(now, sent, bytes, app_limited), rtt);
     }
 
     /// Reports what happened before this controller replaced another one.

@@ -108,13 +108,14 @@ impl CongestionController for Scripted {
     fn on_sent(&mut self, event: &Sent) {
         self.0.push(Event::Sent(*event));
     }
-    fn on_ack_frame(&mut self, event: &AckFrame<'_>) {
+    fn on_ack_frame(&mut self, event: &AckFrame<'_>) -> Bytes {
         self.0.push(Event::Acked {
             now: event.now,
             runs: event.acked.to_vec(),
             in_flight: event.in_flight,
             smoothed_rtt: event.smoothed_rtt,
         });
+        self.window()
     }
     fn on_congestion(&mut self, event: &Congestion) {
         self.0.push(Event::Congestion(*event));

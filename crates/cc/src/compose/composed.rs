@@ -184,19 +184,17 @@ impl CongestionController for Composed {
         self.core.note_sent(event);
     }
 
-    /// Passes an ACK frame through the components. Not inlined into
-    /// [`window_after`](CongestionController::window_after), so that functions called only here can be inlined.
-    #[inline(never)]
-    fn on_ack_frame(&mut self, event: &AckFrame<'_>) {
+    /// Passes an ACK frame through the components.
+    fn on_ack_frame(&mut self, event: &AckFrame<'_>) -> Bytes {
         let Some(mut batch) = self.core.note_acked(event) else {
-            return;
+            return self.window();
         };
         if self.core.phase == Phase::Recovery && batch.after_recovery {
             self.end_recovery(batch.now);
         }
         if !self.only_grows {
             if self.core.is_silent(batch.now) {
-                return;
+                return self.window();
             }
             if self.components.idle.on_batch(&mut self.core, &mut batch) {
                 self.restarted(batch.now);
@@ -211,13 +209,14 @@ impl CongestionController for Composed {
         }
         if self.only_grows {
             self.published = self.core.window();
-            return;
+            return self.window();
         }
         self.core.bound_growth(before);
         if let Some(guard) = &mut self.components.loss {
             guard.on_batch(&mut self.core, &batch);
         }
         self.publish();
+        self.window()
     }
 
     fn on_congestion(&mut self, event: &Congestion) {

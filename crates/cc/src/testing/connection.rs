@@ -240,7 +240,7 @@ impl Connection {
             .with_smoothed_rtt(self.smoothed_rtt);
         self.controller.on_ack_frame(&event);
         event.acked = &runs;
-        let window = self.reference.window_after(&event);
+        let window = self.reference.on_ack_frame(&event);
         assert_eq!(window, self.reference.window(), "the window after a frame");
         (self.unreported, self.flight_known) = (None, self.in_flight);
         self.check();

@@ -78,7 +78,10 @@ proptest! {
         for event in &events {
             match event {
                 Event::Sent(event) => controller.on_sent(event),
-                Event::Frame(frame) => controller.on_ack_frame(&frame.event()),
+                Event::Frame(frame) => {
+                    let window = controller.on_ack_frame(&frame.event());
+                    prop_assert_eq!(window, controller.window());
+                }
                 Event::Congestion(event) => controller.on_congestion(event),
                 Event::Mtu(mtu) => controller.on_mtu_change(*mtu),
             }

@@ -271,10 +271,10 @@ impl CongestionController for Bbr {
     }
 
     /// `UpdateOnACK()` of the draft.
-    fn on_ack_frame(&mut self, event: &AckFrame<'_>) {
+    fn on_ack_frame(&mut self, event: &AckFrame<'_>) -> Bytes {
         let sample = self.sampler.on_ack_frame(event);
         let Some(batch) = self.core.note_acked(event) else {
-            return;
+            return self.window();
         };
         if let Some(sample) = sample {
             self.sample = sample;
@@ -304,6 +304,7 @@ impl CongestionController for Bbr {
         self.set_pacing_rate(self.machine.state.pacing_gain());
         self.set_cwnd(&batch);
         self.publish();
+        self.window()
     }
 
     fn on_congestion(&mut self, event: &Congestion) {

@@ -189,9 +189,9 @@ impl CongestionController for Copa {
         self.core.note_sent(event);
     }
 
-    fn on_ack_frame(&mut self, event: &AckFrame<'_>) {
+    fn on_ack_frame(&mut self, event: &AckFrame<'_>) -> Bytes {
         let Some(batch) = self.core.note_acked(event) else {
-            return;
+            return self.window();
         };
         self.delays
             .on_batch(&batch, self.core.rtt.smoothed_ns().unwrap_or(0));
@@ -199,6 +199,7 @@ impl CongestionController for Copa {
         self.follow_target(&batch);
         let bound = self.guard.adjust(&self.core, self.core.window());
         self.core.set_window(bound);
+        self.window()
     }
 
     fn on_congestion(&mut self, event: &Congestion) {

@@ -114,10 +114,10 @@ impl CongestionController for Video {
         self.core.note_sent(event);
     }
 
-    fn on_ack_frame(&mut self, event: &AckFrame<'_>) {
+    fn on_ack_frame(&mut self, event: &AckFrame<'_>) -> Bytes {
         let Some(batch) = self.core.note_acked(event) else {
             self.path.lose_track();
-            return;
+            return self.window();
         };
         let frame = self.path.on_frame(batch, event.smoothed_rtt.map(nanos));
         self.demand.on_acked(batch.acked);
@@ -126,6 +126,7 @@ impl CongestionController for Video {
         }
         self.policy.on_frame(&mut self.core, &mut self.path, &frame);
         self.publish(batch.now);
+        self.window()
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
