@@ -117,7 +117,8 @@ def _bed_data(inputs: Inputs, bed: TestBed) -> Data:
         "fit": bed.fit,
         "judge": bed.judge,
         "unseen_quantities": bed.unseen,
-        "search": search and {name: search[name] for name in ("seed", "tried", "within_axes", "seen", "world")},
+        "search": search
+        and {name: search[name] for name in ("seed", "tried", "within_axes", "free_axes", "seen", "world")},
         "axes": [{**vars(axis), **by_world} for axis, by_world in reached.items()],
     }
 
@@ -303,8 +304,10 @@ def _search(bed: Data) -> str:
     if search is None:
         return "\n\n".join([*parts, "No search has been made."])
     known = "keep to the ends of the papers' axes" if bed["axes"] else "were compared; the papers' text has no axes"
+    free = ", ".join(f"`{name}`" for name in search["free_axes"])
+    left_out = f" Axes that fewer than a tenth of the random worlds keep do not count: {free}." if free else ""
     seen = f"{len(search['seen'])} claims were seen. Seed {search['seed']}."
-    parts.append(wrapped(f"Of {search['tried']} worlds {search['within_axes']} {known}. {seen}"))
+    parts.append(wrapped(f"Of {search['tried']} worlds {search['within_axes']} {known}.{left_out} {seen}"))
     parts.append(f"![Scores of worlds of {bed['name']}, and mean score by choice](figures/search-{bed['name']}.svg)")
     lines = []
     for one in unknowns.load(bed["name"]).unknowns:

@@ -16,6 +16,7 @@ import json
 import math
 import multiprocessing
 import statistics
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
 BEST_SEED = 101
 #: A search ends after this many requests per world that it needs, even if many of the worlds were the same.
 PATIENCE = 3
+#: Smallest share of the random sample that must keep an axis, or else it constrains nothing: a search that cannot keep
+#: an axis would look for little else.
+KEPT = 0.1
 #: Violation of a world in which a run could not be made.
 ERROR = 100.0
 #: Words for the fields of a store's header, for errors.
@@ -141,11 +145,12 @@ class View:
     claims: tuple[str, ...]
     #: Median distance of an estimate from zero in the sample, by claim and quantity.
     scale: Mapping[tuple[str, str], float]
+    #: Ends of the axes that constrain a world.
     limits: Mapping[str, float]
 
     @classmethod
     def of(cls, bed: TestBed, sample: Sequence[Result]) -> View:
-        """Determines the claims that count, and the scale of their estimates."""
+        """Determines the claims and axes that count, and the scale of estimates."""
         ran: dict[str, set[str]] = {}
         sizes: dict[tuple[str, str], list[float]] = {}
         for result in sample:
@@ -155,7 +160,10 @@ class View:
                     sizes.setdefault((claim, found["quantity"]), []).append(abs(found["estimate"]))
         seen = [claim for claim, by in ran.items() if all(bed.sees(claim.rpartition("/")[0], one) for one in by)]
         scale = {key: statistics.median(values) for key, values in sizes.items()}
-        return cls(tuple(sorted(seen)), scale, {axis.name: axis.most for axis in bed.axes})
+        ends = {axis.name: axis.most for axis in bed.axes}
+        kept = Counter(name for result in sample for name, most in _reached(result) if most <= ends[name])
+        limits = {name: most for name, most in ends.items() if kept[name] >= KEPT * len(sample)}
+        return cls(tuple(sorted(seen)), scale, limits)
 
     def score(self, result: Result) -> float:
         """Returns a world's score: mean over the claims, where a primary counts twice; from -1 to 1."""
@@ -180,8 +188,11 @@ class View:
         """Returns how far a world is beyond each axis, as the logarithm of the ratio; zero or less if it is not."""
         if "error" in result:
             return {"error": ERROR}
-        reached = {name: most for name, most in result["axes"].items() if most is not None}
-        return {name: math.log(max(most, 1e-9) / self.limits[name]) for name, most in reached.items()}
+        return {
+            name: math.log(max(most, 1e-9) / self.limits[name])
+            for name, most in _reached(result)
+            if name in self.limits
+        }
 
     def beyond(self, result: Result) -> float:
         """Returns the sum of the violations."""
@@ -191,6 +202,11 @@ class View:
         """Orders worlds with full titles, the best first: axes kept, seen primaries and claims that agree, score."""
         agreeing = [claim for claim in self.claims if result["findings"].get(claim, {}).get("agrees")]
         return (round(self.beyond(result), 4), -sum(map(_is_primary, agreeing)), -len(agreeing), -self.score(result))
+
+
+def _reached(result: Result) -> list[tuple[str, float]]:
+    """Returns the axes that a world has values on, and its largest value on each."""
+    return [(name, most) for name, most in result["axes"].items() if most is not None]
 
 
 def _is_primary(claim: str) -> bool:
@@ -326,6 +342,7 @@ def _searched(bed: TestBed, runner: Runner, store: Store, full: Store) -> dict[s
         "world": fitted.world,
         "tried": len(tried),
         "within_axes": sum(view.beyond(store.results[key]) == 0 for key in tried),
+        "free_axes": [axis.name for axis in bed.axes if axis.name not in view.limits],
         "seen": list(view.claims),
         "scores": {
             "nominal": round(view.score(nominal), 4),

@@ -55,6 +55,7 @@ def outcome(bed: TestBed) -> dict[str, Any]:
         "world": bed.random_world(1),
         "tried": 300,
         "within_axes": 12,
+        "free_axes": [axis.name for axis in bed.axes[:1]],
         "seen": [f"{row}/0" for row in bed.fit],
         "scores": {"nominal": 0.1, "random": scores, "search": scores, "fitted": 0.5},
         "landscape": landscape,

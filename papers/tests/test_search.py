@@ -160,6 +160,15 @@ def test_score_counts_agreement_and_distance() -> None:
     assert view.beyond({"findings": {}, "axes": {"p13-7/lost_packets": 100}}) == 0
 
 
+@pytest.mark.parametrize(("values", "constrains"), [([100.0] + 9 * [101.0], True), ([100.0] + 10 * [101.0], False)])
+def test_an_axis_that_less_than_a_tenth_of_the_sample_keeps_constrains_nothing(
+    values: list[float], constrains: bool
+) -> None:
+    sample = [{"findings": {}, "axes": {"p13-7/lost_packets": value}} for value in values]
+    view = View.of(parse("made", BED), sample)
+    assert (view.beyond({"findings": {}, "axes": {"p13-7/lost_packets": 200.0}}) > 0) is constrains
+
+
 def test_one_trial_is_decided_by_its_mean() -> None:
     scenario, controllers = ROWS["P15-7"].scenarios[0], ROWS["P15-7"].controllers
     discards = dict(zip(controllers, (10, 11, 40), strict=True))
