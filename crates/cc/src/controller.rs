@@ -15,8 +15,7 @@ pub trait CongestionController: Debug + Send + Sync {
     /// A burst of packets left.
     fn on_sent(&mut self, _event: &Sent) {}
 
-    /// An ACK frame has been read to its end. Returns the new [`window`](Self::window), which spares the transport a
-    /// second call.
+    /// An ACK frame has been read to its end. Returns the new [`window`](Self::window).
     fn on_ack_frame(&mut self, _event: &AckFrame<'_>) -> Bytes {
         self.window()
     }
