@@ -37,7 +37,7 @@ TEMPLATE = Path(__file__).with_name("page.md")
 SUMMARY = Path(__file__).with_name("summary.md")
 #: Most list items of the summary.
 MOST_SENTENCES = 10
-NOT_RUN, DASH = "not run", "\N{EN DASH}"
+NOT_RUN, NOT_MEASURED, DASH = "not run", "not measured", "\N{EN DASH}"
 #: An object of `fidelity.json`.
 Data: TypeAlias = "dict[str, Any]"
 
@@ -161,7 +161,7 @@ def _finding_data(finding: Finding) -> Data:
     # Four digits are the same on every machine.
     kept = {name: getattr(finding, name) for name in ("estimate", "low", "high", "effect", "chance", "margin")}
     rounded = {name: None if value is None else float(f"{value:.4g}") for name, value in kept.items()}
-    outcome = NOT_RUN if finding.outcome is None else finding.outcome.value
+    outcome = NOT_MEASURED if finding.outcome is None else finding.outcome.value
     return {"outcome": outcome, **rounded, "unit": finding.unit, "quantity": finding.quantity, "text": finding.text}
 
 
@@ -179,8 +179,8 @@ def names_of(data: Data) -> dict[str, str]:
                 names |= {f"{before}.{world}.{name}": str(number) for name, number in counted[world].items()}
     for row in data["rows"]:
         names |= {f"{row['id']}.{world}": _outcome(row["primary"], world) for world in runs.JUDGED}
-        if row["robustness"]:
-            names[f"{row['id']}.robustness"] = words(row["robustness"]["agrees"] / row["robustness"]["of"], "share")
+        robust = row["robustness"]
+        names[f"{row['id']}.robustness"] = words(robust["agrees"] / robust["of"], "share") if robust else NOT_RUN
     return names
 
 
@@ -316,12 +316,17 @@ def _search(bed: Data) -> str:
     parts.append(table(("unknown", "nominal world", "fitted world"), lines))
     ends = []
     for axis in bed["axes"]:
-        reached = (DASH if axis[world] is None else f"{axis[world]:,.4g}" for world in runs.JUDGED)
-        ends.append((axis["place"], f"{axis['scenario']}: `{axis['metric']}`", f"{axis['most']:,g}", *reached))
+        numbers = (DASH if axis[name] is None else _number(axis[name]) for name in ("most", *runs.JUDGED))
+        ends.append((axis["place"], f"{axis['scenario']}: `{axis['metric']}`", *numbers))
     if ends:
         parts.append("Largest mean of a controller, and where the paper's axis ends:")
         parts.append(table(("figure", "axis", "ends at", *runs.JUDGED), ends, right=("ends at", *runs.JUDGED)))
     return "\n\n".join(parts)
+
+
+def _number(value: float) -> str:
+    rounded = float(f"{value:.4g}")
+    return f"{rounded:,.0f}" if rounded.is_integer() else f"{rounded:,}"
 
 
 def _row(row: Data) -> list[str]:

@@ -241,7 +241,8 @@ def write_values(path: Path, frames: Mapping[str, Results]) -> None:
     worlds = [frame.with_columns(pl.lit(name).alias("world")) for name, frame in frames.items()]
     wide = _with_window_columns(joined(worlds))
     lists = [name for name in wide.columns if isinstance(wide[name].dtype, pl.List)]
-    texts = [pl.col(name).cast(pl.List(pl.String)).list.join(" ") for name in lists]
+    text = pl.element().cast(pl.String).str.strip_suffix(".0")
+    texts = [pl.col(name).list.eval(text).list.join(" ") for name in lists]
     head = ["world", *KEYS]
     rest = sorted(name for name in wide.columns if name not in head and wide[name].null_count() < wide.height)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -96,8 +96,11 @@ def test_values_that_are_kept_give_the_same_outcomes(tmp_path: Path) -> None:
     for name in unknowns.names():
         bed = unknowns.load(name)
         rows = made(bed, 7)
-        runs.write_values(tmp_path / f"{name}.csv", {"nominal": runs.aggregated(rows)})
-        read = runs.read_values(tmp_path / f"{name}.csv")["nominal"]
+        path = tmp_path / f"{name}.csv"
+        runs.write_values(path, {"nominal": runs.aggregated(rows)})
+        written, read = path.read_bytes(), runs.read_values(path)["nominal"]
+        runs.write_values(path, {"nominal": read})
+        assert path.read_bytes() == written, "another world's values change when one is added"
         for row in bed.fit + bed.judge:
             before, after = ROWS[row].judge(rows), ROWS[row].judge(read)
             for one, other in zip((before.primary, *before.secondary), (after.primary, *after.secondary), strict=True):
@@ -157,6 +160,15 @@ def test_missing_worlds_are_said_to_be_missing(kept: Path, tmp_path: Path) -> No
     assert "Not run." in text
     with pytest.raises(BadInputError, match="no values"):
         page.Inputs.read(tmp_path / "nothing")
+
+
+def test_claims_that_lack_values_are_not_measured(tmp_path: Path) -> None:
+    rows = made(unknowns.load("ns2"), 1).filter(pl.col("scenario") != "p12-5")
+    runs.write_values(tmp_path / "ns2.csv", {"nominal": runs.aggregated(rows)})
+    data = page.fidelity(page.Inputs.read(tmp_path, tmp_path))
+    outcomes = {row["id"]: row["primary"]["nominal"]["outcome"] for row in data["rows"] if row["test_bed"] == "ns2"}
+    assert {row for row, found in outcomes.items() if found == "not measured"} == {"P12-5"}
+    assert sum(data["counts"]["P12"]["primaries"]["nominal"].values()) == 3
 
 
 def test_search_of_other_unknowns_is_refused(kept: Path, tmp_path: Path) -> None:
