@@ -19,6 +19,7 @@ async fn serve(incoming: Incoming, mut server: ServerConfig) -> Outcome<()> {
     let controller = ConnectionController::new(choice);
     let mut transport = TransportConfig::default();
     controller.install(&mut transport);
+    controller.request_acks(&mut transport);
     server.transport_config(Arc::new(transport));
     let connection = incoming.accept_with(Arc::new(server))?.await?;
 

@@ -20,6 +20,7 @@
 //! let controller = ConnectionController::new(choice);
 //! let mut transport = quinn::TransportConfig::default();
 //! controller.install(&mut transport);
+//! controller.request_acks(&mut transport);
 //! // … server_config.transport_config(Arc::new(transport)), then incoming.accept_with(Arc::new(server_config)).
 //!
 //! // While it runs, from any thread:

@@ -110,20 +110,12 @@ impl<S: QuicStack> ConnectionController<S> {
         self
     }
 
-    /// Requests these acknowledgements from the peer (draft-ietf-quic-ack-frequency), regardless of the controller's
-    /// requirement. Peers without that extension, such as browsers, acknowledge as they always do; a quinn peer can be
+    /// Sets the [`ack_request`](Self::ack_request), regardless of the controller's requirement. Peers without the
+    /// extension (draft-ietf-quic-ack-frequency), such as browsers, acknowledge as they always do; a quinn peer can be
     /// made to behave like them.
     #[must_use]
     pub fn with_ack_request(mut self, request: Option<AckRequest>) -> Self {
         self.ack_request = request;
-        self
-    }
-
-    /// Requests no acknowledgements, regardless of the controller's requirement, so that [`install`](Self::install)
-    /// leaves the configuration of the transport as it is. Call it after [`switchable`](Self::switchable).
-    #[must_use]
-    pub fn without_ack_request(mut self) -> Self {
-        (self.packets_per_ack, self.ack_request) = (None, None);
         self
     }
 
@@ -184,12 +176,26 @@ impl<S: QuicStack> ConnectionController<S> {
         &self.monitor
     }
 
-    /// Makes connections that use `transport` use this controller, and requests as many acknowledgements from their
-    /// peer as the controller requires. This replaces a request in `transport`, unless the controller requires none or
-    /// requests were [switched off](Self::without_ack_request). Each connection needs its own `transport`.
+    /// Makes the connection that uses `transport` use this controller. This sets the factory of congestion controllers
+    /// and nothing else; [`request_acks`](Self::request_acks) configures the peer's acknowledgements. Each connection
+    /// needs its own `transport`.
     pub fn install(&self, transport: &mut S::TransportConfig) {
-        let request = self.ack_request.or(self.packets_per_ack.map(AckRequest::new));
-        S::install(self.clone(), request, transport);
+        S::install(self.clone(), transport);
+    }
+
+    /// The acknowledgements that this controller requires from the peer, or those of
+    /// [`with_ack_request`](Self::with_ack_request). `None` if the peer may acknowledge as it likes.
+    pub fn ack_request(&self) -> Option<AckRequest> {
+        self.ack_request.or(self.packets_per_ack.map(AckRequest::new))
+    }
+
+    /// Makes the connection that uses `transport` send [`ack_request`](Self::ack_request) to its peer, in place of any
+    /// request in `transport`. Does nothing if there is none. A controller also works without this call, with the
+    /// acknowledgements that the peer sends anyway.
+    pub fn request_acks(&self, transport: &mut S::TransportConfig) {
+        if let Some(request) = self.ack_request() {
+            S::request_acks(request, transport);
+        }
     }
 
     pub(crate) fn recorder(&self, now: Instant) -> Recorder {

@@ -46,13 +46,11 @@ pub trait QuicStack: Copy + Debug + PartialEq + Send + Sync + 'static {
     /// Smoothed RTT and smallest RTT.
     fn smoothed_and_min(rtt: &Self::Rtt) -> (Duration, Duration);
 
-    /// Makes connections that use `transport` use `control` and send `request` to their peer. If there is no `request`,
-    /// the one in `transport` stays.
-    fn install(
-        control: ConnectionController<Self>,
-        request: Option<AckRequest>,
-        transport: &mut Self::TransportConfig,
-    );
+    /// Makes connections that use `transport` use `control`. Everything else in `transport` stays.
+    fn install(control: ConnectionController<Self>, transport: &mut Self::TransportConfig);
+
+    /// Makes connections that use `transport` send `request` to their peer, in place of any request in `transport`.
+    fn request_acks(request: AckRequest, transport: &mut Self::TransportConfig);
 
     /// Takes and releases the lock under which `connection` calls its controllers.
     fn synchronize(connection: &Self::Connection);

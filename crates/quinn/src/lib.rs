@@ -15,6 +15,7 @@
 //! let controller = ConnectionController::new(choice);
 //! let mut transport = quinn::TransportConfig::default();
 //! controller.install(&mut transport);
+//! controller.request_acks(&mut transport);
 //! // … server_config.transport_config(Arc::new(transport)), then incoming.accept_with(Arc::new(server_config)).
 //!
 //! // While it runs, from any thread:
@@ -54,6 +55,7 @@ pub use stack::Quinn;
 /// let control = ConnectionController::new("cubic+start=hystartpp".parse::<ControllerChoice>()?);
 /// let mut transport = quinn::TransportConfig::default();
 /// control.install(&mut transport);
+/// control.request_acks(&mut transport);
 /// # Ok::<(), playrate_cc::SpecError>(())
 /// ```
 pub type ConnectionController = playrate_adapter::ConnectionController<Quinn>;

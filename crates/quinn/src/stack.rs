@@ -65,20 +65,17 @@ impl QuicStack for Quinn {
         (rtt.get(), rtt.min())
     }
 
-    fn install(
-        control: ConnectionController,
-        request: Option<AckRequest>,
-        transport: &mut quinn::TransportConfig,
-    ) {
+    fn install(control: ConnectionController, transport: &mut quinn::TransportConfig) {
         transport.congestion_controller_factory(Arc::new(Factory(Arc::new(control))));
-        if let Some(request) = request {
-            let mut frequency = quinn::AckFrequencyConfig::default();
-            // The threshold is the number of packets that may go unacknowledged (draft-ietf-quic-ack-frequency §4).
-            let threshold = quinn::VarInt::from_u32(request.packets.saturating_sub(1));
-            frequency.ack_eliciting_threshold(threshold);
-            frequency.max_ack_delay(request.longest);
-            transport.ack_frequency_config(Some(frequency));
-        }
+    }
+
+    fn request_acks(request: AckRequest, transport: &mut quinn::TransportConfig) {
+        let mut frequency = quinn::AckFrequencyConfig::default();
+        // The threshold is the number of packets that may go unacknowledged (draft-ietf-quic-ack-frequency §4).
+        let threshold = quinn::VarInt::from_u32(request.packets.saturating_sub(1));
+        frequency.ack_eliciting_threshold(threshold);
+        frequency.max_ack_delay(request.longest);
+        transport.ack_frequency_config(Some(frequency));
     }
 
     fn synchronize(connection: &quinn::Connection) {

@@ -71,8 +71,9 @@ impl QuicStack for TestStack {
     fn smoothed_and_min(rtt: &Duration) -> (Duration, Duration) {
         (*rtt, *rtt / 2)
     }
-    fn install(_: Control, request: Option<AckRequest>, transport: &mut Option<AckRequest>) {
-        *transport = request;
+    fn install(_: Control, _: &mut Option<AckRequest>) {}
+    fn request_acks(request: AckRequest, transport: &mut Option<AckRequest>) {
+        *transport = Some(request);
     }
     fn synchronize((): &()) {}
 }
@@ -349,6 +350,9 @@ fn the_peer_is_asked_for_as_many_acknowledgements_as_the_most_demanding_controll
     let requested = |control: Control| {
         let mut request = None;
         control.install(&mut request);
+        assert_eq!(request, None, "only `request_acks` requests them");
+        control.request_acks(&mut request);
+        assert_eq!(request, control.ack_request());
         request
     };
     let control = scripted(&Script::new(12_000));

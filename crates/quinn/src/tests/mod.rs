@@ -90,26 +90,28 @@ fn quinns_controllers_are_chosen_by_their_names() {
 }
 
 #[test]
-fn a_request_for_acknowledgements_is_quinns_threshold_or_leaves_the_one_there_is() {
+fn only_a_request_for_acknowledgements_replaces_the_programs_own() {
     let (control, _) = scripted(12_000);
     let rarely = AckRequest::new(10).within(Duration::from_millis(20));
     let of_quinn = ConnectionController::new("quinn-cubic".parse().unwrap());
     for (control, threshold) in [
         (control.clone(), 0),
-        (control.clone().with_ack_request(Some(rarely)), 9),
-        (control.without_ack_request(), 77),
+        (control.with_ack_request(Some(rarely)), 9),
         (of_quinn, 77),
     ] {
         let mut users = quinn::AckFrequencyConfig::default();
         users.ack_eliciting_threshold(77_u32.into());
         let mut transport = quinn::TransportConfig::default();
         transport.ack_frequency_config(Some(users));
+        let shows = |transport: &quinn::TransportConfig, threshold: u32| {
+            let expected = format!("ack_eliciting_threshold: {threshold},");
+            let transport = format!("{transport:?}");
+            assert!(transport.contains(&expected), "{expected} is not in {transport}");
+        };
         control.install(&mut transport);
-        let (expected, transport) = (
-            format!("ack_eliciting_threshold: {threshold},"),
-            format!("{transport:?}"),
-        );
-        assert!(transport.contains(&expected), "{expected} is not in {transport}");
+        shows(&transport, 77);
+        control.request_acks(&mut transport);
+        shows(&transport, threshold);
     }
 }
 

@@ -129,6 +129,7 @@ fn configs(control: &ConnectionController) -> (quinn::ServerConfig, quinn::Clien
     let mut transport = quinn::TransportConfig::default();
     transport.max_idle_timeout(None);
     control.install(&mut transport);
+    control.request_acks(&mut transport);
     server.transport_config(Arc::new(transport));
     let mut roots = RootCertStore::empty();
     roots.add(certificate).unwrap();

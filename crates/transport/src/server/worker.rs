@@ -125,6 +125,7 @@ impl Incoming {
         let transport = shared.options.transport.to_quinn();
         let mut transport = transport.map_err(|error| ConnectionLost::Broken(error.to_string()))?;
         control.install(&mut transport);
+        control.request_acks(&mut transport);
         let mut config = shared.base.read().clone();
         config.transport_config(Arc::new(transport));
         let connecting = self.quinn.accept_with(Arc::new(config))?;
