@@ -10,18 +10,16 @@
 //!
 //! ```
 //! use playrate::cc::{Bitrate, Bytes};
-//! use playrate::quinn::{ConnectionController, ControllerChoice};
+//! use playrate::quinn::ConnectionController;
 //! use std::sync::Arc;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let choice: ControllerChoice = "video".parse()?;
-//!
 //! // One for each connection, such as each time a server accepts one:
-//! let controller = ConnectionController::new(choice);
-//! let mut transport = quinn::TransportConfig::default();
-//! controller.install(&mut transport);
-//! controller.request_acks(&mut transport);
-//! // … server_config.transport_config(Arc::new(transport)), then incoming.accept_with(Arc::new(server_config)).
+//! let controller = ConnectionController::new("video".parse()?);
+//! let transport = controller.transport(|transport| {
+//!     transport.keep_alive_interval(Some(std::time::Duration::from_secs(5)));
+//! });
+//! // … server_config.transport_config(transport), then incoming.accept_with(Arc::new(server_config)).
 //!
 //! // While it runs, from any thread:
 //! let known = Arc::clone(controller.knowledge());

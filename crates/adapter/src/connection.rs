@@ -198,6 +198,22 @@ impl<S: QuicStack> ConnectionController<S> {
         }
     }
 
+    /// Configuration of a transport for the connection: the stack's default with
+    /// [`request_acks`](Self::request_acks), then with the changes of `configure`, then with
+    /// [`install`](Self::install). So `configure` may change everything except the controller.
+    ///
+    /// A stack's configuration cannot be copied. A program passes the same `configure` for each of its connections.
+    pub fn transport(&self, configure: impl FnOnce(&mut S::TransportConfig)) -> Arc<S::TransportConfig>
+    where
+        S::TransportConfig: Default,
+    {
+        let mut transport = S::TransportConfig::default();
+        self.request_acks(&mut transport);
+        configure(&mut transport);
+        self.install(&mut transport);
+        Arc::new(transport)
+    }
+
     pub(crate) fn recorder(&self, now: Instant) -> Recorder {
         Recorder::new(Arc::clone(&self.monitor), Arc::clone(&self.unsent), now)
     }

@@ -116,6 +116,11 @@ impl<S: QuicStack> PathController<S> {
         path
     }
 
+    /// The congestion control of the path's connection.
+    pub fn control(&self) -> &ConnectionController<S> {
+        &self.control
+    }
+
     /// Returns true if the path only drives one of playrate's controllers: it has no controller of the stack and keeps
     /// no history for a switch. An adapter may then skip the calls for these.
     #[inline]

@@ -35,6 +35,11 @@ impl QuinnController {
         }
     }
 
+    /// The congestion control of the path's connection.
+    pub fn control(&self) -> &ConnectionController {
+        self.path.control()
+    }
+
     /// State of the controller for telemetry.
     pub fn snapshot(&self) -> Snapshot {
         self.path.snapshot()

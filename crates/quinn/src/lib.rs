@@ -4,47 +4,116 @@
 //! runs:
 //!
 //! ```
-//! use playrate_cc::{Bitrate, Bytes};
-//! use playrate_quinn::{ConnectionController, ControllerChoice};
-//! use std::sync::Arc;
+//! use playrate_quinn::ConnectionController;
+//! use playrate_quinn::cc::{Bitrate, SpecError};
+//! use std::time::Duration;
 //!
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let choice: ControllerChoice = "cubic+start=video-ssthresh".parse()?;
+//! /// The program's own settings.
+//! fn configure(transport: &mut quinn::TransportConfig) {
+//!     transport.keep_alive_interval(Some(Duration::from_secs(5)));
+//! }
 //!
-//! // One for each connection, such as each time a server accepts one:
-//! let controller = ConnectionController::new(choice);
-//! let mut transport = quinn::TransportConfig::default();
-//! controller.install(&mut transport);
-//! controller.request_acks(&mut transport);
-//! // … server_config.transport_config(Arc::new(transport)), then incoming.accept_with(Arc::new(server_config)).
+//! /// For each connection, before `incoming.accept_with(Arc::new(server))`.
+//! fn control(server: &mut quinn::ServerConfig) -> Result<ConnectionController, SpecError> {
+//!     let controller = ConnectionController::new("video".parse()?);
+//!     server.transport_config(controller.transport(configure));
+//!     Ok(controller)
+//! }
 //!
-//! // While it runs, from any thread:
-//! let knowledge = Arc::clone(controller.knowledge());
-//! knowledge.set_average_rate(Some(Bitrate::from_kbps(5_240)));
-//! knowledge.set_playout_buffer(Some(Bytes::from_kb(656)));
-//! # Ok(())
-//! # }
+//! /// While it runs, from any thread.
+//! fn inform(controller: &ConnectionController) {
+//!     let known = controller.knowledge();
+//!     known.set_average_rate(Some(Bitrate::from_kbps(5_240)));
+//!     known.set_highest_rate(Some(Bitrate::from_mbps(8)));
+//! }
 //! ```
 //!
 //! - [`ControllerChoice`] names a controller: one of playrate's specs, or a [`Baseline`] (quinn's own, unmodified).
 //! - [`ConnectionController`] is one connection's congestion control; [`QuinnController`] is that of one of its paths.
+//! - [`EndpointFactory`] makes one for each connection of an endpoint; [`controller_of`] returns that of a connection.
 //! - [`telemetry`] shows the controller's behaviour, as [`Sample`](telemetry::Sample)s.
 //! - [`WireOverhead`] and [`UnsentBytes`] count the bytes that the application reports as written. Both are optional.
 //!   Without the first, windows that follow the video's rate ignore the bytes that packets add. Without the second, a
 //!   writer cannot wait for the send queue to drain.
 //!
-//! Code that is not specific to quinn is in `playrate-adapter`; this crate re-exports the types that programs need.
-//! `playrate-transport` builds HTTP/3 on top of this crate.
+//! # A client that sends
+//!
+//! The sender's controller decides, so an upload or a live contribution is under the client's. The client sets it for a
+//! connection, or by an [`EndpointFactory`] for all of them:
+//!
+//! ```
+//! use playrate_quinn::ConnectionController;
+//! use std::error::Error;
+//! use std::net::SocketAddr;
+//!
+//! async fn upload(
+//!     endpoint: &quinn::Endpoint,
+//!     mut client: quinn::ClientConfig,
+//!     server: SocketAddr,
+//! ) -> Result<(), Box<dyn Error>> {
+//!     let controller = ConnectionController::new("video".parse()?);
+//!     client.transport_config(controller.transport(|_| {}));
+//!     let connection = endpoint.connect_with(client, server, "localhost")?.await?;
+//!     let mut stream = connection.open_uni().await?;
+//!     stream.write_all(&[7; 100_000]).await?;
+//!     stream.finish()?;
+//!     stream.stopped().await?;
+//!     println!("{:?}", controller.monitor().latest());
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # Controllers
+//!
+//! An algorithm takes components, such as `cubic+start=hystartpp`; the page [controllers.md] of the checkout has
+//! all of them, their parameters, and the names that papers gave to some.
+//!
+//! | spec | congestion control |
+//! | --- | --- |
+//! | [`video`] | for video on any path: the queue stays short, and random losses cost nothing |
+//! | [`cubic`] | CUBIC (RFC 9438), the standard |
+//! | [`reno`] | NewReno (RFC 9002): one packet more per round trip, half the window on congestion |
+//! | [`bbr`] | BBR, version 3 |
+//! | [`copa`] | Copa: a few packets in the queue, more while other flows fill it |
+//! | [`vegas`] | TCP Vegas: two to four segments in the queue |
+//! | [`compound`] | Compound TCP: NewReno's window plus one that grows while the queue is empty |
+//! | [`stream`] | TCP Stream: NewReno up to the video's rate, and a window above it that yields to others |
+//! | [`ccp`] | half of what the path's storage has room for |
+//! | [`ccpd`] | all of that room, damped by how fast it fills |
+//! | [`quinn-newreno`](Baseline::NewReno) | quinn's own NewReno, unmodified |
+//! | [`quinn-cubic`](Baseline::Cubic) | quinn's own Cubic (its default), unmodified |
+//! | [`quinn-bbr`](Baseline::Bbr) | quinn's own BBR (version 1, experimental), unmodified |
+//!
+//! [`video`]: ../../../docs/controllers.md#video
+//! [`cubic`]: ../../../docs/controllers.md#cubic
+//! [`reno`]: ../../../docs/controllers.md#reno
+//! [`bbr`]: ../../../docs/controllers.md#bbr
+//! [`copa`]: ../../../docs/controllers.md#copa
+//! [`vegas`]: ../../../docs/controllers.md#vegas
+//! [`compound`]: ../../../docs/controllers.md#compound
+//! [`stream`]: ../../../docs/controllers.md#stream
+//! [`ccp`]: ../../../docs/controllers.md#ccp
+//! [`ccpd`]: ../../../docs/controllers.md#ccpd
+//! [controllers.md]: ../../../docs/controllers.md
+//!
+//! # Crates
+//!
+//! [`cc`] has the controllers. Code that is not specific to quinn is in `playrate-adapter`; this crate re-exports the
+//! types that programs need. `playrate-transport` builds HTTP/3 on top of this crate. The program chooses quinn's
+//! features, and with them the TLS provider.
 
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
 mod baseline;
 mod controller;
+mod endpoint;
 mod stack;
 
 pub use baseline::Baseline;
 pub use controller::QuinnController;
+pub use endpoint::{EndpointFactory, controller_of};
 pub use playrate_adapter::{AckRequest, UnsentBytes, WireOverhead};
+pub use playrate_cc as cc;
 pub use stack::Quinn;
 
 /// One connection's congestion control, ready for quinn.
@@ -53,9 +122,9 @@ pub use stack::Quinn;
 /// use playrate_quinn::{ConnectionController, ControllerChoice};
 ///
 /// let control = ConnectionController::new("cubic+start=hystartpp".parse::<ControllerChoice>()?);
-/// let mut transport = quinn::TransportConfig::default();
-/// control.install(&mut transport);
-/// control.request_acks(&mut transport);
+/// let transport = control.transport(|transport| {
+///     transport.max_idle_timeout(None);
+/// });
 /// # Ok::<(), playrate_cc::SpecError>(())
 /// ```
 pub type ConnectionController = playrate_adapter::ConnectionController<Quinn>;
@@ -78,6 +147,11 @@ pub type ControllerChoice = playrate_adapter::ControllerChoice<Quinn>;
 pub mod telemetry {
     pub use playrate_adapter::telemetry::{Monitor, Sample, Sink, TimeSeries};
 }
+
+/// Compiles the README's examples as doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 #[cfg(test)]
 mod tests;

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use playrate_adapter::{AckRequest, BaselineMetrics, QuicStack};
 use playrate_units::{Bitrate, Bytes};
 use quinn_proto::RttEstimator;
-use quinn_proto::congestion::{Controller, ControllerFactory};
+use quinn_proto::congestion::Controller;
 
-use crate::{Baseline, ConnectionController, QuinnController};
+use crate::{Baseline, ConnectionController, EndpointFactory};
 
 /// quinn, for the shared types of playrate's adapters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl QuicStack for Quinn {
     }
 
     fn install(control: ConnectionController, transport: &mut quinn::TransportConfig) {
-        transport.congestion_controller_factory(Arc::new(Factory(Arc::new(control))));
+        transport.congestion_controller_factory(Arc::new(EndpointFactory::with(move || control.clone())));
     }
 
     fn request_acks(request: AckRequest, transport: &mut quinn::TransportConfig) {
@@ -80,14 +80,5 @@ impl QuicStack for Quinn {
 
     fn synchronize(connection: &quinn::Connection) {
         connection.rtt();
-    }
-}
-
-/// Builds the controllers of one connection's paths.
-struct Factory(Arc<ConnectionController>);
-
-impl ControllerFactory for Factory {
-    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
-        Box::new(QuinnController::new(Arc::clone(&self.0), now, current_mtu))
     }
 }

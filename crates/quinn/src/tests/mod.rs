@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use playrate_cc::Phase;
 use playrate_cc::events::{Acked, Signal};
+use playrate_cc::registry::Entry;
+use playrate_cc::{Phase, Registry};
 use playrate_netsim::{LinkFault, LinkFaultKind};
 use playrate_scripted::{Event, Script};
 use playrate_units::{Bitrate, Bytes};
@@ -89,6 +90,33 @@ fn quinns_controllers_are_chosen_by_their_names() {
     }
 }
 
+/// Names in the first column of the table of controllers in the crate's documentation.
+fn documented(root: &str) -> Vec<&str> {
+    let rows = root.lines().filter_map(|line| line.strip_prefix("//! | [`"));
+    rows.filter_map(|row| row.split('`').next()).collect()
+}
+
+#[test]
+fn the_crates_documentation_lists_each_controller_with_a_link_to_its_section() {
+    let root = include_str!("../lib.rs");
+    let page = include_str!("../../../../docs/controllers.md");
+    let registry = Registry::builtin();
+    let ours: Vec<_> = registry.controllers().map(Entry::name).collect();
+    let mut expected = [ours.clone(), Baseline::ALL.map(Baseline::name).to_vec()].concat();
+    let mut found = documented(root);
+    expected.sort_unstable();
+    found.sort_unstable();
+    assert_eq!(found, expected);
+    for name in ours {
+        let link = format!("//! [`{name}`]: ../../../docs/controllers.md#{name}\n");
+        assert!(root.contains(&link), "no link for {name}");
+        assert!(
+            page.contains(&format!("\n### `{name}`\n")),
+            "no section for {name}"
+        );
+    }
+}
+
 #[test]
 fn only_a_request_for_acknowledgements_replaces_the_programs_own() {
     let (control, _) = scripted(12_000);
@@ -113,6 +141,25 @@ fn only_a_request_for_acknowledgements_replaces_the_programs_own() {
         control.request_acks(&mut transport);
         shows(&transport, threshold);
     }
+}
+
+#[test]
+fn a_programs_own_configuration_is_the_last_word_except_for_the_controller() {
+    let (control, _) = scripted(12_345);
+    let shown = format!("{:?}", control.transport(|_| {}));
+    assert!(shown.contains("ack_eliciting_threshold: 0,"), "{shown}");
+    let transport = control.transport(|transport| {
+        transport
+            .ack_frequency_config(None)
+            .max_idle_timeout(None)
+            .congestion_controller_factory(Baseline::Cubic.factory(1_200));
+    });
+    let shown = format!("{transport:?}");
+    for expected in ["ack_frequency_config: None", "max_idle_timeout: None"] {
+        assert!(shown.contains(expected), "{expected} is not in {shown}");
+    }
+    let wire = Wire::over(transport, &path("5ms"));
+    assert_eq!(wire.server_window(), 12_345);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join;
 use playrate_netsim::{DelaySchedule, HostConfig, LinkConfig, PathConfig, Rate, Seed, Simulation};
-use quinn::{Endpoint, Runtime, VarInt};
+use quinn::{Endpoint, Runtime, TransportConfig, VarInt};
 use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use tokio::sync::mpsc;
@@ -41,6 +41,14 @@ pub(super) struct Wire {
 impl Wire {
     /// A connected pair on `path` after the handshake, which takes one and a half round trips.
     pub(super) fn new(control: &ConnectionController, path: &PathConfig) -> Self {
+        let transport = control.transport(|transport| {
+            transport.max_idle_timeout(None);
+        });
+        Self::over(transport, path)
+    }
+
+    /// The same, with the server's configuration `transport`.
+    pub(super) fn over(transport: Arc<TransportConfig>, path: &PathConfig) -> Self {
         let simulation = Simulation::new(Seed::new(7));
         let path = simulation.add_path(path.build(Seed::new(7)).unwrap());
         // Datagrams of one burst are received together, so one ACK frame acknowledges them.
@@ -48,7 +56,7 @@ impl Wire {
         let hosts = [(); 2].map(|()| simulation.add_host(host));
         simulation.connect(hosts[0], hosts[1], &[path]);
         let runtime = simulation.runtime();
-        let (server_config, client_config) = configs(control);
+        let (server_config, client_config) = configs(transport);
         let endpoint = |name, host, config| {
             let (socket, endpoint_config) = (
                 simulation.bind(host, 0).unwrap(),
@@ -121,20 +129,16 @@ impl Wire {
     }
 }
 
-fn configs(control: &ConnectionController) -> (quinn::ServerConfig, quinn::ClientConfig) {
+fn configs(transport: Arc<TransportConfig>) -> (quinn::ServerConfig, quinn::ClientConfig) {
     let identity = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let certificate = CertificateDer::from(identity.cert);
     let key = PrivatePkcs8KeyDer::from(identity.signing_key.serialize_der());
     let mut server = quinn::ServerConfig::with_single_cert(vec![certificate.clone()], key.into()).unwrap();
-    let mut transport = quinn::TransportConfig::default();
-    transport.max_idle_timeout(None);
-    control.install(&mut transport);
-    control.request_acks(&mut transport);
-    server.transport_config(Arc::new(transport));
+    server.transport_config(transport);
     let mut roots = RootCertStore::empty();
     roots.add(certificate).unwrap();
     let mut client = quinn::ClientConfig::with_root_certificates(Arc::new(roots)).unwrap();
-    let mut transport = quinn::TransportConfig::default();
+    let mut transport = TransportConfig::default();
     transport
         .max_idle_timeout(None)
         .stream_receive_window(VarInt::from_u32(1 << 24));
