@@ -1,5 +1,12 @@
 //! A custom controller with a fixed window. Once registered, it can be named wherever a spec is read.
 //!
+//! ```toml
+//! [dependencies]
+//! playrate = { path = "../playrate", default-features = false }
+//! # Only for the lab, and its line in `main`.
+//! lab = { path = "../playrate/crates/lab", package = "playrate-lab" }
+//! ```
+//!
 //! - `cargo run --example own_controller` builds it for a connection of quinn, and without any transport;
 //! - with arguments this is `lab` with the additional controller:
 //!   `cargo run --release --example own_controller -- demo --controllers 'fixed(100kB),video'`.

@@ -1,46 +1,89 @@
-//! A plain quinn server with `video` on its connections, and a client that fetches 20 MB from it over loopback.
+//! A server and a client of quinn over loopback. Each sends 20 MB to the other under `video`.
 //!
-//! `cargo run --example quinn_server`
+//! `cargo run --example quinn_server`. In a package of its own it needs:
+//!
+//! ```toml
+//! [dependencies]
+//! playrate = { path = "../playrate", default-features = false }
+//! quinn = "0.11"
+//! rcgen = "0.14"
+//! tokio = { version = "1", features = ["macros", "rt-multi-thread"] }
+//! ```
 
 use std::error::Error;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use playrate::cc::Bitrate;
-use playrate::quinn::{ConnectionController, ControllerChoice};
+use playrate::quinn::ConnectionController;
 use quinn::rustls::{RootCertStore, pki_types::PrivatePkcs8KeyDer};
-use quinn::{ClientConfig, Endpoint, Incoming, ServerConfig, TransportConfig};
+use quinn::{ClientConfig, Connection, Endpoint, Incoming, ServerConfig, TransportConfig};
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// Serves one connection with its own controller.
+/// The program's own settings of quinn.
+fn configure(transport: &mut TransportConfig) {
+    transport.keep_alive_interval(Some(Duration::from_secs(5)));
+}
+
+/// Serves one connection under its own controller.
 async fn serve(incoming: Incoming, mut server: ServerConfig) -> Outcome<()> {
-    let choice: ControllerChoice = "video".parse()?;
-    let controller = ConnectionController::new(choice);
-    let mut transport = TransportConfig::default();
-    controller.install(&mut transport);
-    controller.request_acks(&mut transport);
-    server.transport_config(Arc::new(transport));
+    let controller = ConnectionController::new("video".parse()?);
+    server.transport_config(controller.transport(configure));
     let connection = incoming.accept_with(Arc::new(server))?.await?;
+    inform(&controller);
+    send(&connection).await?;
+    receive(&connection).await?;
+    connection.closed().await;
+    report("server", &controller)
+}
 
-    // Called once the title is known: its average rate, and the best rate in its manifest.
+/// Connects, and sends under a controller of the client's own.
+async fn upload(endpoint: &Endpoint, mut client: ClientConfig, server: &Endpoint) -> Outcome<()> {
+    let controller = ConnectionController::new("video".parse()?);
+    client.transport_config(controller.transport(configure));
+    let connecting = endpoint.connect_with(client, server.local_addr()?, "localhost")?;
+    let connection = connecting.await?;
+    receive(&connection).await?;
+    send(&connection).await?;
+    connection.close(0_u32.into(), b"done");
+    endpoint.wait_idle().await;
+    report("client", &controller)
+}
+
+/// Called once the title is known.
+fn inform(controller: &ConnectionController) {
     let known = controller.knowledge();
+    // Of the title that is watched.
     known.set_average_rate(Some(Bitrate::from_mbps(5)));
+    // The best that its manifest offers.
     known.set_highest_rate(Some(Bitrate::from_mbps(8)));
+}
 
+fn report(end: &str, controller: &ConnectionController) -> Outcome<()> {
+    let last = controller.monitor().latest().ok_or("nothing was acknowledged")?;
+    let rtt = last.snapshot.smoothed_rtt.unwrap_or_default();
+    let window = last.snapshot.window;
+    println!("{end}: {controller}, window {window}, smoothed RTT {rtt:?}");
+    Ok(())
+}
+
+/// Sends 20 MB, in place of your protocol.
+async fn send(connection: &Connection) -> Outcome<()> {
     let mut stream = connection.open_uni().await?;
     for _ in 0..2_000 {
         stream.write_all(&[7; 10_000]).await?;
     }
     stream.finish()?;
-    connection.closed().await;
-    let end = controller.monitor().latest().ok_or("nothing was acknowledged")?;
-    println!(
-        "{}: window {}, smoothed RTT {:?}",
-        controller.choice(),
-        end.snapshot.window,
-        end.snapshot.smoothed_rtt.unwrap_or_default()
-    );
+    // Returns when the peer has acknowledged all of it.
+    stream.stopped().await?;
+    Ok(())
+}
+
+async fn receive(connection: &Connection) -> Outcome<()> {
+    let mut stream = connection.accept_uni().await?;
+    while stream.read_chunk(usize::MAX, true).await?.is_some() {}
     Ok(())
 }
 
@@ -49,21 +92,16 @@ async fn main() -> Outcome<()> {
     let own = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
     let (certificate, mut roots) = (own.cert.der().clone(), RootCertStore::empty());
     roots.add(certificate.clone())?;
-    let key = PrivatePkcs8KeyDer::from(own.signing_key.serialize_der()).into();
-    let config = ServerConfig::with_single_cert(vec![certificate], key)?;
+    let key = PrivatePkcs8KeyDer::from(own.signing_key.serialize_der());
+    let config = ServerConfig::with_single_cert(vec![certificate], key.into())?;
     let server = Endpoint::server(config.clone(), (Ipv4Addr::LOCALHOST, 0).into())?;
-    let address = server.local_addr()?;
+    let accepting = server.clone();
     let serving = tokio::spawn(async move {
-        let incoming = server.accept().await.ok_or("the endpoint was closed")?;
+        let incoming = accepting.accept().await.ok_or("the endpoint was closed")?;
         serve(incoming, config).await
     });
-
-    let mut client = Endpoint::client((Ipv4Addr::LOCALHOST, 0).into())?;
-    client.set_default_client_config(ClientConfig::with_root_certificates(Arc::new(roots))?);
-    let connection = client.connect(address, "localhost")?.await?;
-    let received = connection.accept_uni().await?.read_to_end(30_000_000).await?;
-    println!("{} bytes received", received.len());
-    connection.close(0_u32.into(), b"done");
-    client.wait_idle().await;
+    let endpoint = Endpoint::client((Ipv4Addr::LOCALHOST, 0).into())?;
+    let client = ClientConfig::with_root_certificates(Arc::new(roots))?;
+    upload(&endpoint, client, &server).await?;
     serving.await?
 }
