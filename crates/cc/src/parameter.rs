@@ -167,8 +167,9 @@ impl Parameter {
 
 /// The values of an entry's parameters, with defaults where a spec gives none.
 ///
-/// Reading a parameter that the entry does not declare with that kind is a bug of the entry: debug builds panic, others
-/// return zero.
+/// # Panics
+/// Reading a parameter that the entry does not declare with that kind is a bug of the entry. It panics in every build,
+/// when the entry's first controller is built, so that no controller runs with an arbitrary value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arguments(Vec<(&'static str, Value)>);
 
@@ -201,7 +202,7 @@ impl Arguments {
     pub fn number(&self, name: &str) -> f64 {
         match self.value(name) {
             Some(Value::Number(number)) => number,
-            _ => undeclared(name, "number"),
+            _ => self.undeclared(name, "number"),
         }
     }
 
@@ -209,7 +210,7 @@ impl Arguments {
     pub fn time(&self, name: &str) -> Duration {
         match self.value(name) {
             Some(Value::Time(time)) => time,
-            _ => undeclared(name, "time"),
+            _ => self.undeclared(name, "time"),
         }
     }
 
@@ -217,7 +218,7 @@ impl Arguments {
     pub fn size(&self, name: &str) -> Bytes {
         match self.value(name) {
             Some(Value::Size(size)) => size,
-            _ => undeclared(name, "size"),
+            _ => self.undeclared(name, "size"),
         }
     }
 
@@ -225,7 +226,7 @@ impl Arguments {
     pub fn word(&self, name: &str) -> &'static str {
         match self.value(name) {
             Some(Value::Word(word)) => word,
-            _ => undeclared(name, "word"),
+            _ => self.undeclared(name, "word"),
         }
     }
 
@@ -233,9 +234,13 @@ impl Arguments {
     pub fn is_on(&self, name: &str) -> bool {
         self.word(name) == "on"
     }
-}
 
-fn undeclared<T: Default>(name: &str, kind: &str) -> T {
-    debug_assert!(false, "`{name}` is not a declared {kind}");
-    T::default()
+    #[cold]
+    fn undeclared(&self, name: &str, kind: &str) -> ! {
+        let declared: Vec<_> = self.iter().map(|(name, _)| name).collect();
+        panic!(
+            "the entry declares no {kind} `{name}`; its parameters: {}",
+            declared.join(", ")
+        )
+    }
 }

@@ -1,11 +1,13 @@
 //! Registering controllers from outside.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use rstest::rstest;
 
 use super::{error_of, has, spec};
 use crate::component::Traits;
+use crate::parameter::Arguments;
 use crate::registry::{Entry, Key, Parameter, RegisterError, Registry};
 use crate::state::of_all_algorithms;
 use crate::{Bytes, Path};
@@ -37,6 +39,38 @@ fn a_registered_controller_is_built_with_its_arguments() {
     };
     assert_eq!(window("packets"), Bytes::new(12_000));
     assert_eq!(window("packets(9000)"), Bytes::new(18_000));
+}
+
+#[rstest]
+#[case::unknown_size(|arguments: &Arguments| _ = arguments.size("windows"), "no size `windows`")]
+#[case::unknown_time(|arguments: &Arguments| _ = arguments.time("rtt"), "no time `rtt`")]
+#[case::unknown_word(|arguments: &Arguments| _ = arguments.word("mode"), "no word `mode`")]
+#[case::unknown_switch(|arguments: &Arguments| _ = arguments.is_on("fast"), "no word `fast`")]
+#[case::number_that_is_a_size(|arguments: &Arguments| _ = arguments.number("window"), "no number `window`")]
+#[case::size_that_is_a_number(|arguments: &Arguments| _ = arguments.size("gain"), "no size `gain`")]
+fn a_controller_that_reads_an_undeclared_parameter_is_not_built(
+    #[case] read: fn(&Arguments),
+    #[case] expected: &str,
+) {
+    let window = Parameter::size("window", Bytes::new(12_000), Bytes::ZERO..=Bytes::new(90_000));
+    let entry = Entry::custom("mine", move |path, arguments, known| {
+        read(arguments);
+        spec("reno").build(path, known)
+    });
+    let gain = Parameter::number("gain", 1.0, 0.0..=2.0);
+    let mut registry = Registry::builtin();
+    registry
+        .register(entry.with_parameters(&[window.about("bytes"), gain.about("a factor")]))
+        .expect("a free name");
+    let mine = registry.parse("mine").expect("a valid spec");
+    let build = AssertUnwindSafe(|| mine.build(&Path::default(), Arc::default()).window());
+    let built = catch_unwind(build);
+    let reason = built.expect_err("a panic");
+    let reason = reason.downcast_ref::<String>().expect("a text");
+    assert_eq!(
+        *reason,
+        format!("the entry declares {expected}; its parameters: window, gain")
+    );
 }
 
 #[test]
