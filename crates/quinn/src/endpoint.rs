@@ -22,7 +22,8 @@ use crate::{ConnectionController, ControllerChoice, QuinnController};
 /// ```
 ///
 /// [`controller_of`] returns the controller of a connection, which has its knowledge and its samples. quinn builds
-/// another one if the peer moves to a different IP address. That one starts without the knowledge of the first.
+/// another one if the peer's address changes, except for a new port of the same IPv4 address. That one starts without
+/// the knowledge of the first.
 ///
 /// The factory requests no acknowledgements. To request those of `choice`, call
 /// [`request_acks`](ConnectionController::request_acks) of a `ConnectionController::new(choice)` on the same transport.
@@ -36,8 +37,22 @@ impl EndpointFactory {
         Self::with(move || ConnectionController::new(choice.clone()))
     }
 
-    /// Gives each connection the controller that `make` returns. So `make` may add a
-    /// [`Monitor`](crate::telemetry::Monitor) with sinks, or knowledge that connections share.
+    /// Gives each connection the controller that `make` returns. So `make` may add sinks, or knowledge that connections
+    /// share:
+    ///
+    /// ```
+    /// use playrate_quinn::telemetry::{Monitor, TimeSeries};
+    /// use playrate_quinn::{ConnectionController, ControllerChoice, EndpointFactory};
+    /// use std::sync::Arc;
+    ///
+    /// let choice: ControllerChoice = "video".parse()?;
+    /// let factory = EndpointFactory::with(move || {
+    ///     let samples = Arc::new(TimeSeries::new(4_096));
+    ///     let monitor = Monitor::default().with_sink(samples);
+    ///     ConnectionController::new(choice.clone()).with_monitor(Arc::new(monitor))
+    /// });
+    /// # Ok::<(), playrate_cc::SpecError>(())
+    /// ```
     pub fn with(make: impl Fn() -> ConnectionController + Send + Sync + 'static) -> Self {
         Self { make: Box::new(make) }
     }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use playrate_cc::{Bitrate, Bytes};
-use playrate_quinn::telemetry::Monitor;
-use playrate_quinn::{ConnectionController, EndpointFactory, controller_of};
 use quinn::{ClientConfig, Connection, Endpoint, ServerConfig, TransportConfig};
 use rustls::RootCertStore;
 use rustls::pki_types::PrivatePkcs8KeyDer;
+
+use crate::telemetry::Monitor;
+use crate::{ConnectionController, EndpointFactory, controller_of};
 
 /// Bytes of a transfer that fills many windows.
 const BULK: usize = 3_000_000;
