@@ -58,7 +58,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
 
     // For a connection of quinn: install it as examples/quinn_server.rs does.
     let choice: ControllerChoice = "fixed(100kB)".parse()?;
-    println!("{}", ConnectionController::new(choice).choice());
+    println!("{}", ConnectionController::new(choice).current_choice());
 
     // Or without any transport.
     let spec: ControllerSpec = "fixed(100kB)".parse()?;

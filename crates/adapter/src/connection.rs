@@ -79,7 +79,7 @@ impl<S: QuicStack> ConnectionController<S> {
     /// acknowledgements as the most demanding of them requires: the request is only possible when the connection
     /// begins, and controllers that are compared should receive the same acknowledgements.
     #[must_use]
-    pub fn switchable(mut self, others: &[ControllerChoice<S>]) -> Self {
+    pub fn with_alternatives(mut self, others: &[ControllerChoice<S>]) -> Self {
         let of_others = others.iter().filter_map(ControllerChoice::packets_per_ack);
         self.packets_per_ack = of_others.chain(self.packets_per_ack).min();
         self.switched_to = Some(Arc::default());
@@ -88,8 +88,8 @@ impl<S: QuicStack> ConnectionController<S> {
 
     /// Replaces the controller by `choice` with the next packet sent, at most once in a connection's life. The new
     /// controller starts with its own initial window and the path's current MTU, and receives the fastest round trip,
-    /// the last congestion event and the bytes in flight. Returns false if the controller was replaced before or the
-    /// connection is not [`switchable`](Self::switchable).
+    /// the last congestion event and the bytes in flight. Returns false if the controller was replaced before or
+    /// [`with_alternatives`](Self::with_alternatives) did not permit it.
     pub fn switch(&self, choice: ControllerChoice<S>) -> bool {
         let switched_to = self.switched_to.as_ref();
         switched_to.is_some_and(|switched_to| switched_to.set(choice).is_ok())
@@ -105,7 +105,7 @@ impl<S: QuicStack> ConnectionController<S> {
     /// [strict](QuicStack::IS_STRICT), and the rate is scaled by [`WireOverhead`]. This diverges from the papers, whose
     /// windows are TCP's; without it such a window carries less than the video's rate.
     #[must_use]
-    pub fn fitting_rates(mut self, on: bool) -> Self {
+    pub fn with_fitted_rates(mut self, on: bool) -> Self {
         self.fits_rates = on;
         self
     }
@@ -120,7 +120,7 @@ impl<S: QuicStack> ConnectionController<S> {
     }
 
     /// Counter of response bodies; the application reports its writes to it. `None` if windows are not
-    /// [fitted](Self::fitting_rates).
+    /// [fitted](Self::with_fitted_rates).
     pub fn overhead(&self) -> Option<&WireOverhead> {
         self.fits_rates.then_some(&*self.overhead)
     }
@@ -159,7 +159,7 @@ impl<S: QuicStack> ConnectionController<S> {
     }
 
     /// Name of the current controller: after a [switch](Self::switch), the new one.
-    pub fn choice(&self) -> &ControllerChoice<S> {
+    pub fn current_choice(&self) -> &ControllerChoice<S> {
         let switched_to = self.switched_to.as_ref();
         switched_to
             .and_then(|choice| choice.get())
@@ -231,6 +231,6 @@ impl<S: QuicStack> ConnectionController<S> {
 
 impl<S: QuicStack> fmt::Display for ConnectionController<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.choice().fmt(f)
+        self.current_choice().fmt(f)
     }
 }

@@ -72,15 +72,15 @@ enum Kind<S: QuicStack> {
 impl<S: QuicStack> fmt::Debug for PathController<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PathController")
-            .field("choice", self.control.choice())
+            .field("choice", self.control.current_choice())
             .field("snapshot", &self.snapshot())
             .finish_non_exhaustive()
     }
 }
 
 impl<S: QuicStack> PathController<S> {
-    /// The [current](ConnectionController::choice) controller of `control`, for a path that begins at `now` with an MTU
-    /// of `mtu` bytes.
+    /// The [current](ConnectionController::current_choice) controller of `control`, for a path that begins at `now`
+    /// with an MTU of `mtu` bytes.
     pub fn new(control: Arc<ConnectionController<S>>, now: Instant, mtu: u16) -> Self {
         let recorder = control.recorder(now);
         Self::build(control, recorder, now, mtu)
@@ -89,7 +89,7 @@ impl<S: QuicStack> PathController<S> {
     fn build(control: Arc<ConnectionController<S>>, recorder: Recorder, built: Instant, mtu: u16) -> Self {
         // Read this before the choice: a switch in between then replaces the controller again instead of being missed.
         let history = control.may_switch().then(|| Box::new(ReplayHistory::new(built)));
-        let kind = match control.choice() {
+        let kind = match control.current_choice() {
             ControllerChoice::Spec(spec) => {
                 Kind::Driven(spec.build(&control.path(mtu), Arc::clone(control.knowledge())))
             }

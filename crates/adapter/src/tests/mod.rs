@@ -358,7 +358,7 @@ fn the_peer_is_asked_for_as_many_acknowledgements_as_the_most_demanding_controll
     let control = scripted(&Script::new(12_000));
     assert_eq!(requested(control.clone()), Some(AckRequest::new(1)));
     for (others, packets) in [("cubic", 6), ("cubic,ccp(every_ack=on)", 1)] {
-        let video = Control::new("video".parse().unwrap()).switchable(&Choice::list(others).unwrap());
+        let video = Control::new("video".parse().unwrap()).with_alternatives(&Choice::list(others).unwrap());
         assert_eq!(requested(video), Some(AckRequest::new(packets)), "{others}");
     }
     assert_eq!(requested(Control::new("stack-own".parse().unwrap())), None);

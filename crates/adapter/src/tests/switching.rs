@@ -4,10 +4,10 @@ use super::*;
 
 /// A connection that begins with one of the stack's own controllers and may switch to a scripted one.
 fn switchable(script: &Script) -> (Control, Choice) {
-    let second = scripted(script).choice().clone();
+    let second = scripted(script).current_choice().clone();
     let control = Control::new("stack-own".parse().unwrap())
         .with_monitor(Arc::new(Monitor::new(Duration::ZERO)))
-        .switchable(std::slice::from_ref(&second));
+        .with_alternatives(std::slice::from_ref(&second));
     // A controller was built to determine if it requires every acknowledgement.
     script.drain();
     (control, second)
@@ -50,7 +50,7 @@ fn what_happened_before_the_switch_is_reported_once_and_counted_once() {
     send(&mut path, at(61), 1_400);
     assert_eq!(script.drain(), [], "no switch was requested");
     assert!(control.switch(second.clone()) && !control.switch("reno".parse().unwrap()));
-    assert_eq!(control.choice(), &second);
+    assert_eq!(control.current_choice(), &second);
     assert_eq!(script.drain(), [], "nothing has left since");
     send(&mut path, at(62), 1_000);
     let fastest = Acked::new(Timestamp::from_millis(1), Bytes::new(1_200), 1);

@@ -8,7 +8,7 @@ use super::*;
 fn a_close_leaves_past_a_full_window() {
     for name in ["cubic", "quinn-cubic"] {
         let choice: ControllerChoice = name.parse().unwrap();
-        let control = ConnectionController::new(choice.clone()).switchable(&[choice]);
+        let control = ConnectionController::new(choice.clone()).with_alternatives(&[choice]);
         let mut path = path("50ms");
         path.backward.delay = "50ms,down@1.1s".parse().unwrap();
         let mut wire = Wire::new(&control, &path);

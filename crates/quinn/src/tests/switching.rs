@@ -5,10 +5,10 @@ use super::*;
 #[test]
 fn the_new_controller_starts_with_the_next_packet_and_knows_mtu_rtt_and_bytes_in_flight() {
     let (second, script) = scripted(40_000);
-    let second = second.choice().clone();
+    let second = second.current_choice().clone();
     let control = ConnectionController::new("cubic".parse().unwrap())
         .with_monitor(Arc::new(Monitor::new(Duration::ZERO)))
-        .switchable(std::slice::from_ref(&second));
+        .with_alternatives(std::slice::from_ref(&second));
     // A controller was built to determine if it requires every acknowledgement.
     script.drain();
     let mut wire = Wire::new(&control, &path("25ms"));
@@ -18,7 +18,7 @@ fn the_new_controller_starts_with_the_next_packet_and_knows_mtu_rtt_and_bytes_in
     let mtu = wire.server_mtu();
     assert!(mtu > 1_200);
     assert!(control.switch(second.clone()) && !control.switch("reno".parse().unwrap()));
-    assert_eq!(control.choice(), &second);
+    assert_eq!(control.current_choice(), &second);
     assert_eq!(script.drain(), [], "nothing has left since");
     let before = control.monitor().latest().unwrap();
     wire.server_sends(100_000);
@@ -65,7 +65,7 @@ fn the_new_controller_starts_with_the_next_packet_and_knows_mtu_rtt_and_bytes_in
 fn a_switch_to_a_controller_of_quinn_reports_the_history_to_it() {
     let control = ConnectionController::new("cubic".parse().unwrap())
         .with_monitor(Arc::new(Monitor::new(Duration::ZERO)))
-        .switchable(&[]);
+        .with_alternatives(&[]);
     let built = origin();
     let mut controller = QuinnController::new(Arc::new(control.clone()), built, 1_200);
     let at = |ms| built + Duration::from_millis(ms);

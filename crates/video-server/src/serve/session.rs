@@ -47,7 +47,7 @@ pub(super) async fn serve(
         .with_ack_request(settings.ack_request)
         .with_knowledge(Arc::clone(&knowledge));
     if let Some(arms) = &settings.arms {
-        control = control.switchable(&arms.controllers());
+        control = control.with_alternatives(&arms.controllers());
     }
     let mut session = match incoming.establish(control).await {
         Ok(session) => session,
