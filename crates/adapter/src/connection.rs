@@ -220,7 +220,8 @@ impl<S: QuicStack> ConnectionController<S> {
 
     /// A path with an MTU of `mtu` bytes.
     pub(crate) fn path(&self, mtu: u16) -> Path {
-        let path = Path::new(Bytes::new(mtu.into()));
+        let mut path = Path::new(Bytes::new(mtu.into()));
+        path.paced = S::PACES_BY_RATE;
         if self.fits_rates && S::IS_STRICT {
             path.strict()
         } else {

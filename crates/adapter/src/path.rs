@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use playrate_cc::events::{AckFrame, Acked, Congestion, Sent};
 use playrate_cc::{CongestionController, Snapshot, Timestamp};
-use playrate_units::Bytes;
+use playrate_units::{Bitrate, Bytes};
 
 use crate::observed::ObservedBaseline;
 use crate::switching::ReplayHistory;
@@ -362,6 +362,16 @@ impl<S: QuicStack> PathController<S> {
             CLOSING_WINDOW
         } else {
             self.window
+        }
+    }
+
+    /// Rate at which the stack should pace, if one of playrate's controllers [sets
+    /// it](CongestionController::pacing_rate).
+    #[inline]
+    pub fn pacing_rate(&self) -> Option<Bitrate> {
+        match &self.kind {
+            Kind::Driven(controller) => controller.pacing_rate(),
+            Kind::Observed(_) => None,
         }
     }
 

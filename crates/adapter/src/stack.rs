@@ -27,6 +27,8 @@ pub trait QuicStack: Copy + Debug + PartialEq + Send + Sync + 'static {
     /// True if the stack sends a packet only while `in_flight + mtu` is less than the window, false if both may be
     /// equal.
     const IS_STRICT: bool;
+    /// True if the stack paces by [`PathController::pacing_rate`](crate::PathController::pacing_rate).
+    const PACES_BY_RATE: bool = false;
 
     /// Name of `baseline` in a [`ControllerChoice`](crate::ControllerChoice).
     fn name(baseline: Self::Baseline) -> &'static str;

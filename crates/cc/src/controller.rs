@@ -2,7 +2,7 @@
 
 use core::fmt::Debug;
 
-use playrate_units::Bytes;
+use playrate_units::{Bitrate, Bytes};
 
 use crate::Snapshot;
 use crate::events::{AckFrame, Congestion, Sent};
@@ -33,6 +33,12 @@ pub trait CongestionController: Debug + Send + Sync {
     /// The window that a connection starts with on this path: the current one, unless it changes.
     fn initial_window(&self) -> Bytes {
         self.window()
+    }
+
+    /// Rate for the pacer of a transport that [paces by it](crate::Path::paced); others ignore it. `None` leaves pacing
+    /// to the transport, which spreads a window over a round trip (RFC 9002 §7.7). It is called for every packet.
+    fn pacing_rate(&self) -> Option<Bitrate> {
+        None
     }
 
     /// The controller's state for telemetry; by default, only its window. Not called per packet.

@@ -11,18 +11,32 @@ pub struct Path {
     /// The transport sends only while `in_flight + mtu < window`, as quinn does, so up to a packet of the window goes
     /// unused. A window derived from a rate is then one MTU larger.
     pub strict: bool,
+    /// The transport paces by [`CongestionController::pacing_rate`](crate::CongestionController::pacing_rate). A window
+    /// then only bounds the flight, and does not stand for a rate.
+    pub paced: bool,
 }
 
 impl Path {
     /// A path that carries UDP payloads of `mtu` bytes.
     pub const fn new(mtu: Bytes) -> Self {
-        Self { mtu, strict: false }
+        Self {
+            mtu,
+            strict: false,
+            paced: false,
+        }
     }
 
     /// The same path under a transport that sends only while `in_flight + mtu < window`.
     #[must_use]
     pub const fn strict(mut self) -> Self {
         self.strict = true;
+        self
+    }
+
+    /// The same path under a transport that paces by the controller's rate.
+    #[must_use]
+    pub const fn paced(mut self) -> Self {
+        self.paced = true;
         self
     }
 }

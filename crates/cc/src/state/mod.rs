@@ -34,6 +34,8 @@ pub(crate) struct Core {
     mtu: u64,
     /// The transport sends only while `in_flight + mtu` is less than the window ([`Path::strict`]).
     strict: bool,
+    /// The transport paces by the controller's rate ([`Path::paced`]).
+    pub(crate) paced: bool,
     /// The window's lower bound in packets: 2 for loss-based algorithms, 4 for delay-based ones.
     minimum_packets: u64,
     /// Merged needs of all components.
@@ -79,6 +81,7 @@ impl Core {
             window: initial_window.max(minimum_packets.saturating_mul(mtu)),
             mtu,
             strict: path.strict,
+            paced: path.paced,
             minimum_packets,
             needs,
             rtt: Rtt::remembering(needs.rtt_window_ns),

@@ -3,8 +3,8 @@
 //!
 //! [`Sampler`] measures, [`Model`] remembers, [`Machine`] decides, this module sets the window. Names are the draft's.
 //!
-//! **Pacing by a window.** BBR governs a pacing rate; the transport offers only a window, and quinn paces at
-//! 1.25·window/srtt. So a window stands for the rate R:
+//! **Pacing by a window.** BBR governs a pacing rate R. A transport that paces by R also receives cwnd as the window.
+//! quinn offers only a window and paces at 1.25·window/srtt, so there a window stands for R:
 //!
 //! ```text
 //! window = min(cwnd, R·srtt + unused)           unused: part of a window that is never in transit
@@ -208,11 +208,13 @@ impl Bbr {
         self.core.set_window(self.core.window().max(self.prior_cwnd));
     }
 
-    /// Publishes the window that carries the pacing rate, at most cwnd.
+    /// Publishes cwnd, or the window that carries the pacing rate if the transport does not pace by it.
     fn publish(&mut self) {
         let cwnd = self.core.window();
         let paced = match (self.pacing_rate, self.core.rtt.smoothed_ns()) {
-            (Some(rate), Some(srtt)) => volume(rate, srtt).saturating_add(self.unused()).min(cwnd),
+            (Some(rate), Some(srtt)) if !self.core.paced => {
+                volume(rate, srtt).saturating_add(self.unused()).min(cwnd)
+            }
             _ => cwnd,
         };
         self.window = self.core.bounded(paced);
@@ -347,6 +349,10 @@ impl CongestionController for Bbr {
 
     fn initial_window(&self) -> Bytes {
         Bytes::new(self.core.initial_window())
+    }
+
+    fn pacing_rate(&self) -> Option<Bitrate> {
+        self.pacing_rate.map(Bitrate::from_bytes_per_second)
     }
 
     fn snapshot(&self) -> Snapshot {

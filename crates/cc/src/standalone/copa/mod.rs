@@ -27,9 +27,9 @@
 //! | ECN-CE | unsaid | as a loss | as a loss, and 0.7 of the flight |
 //! | persistent congestion | unsaid | smallest window | smallest window, slow start, RTTs learnt again |
 //! | application-limited | unsaid | unsupported | no growth; λ is that of the flight |
-//! | pacing | 2·w/`RTTstanding` | 2·w/srtt | the transport's |
+//! | pacing | 2·w/`RTTstanding` | 2·w/srtt | paper; the transport's if it does not pace by a rate |
 //!
-//! The transport offers only a window. quinn paces at 1.25·w/srtt. Copa requires 2·w/RTTstanding so that a pacer never
+//! quinn offers only a window, and paces at 1.25·w/srtt. Copa requires 2·w/RTTstanding so that a pacer never
 //! limits it; the slower pacer spreads a window over most of a round trip, which shortens the queue at its end.
 //!
 //! Added here: no ACK frame changes the window by more than it acknowledges, and v does not double beyond that, so the
@@ -43,6 +43,7 @@ mod delay;
 mod tests;
 mod velocity;
 
+use core::time::Duration;
 use std::sync::Arc;
 
 use crate::adjustment::LossGuard;
@@ -51,7 +52,7 @@ use crate::entry::Entry;
 use crate::events::{AckFrame, Congestion, Sent};
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Batch, Core, MINIMUM_RTO_NS, float, floor_bytes};
-use crate::{Bytes, CongestionController, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
+use crate::{Bitrate, Bytes, CongestionController, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
 use competition::Competition;
 use delay::Delays;
 use velocity::{Direction, Velocity};
@@ -236,6 +237,12 @@ impl CongestionController for Copa {
 
     fn initial_window(&self) -> Bytes {
         Bytes::new(self.core.initial_window())
+    }
+
+    /// The paper's rate, 2·w/`RTTstanding` (§2.1); `None` before the first RTT.
+    fn pacing_rate(&self) -> Option<Bitrate> {
+        let twice = Bytes::new(self.core.window().saturating_mul(2));
+        twice.per(Duration::from_nanos(self.delays.standing_ns()))
     }
 
     fn snapshot(&self) -> Snapshot {

@@ -73,7 +73,7 @@ fn mode_switching_does_not_keep_a_lone_flow_from_settling(
     #[case] queue_kb: u64,
 ) {
     let link = Link {
-        rate: playrate_units::Bitrate::from_mbps(mbps.into()),
+        rate: Bitrate::from_mbps(mbps.into()),
         rtt: Duration::from_millis(rtt_ms),
         queue: Bytes::from_kb(queue_kb),
     };
@@ -232,4 +232,14 @@ fn the_backlog_is_what_the_queueing_delay_makes_of_the_window() {
     rounds(&mut copa, at(0), &[100, 100, 200]);
     let snapshot = copa.snapshot();
     assert_eq!(snapshot.backlog, Some(Bytes::new(snapshot.window.as_u64() / 2)));
+}
+
+// Two windows per RTTstanding (§2.1).
+#[test]
+fn it_paces_at_two_windows_per_standing_rtt() {
+    let mut copa = copa();
+    assert_eq!(copa.pacing_rate(), None, "the RTT is unknown");
+    rounds(&mut copa, at(0), &[100]);
+    let expected = (copa.window() * 2).per(MS * 100);
+    assert_eq!(copa.pacing_rate(), expected);
 }

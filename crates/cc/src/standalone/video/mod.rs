@@ -28,7 +28,9 @@ use crate::events::{AckFrame, Congestion, Sent};
 use crate::parameter::{Arguments, Parameter};
 use crate::state::{Core, float, floor_bytes};
 use crate::timestamp::nanos;
-use crate::{Bitrate, Bytes, CongestionController, Facts, Path, Snapshot, Timestamp, VideoKnowledge};
+use crate::{
+    Bitrate, Bytes, CongestionController, Facts, Path, Snapshot, Timestamp, VideoKnowledge,
+};
 
 use model::{Demand, Model, bytes_in};
 use policy::{Mode, Policy};
@@ -39,7 +41,7 @@ const LEAST_IN_A_CROWD: u64 = 2;
 /// than 3 % of the rate, and look like a queue of data.
 const PACKETS_PER_ACK: u32 = 6;
 /// Part of the window used in the first round after a pause: quinn's pacer sends 1.25 windows per RTT, and no
-/// acknowledgements slow it down.
+/// acknowledgements slow it down. A transport that paces by the controller's rate gets the whole window instead.
 const AFTER_PAUSE: f64 = 0.8;
 
 /// The controller. Sizes are bytes, times nanoseconds.
@@ -92,7 +94,7 @@ impl Video {
         let useful = ceiling.unwrap_or(u64::MAX);
         self.core.capped = useful < window;
         let mut published = window.min(useful);
-        if self.paused_until.is_some() {
+        if self.paused_until.is_some() && !self.core.paced {
             published = floor_bytes(AFTER_PAUSE * float(published));
         }
         self.published = self.core.bounded(published.max(least));
@@ -153,6 +155,15 @@ impl CongestionController for Video {
 
     fn initial_window(&self) -> Bytes {
         Bytes::new(self.core.initial_window())
+    }
+
+    /// A window per smoothed RTT under the ceiling and in the first round after a pause. Otherwise it is 1.25 windows, so
+    /// that the pacer is not the limit (RFC 9002 §7.7).
+    fn pacing_rate(&self) -> Option<Bitrate> {
+        let smoothed = Duration::from_nanos(self.core.rtt.smoothed_ns()?);
+        let is_exact = self.core.capped || self.paused_until.is_some();
+        let surplus = if is_exact { 0 } else { self.published / 4 };
+        Bytes::new(self.published.saturating_add(surplus)).per(smoothed)
     }
 
     fn snapshot(&self) -> Snapshot {

@@ -247,3 +247,25 @@ fn after_persistent_congestion_the_path_may_be_a_longer_one() {
     assert_eq!(video.path.queue.min_rtt(), Some(300_000_000));
     assert_eq!(video.policy.mode, Mode::Start);
 }
+
+#[test]
+fn a_transport_that_paces_gets_the_whole_window_after_a_pause_at_one_window_per_round_trip() {
+    for (path, share) in [(Path::default(), 0.8), (Path::default().paced(), 1.0)] {
+        let mut video = Video::new(&path, &Arguments::defaults(PARAMETERS), Arc::default());
+        assert_eq!(video.pacing_rate(), None, "the RTT is unknown");
+        let now = rounds(&mut video, at(0), &[100, 100, 100, 150, 100, 100, 100]);
+        let window = video.core.window() as f64;
+        let per_rtt = |video: &Video| {
+            let rtt = Duration::from_nanos(video.core.rtt.smoothed_ns().unwrap());
+            (video.pacing_rate().unwrap() * rtt).as_u64() as f64 / video.window().as_u64() as f64
+        };
+        assert_in(per_rtt(&video), 1.249..=1.251);
+        video.core.in_flight = 0;
+        video.on_sent(&Sent::new(now + MS * 1_000, Bytes::new(MTU)));
+        assert_in(
+            video.window().as_u64() as f64 / window,
+            share - 0.001..=share + 0.001,
+        );
+        assert_in(per_rtt(&video), 0.999..=1.001);
+    }
+}

@@ -269,3 +269,19 @@ fn a_queue_that_others_filled_is_forgotten_when_they_leave() {
     assert_in(trace.percent_of_link(20, 30), 94..);
     assert_in(trace.mean_queue(20, 30), ..LINK.bdp().as_u64() / 4);
 }
+
+#[test]
+fn a_transport_that_paces_gets_cwnd_and_the_rate() {
+    let mut run = Run::new(4 * BDP);
+    assert_eq!(run.bbr.pacing_rate(), None, "the RTT is unknown");
+    run.bbr = Bbr::new(&Path::default().paced(), Arc::default());
+    let mut differs = 0;
+    for _ in 0..20_000 {
+        run.step();
+        assert_eq!(run.window(), run.bbr.core.window());
+        let rate = run.bbr.pacing_rate().expect("an RTT").as_bytes_per_second();
+        assert_eq!(Some(rate), run.bbr.pacing_rate);
+        differs += u64::from(volume(rate, 40_000_000) < run.window());
+    }
+    assert_in(differs, 10_000..);
+}
