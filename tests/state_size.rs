@@ -6,12 +6,12 @@ use allocation_counter::measure;
 use playrate::cc::registry::Key;
 use playrate::cc::{Bytes, Path, Registry, VideoKnowledge};
 
-/// More than enough for every estimator, and negligible compared with the 225 kB that a streaming connection takes in
-/// all.
-const MOST: i64 = 2_560;
+/// More than enough for every estimator and the copy of the algorithm that a spurious loss restores, and negligible
+/// compared with the 225 kB that a streaming connection takes in all.
+const MOST: i64 = 2_816;
 
 #[test]
-fn every_controllers_state_is_at_most_2560_bytes() {
+fn every_controllers_state_is_at_most_2816_bytes() {
     let registry = Registry::builtin();
     let mut names: Vec<String> = registry.aliases().map(|alias| alias.name.to_owned()).collect();
     for algorithm in registry.controllers() {

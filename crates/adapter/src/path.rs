@@ -346,6 +346,14 @@ impl<S: QuicStack> PathController<S> {
         self.sample(report.now);
     }
 
+    /// Handles the stack's finding that all the packets that it declared lost have arrived.
+    pub fn on_spurious_congestion(&mut self) {
+        if let Kind::Driven(controller) = &mut self.kind {
+            controller.on_spurious_congestion();
+            self.refresh_window();
+        }
+    }
+
     /// Sets the path's new MTU, in bytes.
     pub fn on_mtu_update(&mut self, mtu: u16) {
         self.mtu = mtu;

@@ -84,6 +84,9 @@ impl Phase {
 
     /// Returns true if a controller may pass from this phase to `next` for this reason.
     pub(crate) const fn may_become(self, next: Self, reason: Reason) -> bool {
+        if matches!(reason, Reason::SpuriousLoss) {
+            return matches!(self, Self::Recovery | Self::Avoidance);
+        }
         match next {
             // A connection starts once.
             Self::Startup => false,
@@ -139,6 +142,8 @@ pub enum Reason {
     LostAgain,
     /// A packet sent after the congestion event was acknowledged.
     RecoveryEnded,
+    /// The packets declared lost had arrived, so the last reduction was undone (RFC 9438 §4.9).
+    SpuriousLoss,
     /// The sender had been idle.
     Idle,
     /// The path's MTU changed.
@@ -161,6 +166,7 @@ impl Reason {
             Self::PersistentCongestion => "persistent-congestion",
             Self::LostAgain => "lost-again",
             Self::RecoveryEnded => "recovery-ended",
+            Self::SpuriousLoss => "spurious-loss",
             Self::Idle => "idle",
             Self::MtuChanged => "mtu-changed",
         }

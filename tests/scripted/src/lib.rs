@@ -29,6 +29,8 @@ pub enum Event {
     },
     /// Packets were lost or marked.
     Congestion(Congestion),
+    /// The last loss was spurious.
+    Spurious,
     /// The packet size changed.
     Mtu(Bytes),
 }
@@ -119,6 +121,9 @@ impl CongestionController for Scripted {
     }
     fn on_congestion(&mut self, event: &Congestion) {
         self.0.push(Event::Congestion(*event));
+    }
+    fn on_spurious_congestion(&mut self) {
+        self.0.push(Event::Spurious);
     }
     fn on_mtu_change(&mut self, mtu: Bytes) {
         self.0.push(Event::Mtu(mtu));

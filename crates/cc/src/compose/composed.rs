@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::algorithm::AnyAlgorithm;
 use crate::component::Bursts;
-use crate::events::{AckFrame, Congestion, Sent};
+use crate::events::{AckFrame, Congestion, Sent, Signal};
 use crate::state::{Batch, Core, MINIMUM_RTO_NS};
 use crate::{Bytes, CongestionController, Path, Phase, Reason, Snapshot, Timestamp, VideoKnowledge};
 
@@ -18,6 +19,20 @@ pub(crate) struct Composed {
     published: u64,
     /// True if no idle policy or adjustment acts.
     only_grows: bool,
+    /// State before the last reduction; `None` if that reduction stays.
+    undo: Option<Undo>,
+}
+
+/// State to return to if a loss was spurious (RFC 9438 §4.9.2).
+#[derive(Clone, Debug)]
+struct Undo {
+    window: u64,
+    ssthresh: Option<u64>,
+    phase: Phase,
+    recovery_start: Option<Timestamp>,
+    max_flight: u64,
+    /// For CUBIC: `cwnd_prior`, `W_max`, `K`, `t_epoch` and `W_est`.
+    algorithm: AnyAlgorithm,
 }
 
 impl Composed {
@@ -34,13 +49,14 @@ impl Composed {
             published: core.window(),
             core,
             components,
+            undo: None,
         };
         controller.components.startup.begin(&mut controller.core);
         controller.publish();
         controller
     }
 
-    /// The only function that changes the phase.
+    /// Changes the phase. Apart from this function, only the undoing of a spurious loss does.
     fn enter(&mut self, phase: Phase, reason: Reason, now: Timestamp) {
         self.core.enter(phase, reason);
         match phase {
@@ -56,6 +72,7 @@ impl Composed {
     /// avoidance.
     #[cold]
     fn restarted(&mut self, now: Timestamp) {
+        self.undo = None;
         self.core.reason = Reason::Idle;
         self.core.note_reduction();
         let (window, governs) = (self.core.window(), self.core.phase == Phase::Avoidance);
@@ -73,6 +90,7 @@ impl Composed {
         if pauses {
             let before = self.core.window();
             self.components.algorithm.on_pause(&mut self.core);
+            self.undo = None;
             if self.core.window() < before {
                 self.core.note_reduction();
             }
@@ -89,6 +107,14 @@ impl Composed {
     /// Handles congestion outside any recovery: either the algorithm reduces and a recovery begins, or it holds.
     fn reduce(&mut self, event: &Congestion) {
         let (core, components) = (&mut self.core, &mut self.components);
+        let undo = Undo {
+            window: core.window(),
+            ssthresh: core.ssthresh,
+            phase: core.phase,
+            recovery_start: core.recovery_start,
+            max_flight: core.max_flight,
+            algorithm: components.algorithm.clone(),
+        };
         if core.capped {
             core.set_window(core.window().min(self.published));
         }
@@ -103,6 +129,7 @@ impl Composed {
             core.ssthresh = Some(reduction.ssthresh);
             core.recovery_start = Some(event.now);
             core.note_reduction();
+            self.undo = Some(undo);
             self.enter(Phase::Recovery, event.reason(), event.now);
             return;
         }
@@ -223,8 +250,12 @@ impl CongestionController for Composed {
         let lost_again = self.core.lost_again(event);
         if self.core.in_recovery(event.newest_sent) {
             self.components.idle.on_further_congestion(&mut self.core, event);
-        } else if !(lost_again || self.core.is_silent(event.now)) {
-            self.reduce(event);
+        } else {
+            // An older reduction stays: a later hint is about this event.
+            self.undo = None;
+            if !(lost_again || self.core.is_silent(event.now)) {
+                self.reduce(event);
+            }
         }
         // RFC 9002 §7.6.2, B.8: whether or not a recovery is going on.
         if event.is_persistent() || lost_again {
@@ -246,11 +277,30 @@ impl CongestionController for Composed {
         if let Some(guard) = &mut self.components.loss {
             guard.on_congestion(&self.core, event);
         }
+        // A mark is never spurious, and persistent congestion makes the controller start again.
+        if event.signal == Signal::EcnCe || self.core.phase == Phase::AfterPersistentCongestion {
+            self.undo = None;
+        }
         self.core.note_congestion(event);
         self.publish();
     }
 
+    /// Returns to the state before the last reduction, unless the window has grown beyond it since (RFC 9438 §4.9.2).
+    fn on_spurious_congestion(&mut self) {
+        let window = self.core.window();
+        if let Some(undo) = self.undo.take_if(|undo| window < undo.window) {
+            self.core.set_window(undo.window);
+            self.core.ssthresh = undo.ssthresh;
+            self.core.recovery_start = undo.recovery_start;
+            self.core.max_flight = self.core.max_flight.max(undo.max_flight);
+            self.core.enter(undo.phase, Reason::SpuriousLoss);
+            self.components.algorithm = undo.algorithm;
+            self.publish();
+        }
+    }
+
     fn on_mtu_change(&mut self, mtu: Bytes) {
+        self.undo = None;
         let before = self.core.mtu();
         self.core.set_mtu(mtu);
         self.components.algorithm.on_mtu_change(&mut self.core, before);

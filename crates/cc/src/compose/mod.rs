@@ -42,10 +42,13 @@
 //!   loss        on_congestion
 //!   persistent, or data lost again that TCP would wait for (`recovery=tcp`):
 //!               algorithm, idle on_persistent; window = minimum    -> enter(AfterPersistentCongestion)
+//! on_spurious_congestion
+//!   core, algorithm   return to their state before the last reduction
 //! ```
 //!
-//! Only `Composed::enter` changes the phase. Components change the window through `Core::set_window` and `Core::grow`,
-//! which keep it within its bounds. Windows are whole bytes; an algorithm may keep fractions to itself.
+//! Only `Composed::enter` and the undoing of a spurious loss change the phase. Components change the window through
+//! `Core::set_window` and `Core::grow`, which keep it within its bounds. Windows are whole bytes; an algorithm may keep
+//! fractions to itself.
 
 mod composed;
 

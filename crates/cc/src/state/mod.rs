@@ -65,7 +65,7 @@ pub(crate) struct Core {
     rules: Rules,
     /// Largest flight in bytes since the window was last reduced: `maxFS` of draft-ietf-ccwg-ratelimited-increase.
     /// Before the first reduction, it is at least the initial window.
-    max_flight: u64,
+    pub(crate) max_flight: u64,
     /// Upper bound of growth in this batch.
     growth_bound: u64,
     /// Facts of the video.

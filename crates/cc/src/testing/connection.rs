@@ -290,6 +290,13 @@ impl Connection {
         self.flight_known = self.flight_known.saturating_sub(bytes.as_u64());
     }
 
+    /// Reports that all packets declared lost have arrived.
+    pub fn find_losses_spurious(&mut self) {
+        self.controller.on_spurious_congestion();
+        self.reference.on_spurious_congestion();
+        self.check();
+    }
+
     /// Reports an ECN-CE mark on the newest packet that was acknowledged.
     pub fn ecn_ce(&mut self) {
         let Some(newest_sent) = self.newest_acked else {
@@ -350,6 +357,7 @@ impl Connection {
                 .set_average_rate(given.then(|| Bitrate::from_kbps(wide))),
             29 => self.known.set_playout_buffer(given.then(|| Bytes::from_kb(wide))),
             30 => self.known.set_buffered(given.then_some(time)),
+            _ if wide % 2 == 0 => self.find_losses_spurious(),
             _ => self.replace_by_clone(),
         }
     }

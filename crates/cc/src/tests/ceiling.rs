@@ -82,6 +82,21 @@ fn a_loss_under_the_ceiling_halves_the_ceiling() {
 }
 
 #[test]
+fn a_spurious_loss_under_the_ceiling_costs_nothing_of_the_window_above_it() {
+    let mut c = knowing("cubic+ceiling=pace", 8);
+    busy(&mut c, 20);
+    c.known.set_average_rate(Some(Bitrate::from_mbps(2)));
+    busy(&mut c, 1);
+    let learnt = c.snapshot().algorithm_window;
+    assert!(learnt.unwrap() > Bytes::new(150_000));
+    c.offer(4_000);
+    c.pass(MS * 100);
+    c.lose(1);
+    c.find_losses_spurious();
+    assert_eq!((c.window(), c.snapshot().algorithm_window), (75_000, learnt));
+}
+
+#[test]
 fn a_ceiling_that_is_lifted_lets_the_algorithm_grow_again() {
     let mut c = knowing("reno+ceiling=pace", 2);
     busy(&mut c, 20);

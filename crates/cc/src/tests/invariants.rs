@@ -8,10 +8,10 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use super::{MS, train};
-use crate::events::{AckFrame, Acked, Sent};
+use crate::events::{AckFrame, Acked, Congestion, Sent, Signal};
 use crate::registry::{Entry, Key, Registry};
 use crate::testing::Connection;
-use crate::{Bitrate, Bytes, ControllerSpec, Path, Phase, Timestamp, VideoKnowledge};
+use crate::{Bitrate, Bytes, ControllerSpec, Path, Phase, Snapshot, Timestamp, VideoKnowledge};
 
 /// The entry with its defaults, and with each other word for each of its parameters that take words.
 fn variants(entry: &Entry) -> Vec<String> {
@@ -155,6 +155,92 @@ fn a_loss_based_controller_gives_way_once_for_each_recovery() {
             assert_eq!(c.window(), after, "{spec}");
         }
     });
+}
+
+// RFC 9438 §4.9.2. The loss has no bytes, so that the flight is the same with and without it.
+#[test]
+fn after_a_spurious_loss_a_loss_based_controller_continues_as_without_it() {
+    for_loss_based(|spec, c| {
+        let (mut now, mut without) = (c.now(), c.controller().clone_box());
+        let mut with = without.clone();
+        with.on_congestion(&Congestion::new(now, now, Signal::loss(Bytes::ZERO)));
+        assert!(with.window() < without.window(), "{spec}");
+        with.on_spurious_congestion();
+        with.on_spurious_congestion();
+        for _ in 0..40 {
+            let flight = without.window();
+            for controller in [&mut with, &mut without] {
+                controller.on_sent(&Sent::new(now, flight));
+            }
+            let sent = now;
+            now = now + MS * 100;
+            let acked = [Acked::new(sent, flight, 40)];
+            let frame = AckFrame::new(now, &acked, Bytes::ZERO);
+            assert_eq!(with.on_ack_frame(&frame), without.on_ack_frame(&frame), "{spec}");
+        }
+        let [with, without] = [with, without].map(|controller| controller.snapshot());
+        let state = |snapshot: Snapshot| (snapshot.phase, snapshot.ssthresh, snapshot.window);
+        assert_eq!(state(with), state(without), "{spec}");
+    });
+}
+
+#[test]
+fn marks_and_persistent_congestion_are_never_undone() {
+    for_loss_based(|spec, mut c| {
+        c.lose(1);
+        c.ack(1);
+        c.pass(MS);
+        c.ecn_ce();
+        let before = c.snapshot();
+        c.find_losses_spurious();
+        assert_eq!(c.snapshot(), before, "{spec}");
+        c.lose_persistently(1);
+        let before = c.snapshot();
+        c.find_losses_spurious();
+        assert_eq!(c.snapshot(), before, "{spec}");
+    });
+}
+
+/// A hint is about the last congestion event. If the controller held then, an older reduction may have been right.
+#[test]
+fn a_reduction_before_an_event_without_an_answer_is_never_undone() {
+    let mut c = Connection::new(&"ccp+start=video-rate".parse().expect("a spec"));
+    c.known.set_average_rate(Some(Bitrate::from_mbps(80)));
+    stream(&mut c, 1);
+    c.offer(4_000);
+    c.pass(MS * 100);
+    let before = c.snapshot().algorithm_window;
+    c.lose(1);
+    assert_eq!(c.snapshot().phase, Phase::Recovery);
+    stream(&mut c, 3);
+    c.offer(4_000);
+    c.pass(MS * 100);
+    c.lose(1);
+    // CCP knows the capacity now, and holds.
+    let held = c.snapshot();
+    assert_ne!(held.phase, Phase::Recovery);
+    assert!(held.algorithm_window < before, "{held:?}");
+    c.find_losses_spurious();
+    assert_eq!(c.snapshot(), held);
+}
+
+// RFC 9438 §4.9.2: a window that has grown beyond its former size stays.
+#[test]
+fn a_spurious_loss_found_late_leaves_a_larger_window() {
+    for spec in ["cubic", "reno"] {
+        let mut c = Connection::new(&spec.parse().expect("a spec"));
+        stream(&mut c, 3);
+        c.offer(4_000);
+        c.pass(MS * 100);
+        let before = c.window();
+        c.lose(1);
+        while c.window() <= before {
+            stream(&mut c, 1);
+        }
+        let grown = c.snapshot();
+        c.find_losses_spurious();
+        assert_eq!(c.snapshot(), grown, "{spec}");
+    }
 }
 
 #[test]

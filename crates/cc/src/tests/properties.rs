@@ -19,6 +19,7 @@ enum Event {
     Sent(Sent),
     Frame(OwnedFrame),
     Congestion(Congestion),
+    Spurious,
     Mtu(Bytes),
 }
 
@@ -54,6 +55,7 @@ fn event() -> impl Strategy<Value = Event> {
         (time(), bytes()).prop_map(|(now, bytes)| Event::Sent(Sent::new(now, bytes))),
         frame.prop_map(Event::Frame),
         congestion.prop_map(Event::Congestion),
+        Just(Event::Spurious),
         (0..70_000_u64).prop_map(|mtu| Event::Mtu(Bytes::new(mtu))),
     ]
 }
@@ -83,6 +85,7 @@ proptest! {
                     prop_assert_eq!(window, controller.window());
                 }
                 Event::Congestion(event) => controller.on_congestion(event),
+                Event::Spurious => controller.on_spurious_congestion(),
                 Event::Mtu(mtu) => controller.on_mtu_change(*mtu),
             }
             let window = controller.window().as_u64();

@@ -24,7 +24,7 @@
 //! | in flight reaches a bound | exactly | within one packet, which a strict transport never sends |
 //! | CE marks | unspecified | as a loss; ends Startup or a probe; how many are marked is unknown |
 //! | retransmission timeout | cwnd falls, the model stays | persistent congestion: everything is learnt again |
-//! | spurious losses | undone | not reported by the transport |
+//! | spurious losses | undone | not undone |
 //! | silence | the rate is set before it ends | after its first burst |
 //! | random waits | random | a hash of the times of earlier waits |
 //! | ACK frequency | adapted to the state | the peer's |
