@@ -1,12 +1,14 @@
 //! [`ConnectionController`]: one connection's congestion control.
 
 use std::fmt;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use playrate_cc::{Path, VideoKnowledge};
 use playrate_units::Bytes;
 
+use crate::share::PathShare;
 use crate::telemetry::{Monitor, Recorder};
 use crate::{ControllerChoice, QuicStack, UnsentBytes, WireOverhead};
 
@@ -20,6 +22,8 @@ pub struct ConnectionController<S: QuicStack> {
     fits_rates: bool,
     overhead: Arc<WireOverhead>,
     unsent: Arc<UnsentBytes>,
+    /// Bytes delivered on all paths.
+    delivered: Arc<AtomicU64>,
     /// Packets per ACK frame that the most demanding controller of this connection requires.
     packets_per_ack: Option<u32>,
     /// Acknowledgements requested from the peer, in place of the controller's choice.
@@ -70,6 +74,7 @@ impl<S: QuicStack> ConnectionController<S> {
             fits_rates: true,
             overhead: Arc::default(),
             unsent: Arc::default(),
+            delivered: Arc::default(),
             ack_request: None,
             switched_to: None,
         }
@@ -216,6 +221,11 @@ impl<S: QuicStack> ConnectionController<S> {
 
     pub(crate) fn recorder(&self, now: Instant) -> Recorder {
         Recorder::new(Arc::clone(&self.monitor), Arc::clone(&self.unsent), now)
+    }
+
+    /// The share of a path that begins at `now` and has counted `delivered` so far.
+    pub(crate) fn share(&self, now: Instant, delivered: Bytes) -> PathShare {
+        PathShare::new(Arc::clone(&self.delivered), now, delivered)
     }
 
     /// A path with an MTU of `mtu` bytes.

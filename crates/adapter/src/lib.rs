@@ -17,6 +17,7 @@ mod connection;
 mod observed;
 mod overhead;
 mod path;
+mod share;
 mod stack;
 mod switching;
 pub mod telemetry;

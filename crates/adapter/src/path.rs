@@ -13,6 +13,7 @@ use playrate_cc::{CongestionController, Snapshot, Timestamp};
 use playrate_units::{Bitrate, Bytes};
 
 use crate::observed::ObservedBaseline;
+use crate::share::PathShare;
 use crate::switching::ReplayHistory;
 use crate::telemetry::Recorder;
 use crate::{AckedPacket, CongestionReport, ConnectionController, ControllerChoice, QuicStack};
@@ -59,6 +60,7 @@ pub struct PathController<S: QuicStack> {
     /// True if the controller [requires](CongestionController::requires_every_burst) all bursts.
     every_burst: bool,
     recorder: Recorder,
+    share: PathShare,
     /// `None` if the controller cannot be replaced, or has been replaced.
     history: Option<Box<ReplayHistory<S::Rtt>>>,
 }
@@ -98,6 +100,7 @@ impl<S: QuicStack> PathController<S> {
             }
         };
         let mut path = Self {
+            share: control.share(built, recorder.totals.delivered),
             control,
             every_burst: matches!(&kind, Kind::Driven(controller) if controller.requires_every_burst()),
             kind,
@@ -286,8 +289,19 @@ impl<S: QuicStack> PathController<S> {
         if self.rtt_estimate == RttEstimate::SampleDue {
             self.rtt_estimate = RttEstimate::Measured;
         }
+        if self.share.is_due(now) {
+            self.update_share(now);
+        }
         if self.recorder.is_due(now) {
             self.sample(now);
+        }
+    }
+
+    #[cold]
+    fn update_share(&mut self, now: Instant) {
+        let share = self.share.update(now, self.recorder.totals.delivered);
+        if let (Some(share), Kind::Driven(controller)) = (share, &mut self.kind) {
+            controller.on_path_share(share);
         }
     }
 

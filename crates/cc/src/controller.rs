@@ -2,7 +2,7 @@
 
 use core::fmt::Debug;
 
-use playrate_units::{Bitrate, Bytes};
+use playrate_units::{Bitrate, Bytes, Probability};
 
 use crate::Snapshot;
 use crate::events::{AckFrame, Congestion, Sent};
@@ -31,6 +31,10 @@ pub trait CongestionController: Debug + Send + Sync {
     /// From now on, the largest UDP payload that the path carries is `mtu`; this crate uses it wherever TCP says MSS or
     /// SMSS. The window stays at least at the controller's minimum for the new MTU.
     fn on_mtu_change(&mut self, _mtu: Bytes) {}
+
+    /// The path delivered this share of the connection's data in the last second. It is 1 while the connection has one
+    /// path, and before this is called. The facts of the video are those of the whole connection.
+    fn on_path_share(&mut self, _share: Probability) {}
 
     /// Bytes that may be in flight: never zero, never above `u32::MAX` (above that quinn would stop pacing).
     fn window(&self) -> Bytes;

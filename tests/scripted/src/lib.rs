@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use playrate_cc::events::{AckFrame, Acked, Congestion, Sent};
 use playrate_cc::registry::Entry;
 use playrate_cc::{CongestionController, ControllerSpec, Registry, Timestamp, VideoKnowledge};
-use playrate_units::Bytes;
+use playrate_units::{Bytes, Probability};
 
 /// An event that a scripted controller received.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +31,8 @@ pub enum Event {
     Congestion(Congestion),
     /// The last loss was spurious.
     Spurious,
+    /// The path delivered this share of the connection's data, which is less than all of it.
+    Share(Probability),
     /// The packet size changed.
     Mtu(Bytes),
 }
@@ -124,6 +126,11 @@ impl CongestionController for Scripted {
     }
     fn on_spurious_congestion(&mut self) {
         self.0.push(Event::Spurious);
+    }
+    fn on_path_share(&mut self, share: Probability) {
+        if share != Probability::ONE {
+            self.0.push(Event::Share(share));
+        }
     }
     fn on_mtu_change(&mut self, mtu: Bytes) {
         self.0.push(Event::Mtu(mtu));

@@ -365,3 +365,40 @@ fn the_peer_is_asked_for_as_many_acknowledgements_as_the_most_demanding_controll
     let rarely = AckRequest::new(10).within(ms(20));
     assert_eq!(requested(control.with_ack_request(Some(rarely))), Some(rarely));
 }
+
+#[test]
+fn each_of_two_paths_receives_its_share_of_what_the_connection_delivers() {
+    let script = Script::new(100_000);
+    // Shares do not depend on samples.
+    let rarely = Monitor::new(Duration::from_secs(3_600));
+    let control = Arc::new(scripted(&script).with_monitor(Arc::new(rarely)));
+    let built = origin();
+    let mut paths = [(); 2].map(|()| Path::new(Arc::clone(&control), built, 1_200));
+    script.drain();
+    for millis in (0..=1_000).step_by(100) {
+        let now = built + ms(millis);
+        for (path, bytes) in paths.iter_mut().zip([900, 300]) {
+            path.on_ack(&packet(now, now, bytes), &ms(50));
+            path.on_end_acks(now, Bytes::ZERO, false);
+        }
+    }
+    let shares = script.drain().into_iter().filter_map(|event| match event {
+        Event::Share(share) => Some(share.as_f64()),
+        _ => None,
+    });
+    // The second path had not counted its last packet when the first one looked.
+    let shares: Vec<_> = shares.collect();
+    assert_eq!(shares, [0.767_441_86, 0.25]);
+}
+
+#[test]
+fn a_stack_gets_the_rate_of_the_controllers_that_set_one() {
+    for (name, sets) in [("copa", true), ("cubic", false), ("stack-own", false)] {
+        let (mut path, built) = path(Control::new(name.parse().unwrap()));
+        assert_eq!(path.pacing_rate(), None, "{name}");
+        path.on_sent(built, Bytes::new(1_200));
+        path.on_ack(&packet(built, built + ms(50), 1_200), &ms(50));
+        path.on_end_acks(built + ms(50), Bytes::ZERO, false);
+        assert_eq!(path.pacing_rate().is_some(), sets, "{name}");
+    }
+}

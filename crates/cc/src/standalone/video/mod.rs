@@ -29,7 +29,7 @@ use crate::parameter::{Arguments, Parameter};
 use crate::state::{Core, float, floor_bytes};
 use crate::timestamp::nanos;
 use crate::{
-    Bitrate, Bytes, CongestionController, Facts, Path, Snapshot, Timestamp, VideoKnowledge,
+    Bitrate, Bytes, CongestionController, Facts, Path, Probability, Snapshot, Timestamp, VideoKnowledge,
 };
 
 use model::{Demand, Model, bytes_in};
@@ -149,6 +149,11 @@ impl CongestionController for Video {
         self.publish(self.core.last_acked.unwrap_or(Timestamp::ZERO));
     }
 
+    /// On one of several paths, the ceiling is this share of the video's rate.
+    fn on_path_share(&mut self, share: Probability) {
+        self.demand.share = share.as_f64();
+    }
+
     fn window(&self) -> Bytes {
         Bytes::new(self.published)
     }
@@ -157,7 +162,7 @@ impl CongestionController for Video {
         Bytes::new(self.core.initial_window())
     }
 
-    /// A window per smoothed RTT under the ceiling and in the first round after a pause. Otherwise it is 1.25 windows, so
+    /// One window per smoothed RTT under the ceiling and in the first round after a pause. Otherwise 1.25 windows, so
     /// that the pacer is not the limit (RFC 9002 §7.7).
     fn pacing_rate(&self) -> Option<Bitrate> {
         let smoothed = Duration::from_nanos(self.core.rtt.smoothed_ns()?);

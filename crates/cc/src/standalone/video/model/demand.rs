@@ -28,6 +28,8 @@ pub(crate) struct Demand {
     received: u64,
     /// Consumption rate of the player between the last two pauses, bytes per second.
     consumed: f64,
+    /// Share of the connection's data that this path delivers; 1 if it is the only one.
+    pub(crate) share: f64,
 }
 
 impl Demand {
@@ -38,6 +40,7 @@ impl Demand {
             uses_rate: arguments.is_on("rate"),
             uses_ladder: arguments.is_on("ladder"),
             believes_player: arguments.is_on("player"),
+            share: 1.0,
             ..Self::default()
         }
     }
@@ -75,7 +78,7 @@ impl Demand {
     /// it has paused within the permitted time, it consumes at the library's rate, and its buffer has not run empty.
     pub(crate) fn ceiling(&self, core: &Core, now: Timestamp, rtt: u64) -> Option<u64> {
         let asked = self.asked?;
-        let rate = float(self.rate(&core.known)?.as_bytes_per_second());
+        let rate = float(self.rate(&core.known)?.as_bytes_per_second()) * self.share;
         let playback = core.known.playback().filter(|_| self.believes_player);
         let is_short = matches!(playback, Some(Playback::Starting | Playback::Starved));
         if is_short || now.nanos_since(asked) > self.patience_ns || self.consumed > BELIEVED * rate {
@@ -147,6 +150,17 @@ mod tests {
             let (demand, core) = after(bytes, "");
             assert_eq!(demand.ceiling(&core, at(11_000), RTT).is_some(), has, "{bytes}");
         }
+    }
+
+    #[test]
+    fn on_one_of_several_paths_the_rate_is_this_paths_share() {
+        let (mut demand, core) = after(2_500_000, "");
+        let ceiling = |demand: &Demand| demand.ceiling(&core, at(11_000), RTT);
+        demand.share = 0.25;
+        assert_eq!(ceiling(&demand), Some(2 * 50_000 + core.headroom()));
+        // The player consumes 250 kB/s here. At most 1.25 · 0.05 · 2 MB/s agree with the rate.
+        demand.share = 0.05;
+        assert_eq!(ceiling(&demand), None);
     }
 
     #[test]
