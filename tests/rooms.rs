@@ -22,12 +22,17 @@ const CRATES: &[(&str, &[&str], &[&str])] = &[
     (
         "adapter",
         &["playrate-units", "playrate-cc"],
-        &["quinn", "quinn-proto", "h3", "http", "rustls"],
+        &["quinn", "quinn-proto", "noq", "noq-proto", "h3", "http", "rustls"],
     ),
     (
         "quinn",
         &["playrate-units", "playrate-cc", "playrate-adapter"],
         &["h3", "http", "rustls"],
+    ),
+    (
+        "noq",
+        &["playrate-units", "playrate-cc", "playrate-adapter"],
+        &["quinn", "h3", "http", "rustls"],
     ),
     ("origin", &["playrate-units"], &["quinn", "h3"]),
     ("quic-lb", &[], &["quinn", "quinn-proto", "ring", "tokio"]),

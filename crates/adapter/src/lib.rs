@@ -8,7 +8,7 @@
 //! - [`telemetry`] shows the controller's behaviour, as [`Sample`](telemetry::Sample)s.
 //! - [`WireOverhead`] and [`UnsentBytes`] count the bytes that the application reports as written.
 //!
-//! `playrate-quinn` is the adapter to quinn.
+//! `playrate-quinn` is the adapter to quinn, `playrate-noq` the one to noq.
 
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 

@@ -368,6 +368,11 @@ impl<S: QuicStack> PathController<S> {
         }
     }
 
+    /// The path's MTU, in bytes.
+    pub fn mtu(&self) -> u16 {
+        self.mtu
+    }
+
     /// Sets the path's new MTU, in bytes.
     pub fn on_mtu_update(&mut self, mtu: u16) {
         self.mtu = mtu;
@@ -426,6 +431,12 @@ impl<S: QuicStack> PathController<S> {
             Kind::Driven(controller) => controller.snapshot(),
             Kind::Observed(baseline) => baseline.snapshot(&self.recorder.frame),
         }
+    }
+
+    /// State of the controller as of the last sample, which is at most a [sampling
+    /// interval](crate::telemetry::Monitor::interval) old while packets are acknowledged.
+    pub fn last_snapshot(&self) -> Option<&Snapshot> {
+        self.recorder.last.as_ref().map(|sample| &sample.snapshot)
     }
 
     #[cold]

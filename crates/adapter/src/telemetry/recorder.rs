@@ -21,7 +21,7 @@ pub(crate) struct Recorder {
     sampled: Instant,
     /// Totals so far, as fields of the next sample.
     pub(crate) totals: Sample,
-    last: Option<Sample>,
+    pub(crate) last: Option<Sample>,
     /// The last ACK frame, as the next sample shows it.
     pub(crate) frame: LastAckFrame,
 }
