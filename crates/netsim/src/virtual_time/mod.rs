@@ -1,9 +1,9 @@
 //! Virtual time: real quinn programs over modelled paths, as fast as the machine computes.
 //!
 //! A [`Simulation`] is a deterministic single-threaded executor with nanosecond timers, hosts with UDP sockets and the
-//! links between them. It implements [`quinn::Runtime`] and quinn's socket traits, so a program written for those runs
-//! in it unchanged, including encryption. There is no global state: many simulations may run at once, each on the
-//! thread that calls [`Simulation::run`].
+//! links between them. It implements quinn's `Runtime` and socket traits, and those of noq with the feature `noq`, so a
+//! program written for those runs in it unchanged, including encryption. There is no global state: many simulations may
+//! run at once, each on the thread that calls [`Simulation::run`].
 //!
 //! The same seed gives the same [`Simulation::digest`] if the program uses no other randomness:
 //! - give both endpoints a seeded configuration such as [`Simulation::endpoint_config`]; the other random bytes of
@@ -18,9 +18,17 @@ mod events;
 mod executor;
 mod host;
 mod network;
+#[cfg(any(feature = "quinn", feature = "noq"))]
 mod null_protection;
 mod runtime;
-#[cfg(test)]
+#[macro_use]
+#[cfg(any(feature = "quinn", feature = "noq"))]
+mod stack;
+#[cfg(feature = "noq")]
+mod noq_stack;
+#[cfg(feature = "quinn")]
+mod quinn_stack;
+#[cfg(all(test, feature = "quinn"))]
 mod tests;
 
 use core::fmt;
@@ -32,8 +40,8 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use quinn::EndpointConfig;
-use quinn::rustls::crypto::{CryptoProvider, ring};
+#[cfg(any(feature = "quinn", feature = "noq"))]
+use rustls::crypto::{CryptoProvider, ring};
 use thiserror::Error;
 
 pub use host::{Host, HostConfig};
@@ -74,6 +82,16 @@ impl fmt::Debug for SimulationCore {
             .field("now", &self.now())
             .finish_non_exhaustive()
     }
+}
+
+/// Maximum number of datagrams per system call (generic segmentation offload): the most that quinn takes.
+#[cfg(any(feature = "quinn", feature = "noq"))]
+const SEGMENTS: usize = 10;
+
+#[cfg(any(feature = "quinn", feature = "noq"))]
+fn no_real_socket() -> std::io::Error {
+    let message = "a real socket has no place in virtual time; use Simulation::bind";
+    std::io::Error::new(std::io::ErrorKind::Unsupported, message)
 }
 
 /// Maximum number of polls without progress of time.
@@ -165,12 +183,9 @@ impl Simulation {
         self.seed
     }
 
-    /// quinn's default endpoint configuration with its generator seeded by the simulation's seed and `name`, so that
-    /// runs are reproducible. Every endpoint needs its own name.
-    pub fn endpoint_config(&self, name: &str) -> EndpointConfig {
-        let mut config = EndpointConfig::default();
-        config.rng_seed(Some(self.seed.child("endpoint").derive(name)));
-        config
+    /// Seed of the generator of the endpoint called `name`, for configurations that a program makes itself.
+    pub fn endpoint_seed(&self, name: &str) -> [u8; 32] {
+        self.seed.child("endpoint").derive(name)
     }
 
     /// Cryptography only for the endpoints of this simulation: ring's, with a preferred cipher suite that does not
@@ -178,6 +193,7 @@ impl Simulation {
     /// numbers and times of packets stay the same, and so does the [digest](Self::digest). Both endpoints need it; with
     /// any other peer they encrypt as usual. If a link added so far damages packets, this is ring's unchanged, because
     /// the damage would not be detected.
+    #[cfg(any(feature = "quinn", feature = "noq"))]
     pub fn crypto_provider(&self) -> Arc<CryptoProvider> {
         if lock(&self.shared.network).links.iter().any(Link::damages) {
             return Arc::new(ring::default_provider());
@@ -202,6 +218,14 @@ impl Simulation {
         Host { ip }
     }
 
+    /// Adds another address to `host`, such as that of a second network interface; [`Simulation::connect`] adds its
+    /// routes. Sockets of the host receive datagrams for it at their port, and send from it if the stack says so, as
+    /// sockets do that are bound to all addresses. A socket can also be bound to it alone.
+    pub fn add_address(&self, host: Host) -> Host {
+        let ip = lock(&self.shared.network).add_address(host.ip);
+        Host { ip }
+    }
+
     /// Routes packets between two hosts through these paths, from the server's end to the client's; without paths they
     /// are neighbours. Any number of pairs may share a path.
     pub fn connect(&self, server: Host, client: Host, paths: &[PathId]) {
@@ -216,11 +240,7 @@ impl Simulation {
     pub fn bind(&self, host: Host, port: u16) -> Result<Arc<VirtualSocket>, SetupError> {
         let bound = lock(&self.shared.network).bind(host.ip, port);
         let (index, address) = bound.ok_or(SetupError::PortTaken { ip: host.ip, port })?;
-        Ok(Arc::new(VirtualSocket {
-            shared: Arc::clone(&self.shared),
-            index,
-            address,
-        }))
+        Ok(Arc::new(VirtualSocket::new(&self.shared, index, address)))
     }
 
     /// Time, exact timers and tasks.
@@ -240,7 +260,7 @@ impl Simulation {
     pub fn rebind(&self, socket: &VirtualSocket, host: Host) -> Result<SocketAddr, SetupError> {
         let mut network = lock(&self.shared.network);
         let taken = SetupError::PortTaken { ip: host.ip, port: 0 };
-        network.rebind(socket.index, host.ip).ok_or(taken)
+        network.rebind(socket.index(), host.ip).ok_or(taken)
     }
 
     /// Ends everything on `host` without notice: tasks of its runtimes are dropped, and its sockets no longer send or

@@ -6,7 +6,6 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::task::Waker;
 
-use quinn::udp::{EcnCodepoint, Transmit};
 use serde::Serialize;
 use slab::Slab;
 
@@ -21,6 +20,21 @@ const SPARE_BUFFERS: usize = 4_096;
 /// The first port for sockets that request none (RFC 6335 §6).
 const FIRST_EPHEMERAL_PORT: u16 = 49_152;
 
+/// Codepoint of a packet that has experienced congestion (RFC 3168 §5).
+const CONGESTION_EXPERIENCED: u8 = 0b11;
+
+/// Datagrams that a socket sends together, independent of a QUIC stack.
+pub(super) struct Outgoing<'a> {
+    pub(super) to: SocketAddr,
+    /// Local address to send from; `None` selects that of the socket.
+    pub(super) from: Option<IpAddr>,
+    /// Bits of the ECN codepoint.
+    pub(super) ecn: u8,
+    pub(super) contents: &'a [u8],
+    /// Size of each datagram but the last; `None` if there is only one.
+    pub(super) segment_size: Option<usize>,
+}
+
 /// The links of a packet in order, and the delays between its hosts and them.
 #[derive(Debug)]
 struct Route {
@@ -34,7 +48,7 @@ pub(super) struct InFlight {
     data: Vec<u8>,
     from: SocketAddr,
     to: SocketAddr,
-    ecn: Option<EcnCodepoint>,
+    ecn: u8,
     route: Arc<Route>,
     /// Number of the next link on its route; `None` for the socket of its receiver.
     next: Option<usize>,
@@ -45,7 +59,9 @@ pub(super) struct InFlight {
 pub(super) struct Datagram {
     pub(super) data: Vec<u8>,
     pub(super) from: SocketAddr,
-    pub(super) ecn: Option<EcnCodepoint>,
+    /// Local address to which it was sent; `None` is the socket's own.
+    pub(super) to: Option<IpAddr>,
+    pub(super) ecn: u8,
 }
 
 #[derive(Debug)]
@@ -61,7 +77,7 @@ pub(super) struct SocketState {
     /// Time for which its host holds datagrams back.
     interrupt_interval: Duration,
     /// The last route used; most sockets communicate with one host.
-    last_route: Option<(IpAddr, Arc<Route>)>,
+    last_route: Option<((IpAddr, IpAddr), Arc<Route>)>,
     buffered: usize,
     open: bool,
     /// True after its host has crashed: it neither sends nor receives until it is closed.
@@ -97,6 +113,8 @@ pub(super) struct Network {
     pub(super) sockets: Vec<SocketState>,
     pub(super) stats: NetworkStats,
     pub(super) hosts: BTreeMap<IpAddr, HostState>,
+    /// Additional addresses of hosts, and the first address of each.
+    aliases: BTreeMap<IpAddr, IpAddr>,
     routes: BTreeMap<(IpAddr, IpAddr), Arc<Route>>,
     bound: BTreeMap<SocketAddr, u32>,
     /// Sockets of the last lookups.
@@ -117,6 +135,14 @@ impl Network {
         };
         self.hosts.insert(ip, host);
         ip
+    }
+
+    /// Adds another address to a host; returns it.
+    pub(super) fn add_address(&mut self, host: IpAddr) -> IpAddr {
+        let config = self.hosts.get(&host).map(|host| host.config);
+        let alias = self.add_host(config.unwrap_or_default());
+        self.aliases.insert(alias, host);
+        alias
     }
 
     /// Routes packets from one host to another through these links.
@@ -144,7 +170,7 @@ impl Network {
         let host = self.hosts.get(&ip)?;
         let socket = SocketState {
             address,
-            host: ip,
+            host: self.aliases.get(&ip).copied().unwrap_or(ip),
             received: VecDeque::new(),
             waker: None,
             held: Vec::new(),
@@ -235,27 +261,33 @@ impl Network {
     }
 
     /// Sends the datagrams of `transmit` from this socket.
-    pub(super) fn send(&mut self, socket: u32, transmit: &Transmit<'_>) {
-        let size = transmit.segment_size.unwrap_or(transmit.contents.len()).max(1);
-        for segment in transmit.contents.chunks(size) {
-            self.send_datagram(socket, transmit, segment);
+    pub(super) fn send(&mut self, socket: u32, outgoing: &Outgoing<'_>) {
+        let size = outgoing.segment_size.unwrap_or(outgoing.contents.len()).max(1);
+        for segment in outgoing.contents.chunks(size) {
+            self.send_datagram(socket, outgoing, segment);
         }
     }
 
-    fn send_datagram(&mut self, socket: u32, transmit: &Transmit<'_>, data: &[u8]) {
+    fn send_datagram(&mut self, socket: u32, outgoing: &Outgoing<'_>, data: &[u8]) {
         let Some(sender) = self.sockets.get_mut(socket as usize).filter(|it| !it.is_dead) else {
             return;
         };
-        let (from, to, ecn) = (sender.address, transmit.destination, transmit.ecn);
+        let (mut from, to, ecn) = (sender.address, outgoing.to, outgoing.ecn);
+        if let Some(ip) = outgoing.from
+            && self.aliases.get(&ip) == Some(&sender.host)
+        {
+            from.set_ip(ip);
+        }
+        let ends = (from.ip(), to.ip());
         let route = match &sender.last_route {
-            Some((ip, route)) if *ip == to.ip() => Arc::clone(route),
+            Some((known, route)) if *known == ends => Arc::clone(route),
             _ => {
-                let Some(route) = self.routes.get(&(from.ip(), to.ip())) else {
+                let Some(route) = self.routes.get(&ends) else {
                     self.stats.unroutable += 1;
                     tracing::debug!("no route from {} to {}", from.ip(), to.ip());
                     return;
                 };
-                sender.last_route = Some((to.ip(), Arc::clone(route)));
+                sender.last_route = Some((ends, Arc::clone(route)));
                 Arc::clone(route)
             }
         };
@@ -283,7 +315,7 @@ impl Network {
         let (mut at, mut copy_at) = (self.now, None);
         let index = route.links.get(number).copied();
         if let Some(link) = index.and_then(|link| self.links.get_mut(link)) {
-            let offered = Packet::new(packet.data.len()).markable(packet.ecn.is_some());
+            let offered = Packet::new(packet.data.len()).markable(packet.ecn != 0);
             let verdict = link.offer(at, offered);
             let Verdict::Deliver {
                 at: arrival,
@@ -296,7 +328,7 @@ impl Network {
                 return;
             };
             if marked {
-                packet.ecn = Some(EcnCodepoint::Ce);
+                packet.ecn = CONGESTION_EXPERIENCED;
             }
             if let Some(damage) = damage {
                 damage.apply(&mut packet.data);
@@ -373,7 +405,14 @@ impl Network {
         ] {
             self.digest = crate::link::mix(self.digest, word);
         }
-        let socket = self.socket_at(packet.to);
+        let (mut to, mut alias) = (packet.to, None);
+        if let Some(host) = self.aliases.get(&to.ip()).copied()
+            && !self.bound.contains_key(&to)
+        {
+            alias = Some(to.ip());
+            to.set_ip(host);
+        }
+        let socket = self.socket_at(to);
         let Some((index, socket)) =
             socket.and_then(|index| Some((index, self.sockets.get_mut(index as usize)?)))
         else {
@@ -391,6 +430,7 @@ impl Network {
         let datagram = Datagram {
             data: packet.data,
             from: packet.from,
+            to: alias,
             ecn: packet.ecn,
         };
         let hold = socket.interrupt_interval;

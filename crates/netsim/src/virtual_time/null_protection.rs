@@ -6,11 +6,11 @@
 
 use std::sync::{Arc, OnceLock};
 
-use quinn::rustls::crypto::CryptoProvider;
-use quinn::rustls::crypto::cipher::{AeadKey, Iv};
-use quinn::rustls::crypto::ring;
-use quinn::rustls::quic::{Algorithm, HeaderProtectionKey, PacketKey, Tag};
-use quinn::rustls::{CipherSuite, CipherSuiteCommon, Error, SupportedCipherSuite, Tls13CipherSuite};
+use rustls::crypto::CryptoProvider;
+use rustls::crypto::cipher::{AeadKey, Iv};
+use rustls::crypto::ring;
+use rustls::quic::{Algorithm, HeaderProtectionKey, PacketKey, Tag};
+use rustls::{CipherSuite, CipherSuiteCommon, Error, SupportedCipherSuite, Tls13CipherSuite};
 
 /// Number of the suite, in the range for private use (IANA, TLS Cipher Suites). No peer outside a simulation knows it.
 const PRIVATE_USE: CipherSuite = CipherSuite::Unknown(0xFF51);
@@ -81,24 +81,46 @@ struct NullPacketKey {
 }
 
 impl NullPacketKey {
-    fn tag(&self, packet_number: u64) -> [u8; TAG] {
-        (self.mark ^ u128::from(packet_number)).to_be_bytes()
+    /// Tag of a packet; without multipath, the path is 0.
+    fn tag(&self, path: u32, packet_number: u64) -> [u8; TAG] {
+        let number = u128::from(path) << 64 | u128::from(packet_number);
+        (self.mark ^ number).to_be_bytes()
     }
 }
 
 impl PacketKey for NullPacketKey {
-    fn encrypt_in_place(&self, packet_number: u64, _: &[u8], _: &mut [u8]) -> Result<Tag, Error> {
-        Ok(Tag::from(&self.tag(packet_number)[..]))
+    fn encrypt_in_place(&self, number: u64, header: &[u8], payload: &mut [u8]) -> Result<Tag, Error> {
+        self.encrypt_in_place_for_path(0, number, header, payload)
+    }
+
+    fn encrypt_in_place_for_path(
+        &self,
+        path: u32,
+        number: u64,
+        _: &[u8],
+        _: &mut [u8],
+    ) -> Result<Tag, Error> {
+        Ok(Tag::from(&self.tag(path, number)[..]))
     }
 
     fn decrypt_in_place<'a>(
         &self,
-        packet_number: u64,
+        number: u64,
+        header: &[u8],
+        payload: &'a mut [u8],
+    ) -> Result<&'a [u8], Error> {
+        self.decrypt_in_place_for_path(0, number, header, payload)
+    }
+
+    fn decrypt_in_place_for_path<'a>(
+        &self,
+        path: u32,
+        number: u64,
         _: &[u8],
         payload: &'a mut [u8],
     ) -> Result<&'a [u8], Error> {
         match payload.split_last_chunk::<TAG>() {
-            Some((plain, tag)) if *tag == self.tag(packet_number) => Ok(plain),
+            Some((plain, tag)) if *tag == self.tag(path, number) => Ok(plain),
             _ => Err(Error::DecryptError),
         }
     }

@@ -1,26 +1,20 @@
-//! [`VirtualRuntime`] and [`VirtualSocket`]: quinn's interfaces to a simulation.
+//! [`VirtualRuntime`] and [`VirtualSocket`]: time and sockets of a simulation.
 
 use core::time::Duration;
 use std::future::poll_fn;
-use std::io::{self, IoSliceMut};
+use std::io::IoSliceMut;
 use std::net::{IpAddr, SocketAddr};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use quinn::udp::{RecvMeta, Transmit};
-use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, UdpPoller};
-
 use super::SimulationCore;
 use super::events::TimerTimes;
-use super::executor::{BoxedTask, lock};
+use super::executor::lock;
+use super::network::Outgoing;
 use crate::Time;
 
-/// Maximum number of datagrams per system call (generic segmentation offload): the most that quinn takes.
-const SEGMENTS: usize = 10;
-
-/// Virtual time, timers and tasks for quinn and for programs written for [`quinn::Runtime`].
+/// Virtual time, timers and tasks for QUIC stacks, and for programs written for their `Runtime` traits.
 #[derive(Clone, Debug)]
 pub struct VirtualRuntime {
     pub(super) shared: Arc<SimulationCore>,
@@ -36,8 +30,8 @@ impl VirtualRuntime {
 
     /// Waits for this much virtual time.
     pub fn sleep(&self, time: Duration) -> impl Future<Output = ()> + Send + use<> {
-        let mut timer = self.new_timer(self.now() + time);
-        poll_fn(move |cx| timer.as_mut().poll(cx))
+        let mut timer = self.timer(self.time() + time);
+        poll_fn(move |cx| timer.poll_expired(cx))
     }
 
     /// Suspends the tasks of this runtime's host for `time`, starting with their next poll, like a stopped process or a
@@ -47,41 +41,29 @@ impl VirtualRuntime {
         let Some(host) = self.host else { return };
         let shared = Arc::clone(&self.shared);
         shared.executor.suspend(host, self.time() + time);
-        let mut timer = self.new_timer(self.now() + time);
+        let mut timer = self.timer(self.time() + time);
         self.shared.executor.spawn(
             None,
             Box::pin(async move {
-                poll_fn(|cx| timer.as_mut().poll(cx)).await;
+                poll_fn(|cx| timer.poll_expired(cx)).await;
                 shared.executor.resume(host, shared.now());
             }),
         );
     }
-}
 
-impl Runtime for VirtualRuntime {
-    fn new_timer(&self, deadline: Instant) -> Pin<Box<dyn AsyncTimer>> {
-        let at = self.shared.time_of(deadline);
+    /// A timer that expires at `at`.
+    pub(super) fn timer(&self, at: Time) -> VirtualTimer {
         let (slot, times) = lock(&self.shared.network).events.new_timer(at);
-        Box::pin(VirtualTimer {
+        VirtualTimer {
             shared: Arc::clone(&self.shared),
             slot,
             times,
             waker: None,
-        })
+        }
     }
 
-    fn spawn(&self, future: BoxedTask) {
-        self.shared.executor.spawn(self.host, future);
-    }
-
-    fn wrap_udp_socket(&self, _: std::net::UdpSocket) -> io::Result<Arc<dyn AsyncUdpSocket>> {
-        Err(io::Error::new(
-            io::ErrorKind::Unsupported,
-            "a real socket has no place in virtual time; use Simulation::bind",
-        ))
-    }
-
-    fn now(&self) -> Instant {
+    /// Virtual time in the form of a stack.
+    pub(super) fn instant(&self) -> Instant {
         self.shared.instant_of(self.time())
     }
 }
@@ -89,7 +71,7 @@ impl Runtime for VirtualRuntime {
 /// quinn resets and polls a timer with nearly every packet, mostly to a later deadline and with the same waker. In that
 /// case, nothing changes in the event queue, and its lock is not taken.
 #[derive(Debug)]
-struct VirtualTimer {
+pub(super) struct VirtualTimer {
     shared: Arc<SimulationCore>,
     slot: u32,
     times: Arc<TimerTimes>,
@@ -97,33 +79,32 @@ struct VirtualTimer {
     waker: Option<Waker>,
 }
 
-impl AsyncTimer for VirtualTimer {
-    fn reset(self: Pin<&mut Self>, deadline: Instant) {
+impl VirtualTimer {
+    pub(super) fn set_deadline(&self, deadline: Instant) {
         if self.times.reset(self.shared.time_of(deadline)) {
             lock(&self.shared.network).events.arm(self.slot);
         }
     }
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let this = self.get_mut();
-        if this.times.has_expired(this.shared.now()) {
-            if this.times.is_awaited() {
-                let waker = lock(&this.shared.network).events.forget_waker(this.slot);
+    pub(super) fn poll_expired(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.times.has_expired(self.shared.now()) {
+            if self.times.is_awaited() {
+                let waker = lock(&self.shared.network).events.forget_waker(self.slot);
                 drop(waker);
             }
             return Poll::Ready(());
         }
-        let is_known = this
+        let is_known = self
             .waker
             .as_ref()
             .is_some_and(|waker| waker.will_wake(cx.waker()));
-        if !(is_known && this.times.is_awaited() && this.times.is_armed()) {
+        if !(is_known && self.times.is_awaited() && self.times.is_armed()) {
             if !is_known {
-                this.waker = Some(cx.waker().clone());
+                self.waker = Some(cx.waker().clone());
             }
-            let replaced = lock(&this.shared.network)
+            let replaced = lock(&self.shared.network)
                 .events
-                .await_timer(this.slot, cx.waker());
+                .await_timer(self.slot, cx.waker());
             drop(replaced);
         }
         Poll::Pending
@@ -137,41 +118,65 @@ impl Drop for VirtualTimer {
     }
 }
 
-/// A UDP socket of a simulated host. It never blocks on sending, never fragments and carries ECN codepoints.
+/// A UDP socket of a simulated host. It never blocks on sending, never fragments and carries ECN codepoints. Clones
+/// share it, and it is closed with the last of them.
+#[derive(Clone, Debug)]
+pub struct VirtualSocket(Arc<OpenSocket>);
+
+/// A socket that is closed when this is dropped.
 #[derive(Debug)]
-pub struct VirtualSocket {
-    pub(super) shared: Arc<SimulationCore>,
-    pub(super) index: u32,
-    pub(super) address: SocketAddr,
+struct OpenSocket {
+    shared: Arc<SimulationCore>,
+    index: u32,
+    address: SocketAddr,
+}
+
+/// Origin and size of a received datagram.
+pub(super) struct ReceivedDatagram {
+    pub(super) from: SocketAddr,
+    pub(super) length: usize,
+    /// Bits of the ECN codepoint.
+    pub(super) ecn: u8,
+    /// Local address to which it was sent.
+    pub(super) to: IpAddr,
 }
 
 impl VirtualSocket {
+    pub(super) fn new(shared: &Arc<SimulationCore>, index: u32, address: SocketAddr) -> Self {
+        let shared = Arc::clone(shared);
+        Self(Arc::new(OpenSocket {
+            shared,
+            index,
+            address,
+        }))
+    }
+
     /// Local address and port. Behind a NAT ([`Simulation::rebind`](super::Simulation::rebind)) others see another.
     pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-}
-
-impl AsyncUdpSocket for VirtualSocket {
-    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
-        Box::pin(AlwaysWritable)
+        self.0.address
     }
 
-    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
-        lock(&self.shared.network).send(self.index, transmit);
-        Ok(())
+    /// Number of the socket in its network.
+    pub(super) fn index(&self) -> u32 {
+        self.0.index
     }
 
-    fn poll_recv(
+    pub(super) fn send(&self, outgoing: &Outgoing<'_>) {
+        lock(&self.0.shared.network).send(self.0.index, outgoing);
+    }
+
+    /// Moves datagrams into `buffers` and passes the number and origin of each to `record`; returns their number.
+    pub(super) fn poll_receive(
         &self,
         cx: &mut Context<'_>,
         buffers: &mut [IoSliceMut<'_>],
-        metas: &mut [RecvMeta],
-    ) -> Poll<io::Result<usize>> {
-        let mut network = lock(&self.shared.network);
+        mut record: impl FnMut(usize, ReceivedDatagram),
+    ) -> Poll<usize> {
+        let socket = &*self.0;
+        let mut network = lock(&socket.shared.network);
         let mut count = 0;
-        for (buffer, meta) in buffers.iter_mut().zip(metas) {
-            let Some(datagram) = network.receive(self.index) else {
+        for buffer in buffers {
+            let Some(datagram) = network.receive(socket.index) else {
                 break;
             };
             // If a buffer is too small, the datagram is cut off, as with recvmsg.
@@ -179,20 +184,20 @@ impl AsyncUdpSocket for VirtualSocket {
             if let (Some(to), Some(from)) = (buffer.get_mut(..length), datagram.data.get(..length)) {
                 to.copy_from_slice(from);
             }
-            *meta = RecvMeta {
-                addr: datagram.from,
-                len: length,
-                stride: length,
+            let received = ReceivedDatagram {
+                from: datagram.from,
+                length,
                 ecn: datagram.ecn,
-                dst_ip: Some(self.address.ip()),
+                to: datagram.to.unwrap_or(socket.address.ip()),
             };
+            record(count, received);
             network.give_back(datagram.data);
             count += 1;
         }
         if count > 0 {
-            return Poll::Ready(Ok(count));
+            return Poll::Ready(count);
         }
-        if let Some(socket) = network.sockets.get_mut(self.index as usize) {
+        if let Some(socket) = network.sockets.get_mut(socket.index as usize) {
             match &mut socket.waker {
                 Some(known) => known.clone_from(cx.waker()),
                 none => *none = Some(cx.waker().clone()),
@@ -200,33 +205,11 @@ impl AsyncUdpSocket for VirtualSocket {
         }
         Poll::Pending
     }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        Ok(self.address)
-    }
-
-    fn max_transmit_segments(&self) -> usize {
-        SEGMENTS
-    }
-
-    fn may_fragment(&self) -> bool {
-        // Links drop packets above their MTU, so quinn can discover it.
-        false
-    }
 }
 
-impl Drop for VirtualSocket {
+impl Drop for OpenSocket {
     fn drop(&mut self) {
         let waker = lock(&self.shared.network).close(self.index);
         drop(waker);
-    }
-}
-
-#[derive(Debug)]
-struct AlwaysWritable;
-
-impl UdpPoller for AlwaysWritable {
-    fn poll_writable(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
     }
 }

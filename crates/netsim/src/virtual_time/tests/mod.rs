@@ -13,7 +13,7 @@ use playrate_units::Bitrate;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use quinn::rustls::{self, RootCertStore};
-use quinn::{ClientConfig, Connection, Endpoint, ServerConfig};
+use quinn::{ClientConfig, Connection, Endpoint, EndpointConfig, ServerConfig};
 use rcgen::{CertificateParams, KeyPair, PKCS_ED25519};
 
 use super::*;
