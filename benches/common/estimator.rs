@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::Context as _;
-use playrate_netsim::{Host, HostConfig, LinkConfig, PathConfig, Rate, Seed, Simulation};
+use playrate_netsim::{LinkConfig, Pair, PathConfig, Quinn, Rate, Seed, Side};
 use quinn::congestion::{Controller, ControllerFactory, NewReno, NewRenoConfig};
-use quinn::{Endpoint, TransportConfig};
 use quinn_proto::RttEstimator;
 
 use super::clock::RTT;
@@ -55,62 +54,32 @@ impl Controller for Copying {
 
 /// An estimator that has measured [`RTT`] a few times.
 pub fn measured() -> anyhow::Result<RttEstimator> {
-    let seed = Seed::new(1);
-    let simulation = Simulation::new(seed);
     let link = || LinkConfig::new(Rate::Unlimited, RTT / 2);
-    let path = simulation.add_path(PathConfig::new(link(), link()).build(seed)?);
-    let (near, far) = (
-        simulation.add_host(HostConfig::default()),
-        simulation.add_host(HostConfig::default()),
-    );
-    simulation.connect(far, near, &[path]);
-    let endpoint = |host: Host, server| -> anyhow::Result<Endpoint> {
-        let config = simulation.endpoint_config(&host.ip().to_string());
-        let socket = simulation.bind(host, 0)?;
-        let runtime = simulation.runtime();
-        Ok(Endpoint::new_with_abstract_socket(
-            config, server, socket, runtime,
-        )?)
-    };
-
-    let key = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
-    let certificate = key.cert.der().clone();
-    let private = rustls::pki_types::PrivatePkcs8KeyDer::from(key.signing_key.serialize_der());
-    let server = quinn::ServerConfig::with_single_cert(vec![certificate.clone()], private.into())?;
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(certificate)?;
-    let mut client = quinn::ClientConfig::with_root_certificates(Arc::new(roots))?;
     let copied = Copied::default();
-    let mut transport = TransportConfig::default();
-    transport.congestion_controller_factory(Arc::new(Copying {
+    let copying = Arc::new(Copying {
         inner: NewReno::new(Arc::new(NewRenoConfig::default()), Instant::now(), 1_200),
         copied: Arc::clone(&copied),
-    }));
-    client.transport_config(Arc::new(transport));
-
-    let (near, far) = (endpoint(near, None)?, endpoint(far, Some(server))?);
-    let connecting = near.connect_with(client, far.local_addr()?, "localhost")?;
-    let sending = async {
-        let mut stream = connecting.await?.open_uni().await?;
+    });
+    let pair = Pair::quinn(PathConfig::new(link(), link()))
+        .client_transport(|transport| {
+            transport.congestion_controller_factory(copying);
+        });
+    let receive = |server: Side<Quinn>| async move {
+        let mut stream = server.connection.accept_uni().await?;
+        stream.read_to_end(10_000).await?;
+        server.connection.closed().await;
+        anyhow::Ok(())
+    };
+    let send = |client: Side<Quinn>| async move {
+        let mut stream = client.connection.open_uni().await?;
         stream.write_all(&[7; 10_000]).await?;
         stream.finish()?;
         // All of it has been acknowledged.
         stream.stopped().await?;
         anyhow::Ok(())
     };
-    let receiving = async {
-        let connection = far.accept().await.context("the endpoint was closed")?.await?;
-        connection.accept_uni().await?.read_to_end(10_000).await?;
-        connection.closed().await;
-        anyhow::Ok(())
-    };
-    simulation.run(Simulation::DAY, async {
-        tokio::select! {
-            biased;
-            sent = sending => sent,
-            received = receiving => received,
-        }
-    })??;
+    let outcome = pair.run(Seed::new(1), receive, send)?;
+    outcome.server.and(outcome.client)?;
     let taken = *copied.lock().unwrap_or_else(PoisonError::into_inner);
     // Before the first sample it is quinn's guess of 333 ms.
     taken

@@ -43,6 +43,8 @@ macro_rules! setters {
 
 mod error;
 mod link;
+#[cfg(all(feature = "pair", any(feature = "quinn", feature = "noq")))]
+mod pair;
 mod path;
 #[cfg(unix)]
 mod relay;
@@ -52,6 +54,12 @@ mod virtual_time;
 
 pub use error::ConfigError;
 pub use link::*;
+#[cfg(all(feature = "pair", feature = "noq"))]
+pub use pair::Noq;
+#[cfg(all(feature = "pair", feature = "quinn"))]
+pub use pair::Quinn;
+#[cfg(all(feature = "pair", any(feature = "quinn", feature = "noq")))]
+pub use pair::{LinkOutcome, Pair, PairError, PairOutcome, PathOutcome, Side, Stack};
 pub use path::{Path, PathConfig};
 #[cfg(unix)]
 pub use relay::{

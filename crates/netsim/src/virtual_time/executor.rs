@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Wake, Waker};
+use std::thread::{self, ThreadId};
 
 use crate::Time;
 
@@ -23,6 +24,10 @@ struct ReadyTasks {
     queue: VecDeque<Arc<Task>>,
     /// Tasks of suspended hosts, and the time until which each host is suspended.
     suspended: BTreeMap<IpAddr, (Time, Vec<Arc<Task>>)>,
+    /// The thread that runs the tasks; `None` between runs.
+    runner: Option<ThreadId>,
+    /// Number of wake-ups by other threads during runs.
+    outside_wakes: u64,
 }
 
 type ReadyQueue = Mutex<ReadyTasks>;
@@ -54,7 +59,12 @@ impl Wake for Task {
 
     fn wake_by_ref(self: &Arc<Self>) {
         if !self.queued.swap(true, Ordering::Relaxed) {
-            lock(&self.ready).queue.push_back(Arc::clone(self));
+            let mut ready = lock(&self.ready);
+            let is_outside = ready
+                .runner
+                .is_some_and(|runner| runner != thread::current().id());
+            ready.outside_wakes += u64::from(is_outside);
+            ready.queue.push_back(Arc::clone(self));
         }
     }
 }
@@ -104,6 +114,17 @@ impl Executor {
         let task = self.task(None, None);
         task.wake_by_ref();
         Waker::from(task)
+    }
+
+    /// Marks the current thread as the one that runs the tasks, until the result is dropped.
+    pub(super) fn enter(&self) -> RunningThread<'_> {
+        lock(&self.ready).runner = Some(thread::current().id());
+        RunningThread(self)
+    }
+
+    /// Number of wake-ups by other threads than the running one.
+    pub(super) fn outside_wakes(&self) -> u64 {
+        lock(&self.ready).outside_wakes
     }
 
     /// The task that was woken first, among those whose hosts are not suspended.
@@ -209,7 +230,18 @@ impl Executor {
                 drop(running);
             }
         }
-        let ready = core::mem::take(&mut *lock(&self.ready));
+        let ready = core::mem::take(&mut lock(&self.ready).queue);
         drop(ready);
+        let suspended = core::mem::take(&mut lock(&self.ready).suspended);
+        drop(suspended);
+    }
+}
+
+/// Mark of the thread that runs the tasks.
+pub(super) struct RunningThread<'a>(&'a Executor);
+
+impl Drop for RunningThread<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.ready).runner = None;
     }
 }

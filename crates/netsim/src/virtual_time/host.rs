@@ -28,7 +28,7 @@ impl HostConfig {
 /// A host of a simulation, at an address of its own in 10.0.0.0/8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Host {
-    pub(super) ip: IpAddr,
+    pub(crate) ip: IpAddr,
 }
 
 impl Host {

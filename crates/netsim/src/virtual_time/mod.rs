@@ -101,7 +101,8 @@ const POLLS_PER_INSTANT: u32 = 1_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// Every task waits and nothing is pending: no timer, no packet.
+    /// Every task waits and nothing is pending: no timer, no packet. A task that waits on another thread or a real
+    /// socket never continues, since virtual time cannot advance meanwhile.
     #[error("deadlock at {at}: {tasks} tasks wait, and no timer or packet is left to wake them")]
     Deadlock {
         /// Time of the deadlock.
@@ -299,6 +300,7 @@ impl Simulation {
     /// If a task panics.
     pub fn run<F: Future>(&self, deadline: Duration, main: F) -> Result<F::Output, RunError> {
         let executor = &self.shared.executor;
+        let _running = executor.enter();
         let deadline = Time::from(deadline);
         let mut main = pin!(main);
         let own = executor.main();
@@ -378,6 +380,18 @@ impl Simulation {
     /// Counters of datagrams outside the links.
     pub fn network_stats(&self) -> NetworkStats {
         lock(&self.shared.network).stats
+    }
+
+    /// Number of times that another thread than the running one woke a task during a run. If it is not zero, tasks
+    /// depend on something real, and another run may differ.
+    pub fn outside_wakes(&self) -> u64 {
+        self.shared.executor.outside_wakes()
+    }
+
+    /// Drops all tasks, which may own this simulation.
+    #[cfg(all(feature = "pair", any(feature = "quinn", feature = "noq")))]
+    pub(crate) fn end_tasks(&self) {
+        self.shared.executor.clear();
     }
 
     /// A hash of every packet's time, size and fate, on every link and at every socket: equal for equal runs.
