@@ -52,6 +52,11 @@ mod seed;
 mod time;
 mod virtual_time;
 
+/// The programs of the page compile and run as tests.
+#[cfg(all(doctest, feature = "pair", feature = "quinn"))]
+#[doc = include_str!("../../../docs/netsim.md")]
+pub struct Page;
+
 pub use error::ConfigError;
 pub use link::*;
 #[cfg(all(feature = "pair", feature = "noq"))]

@@ -28,7 +28,8 @@ mod stack;
 mod noq_stack;
 #[cfg(feature = "quinn")]
 mod quinn_stack;
-#[cfg(all(test, feature = "quinn"))]
+#[cfg(test)]
+#[cfg(feature = "quinn")]
 mod tests;
 
 use core::fmt;
