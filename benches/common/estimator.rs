@@ -60,10 +60,9 @@ pub fn measured() -> anyhow::Result<RttEstimator> {
         inner: NewReno::new(Arc::new(NewRenoConfig::default()), Instant::now(), 1_200),
         copied: Arc::clone(&copied),
     });
-    let pair = Pair::quinn(PathConfig::new(link(), link()))
-        .client_transport(|transport| {
-            transport.congestion_controller_factory(copying);
-        });
+    let pair = Pair::quinn(PathConfig::new(link(), link())).client_transport(|transport| {
+        transport.congestion_controller_factory(copying);
+    });
     let receive = |server: Side<Quinn>| async move {
         let mut stream = server.connection.accept_uni().await?;
         stream.read_to_end(10_000).await?;

@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use playrate_cc::{Path, VideoKnowledge};
+use playrate_cc::{Estimate, Path, VideoKnowledge};
 use playrate_units::Bytes;
 
+use crate::estimator::Measurement;
 use crate::share::PathShare;
 use crate::telemetry::{Monitor, Recorder};
 use crate::{ControllerChoice, QuicStack, UnsentBytes, WireOverhead};
@@ -24,6 +25,7 @@ pub struct ConnectionController<S: QuicStack> {
     unsent: Arc<UnsentBytes>,
     /// Bytes delivered on all paths.
     delivered: Arc<AtomicU64>,
+    measured: Arc<Mutex<Option<Measurement>>>,
     /// Packets per ACK frame that the most demanding controller of this connection requires.
     packets_per_ack: Option<u32>,
     /// Acknowledgements requested from the peer, in place of the controller's choice.
@@ -75,6 +77,7 @@ impl<S: QuicStack> ConnectionController<S> {
             overhead: Arc::default(),
             unsent: Arc::default(),
             delivered: Arc::default(),
+            measured: Arc::default(),
             ack_request: None,
             switched_to: None,
         }
@@ -179,6 +182,18 @@ impl<S: QuicStack> ConnectionController<S> {
     /// Receiver of this connection's samples.
     pub fn monitor(&self) -> &Arc<Monitor> {
         &self.monitor
+    }
+
+    /// The rate that the connection was observed to carry, as of `now`; `None` before the first measurement. It is
+    /// measured in the same way under every controller, about thirteen times per second while packets are acknowledged.
+    /// If the connection has several paths, it is that of the path measured last. May be called from any thread.
+    pub fn estimate(&self, now: Instant) -> Option<Estimate> {
+        let measured = *self.measured.lock().unwrap_or_else(PoisonError::into_inner);
+        measured.map(|measured| measured.estimate(now))
+    }
+
+    pub(crate) fn set_measured(&self, measured: Measurement) {
+        *self.measured.lock().unwrap_or_else(PoisonError::into_inner) = Some(measured);
     }
 
     /// Makes the connection that uses `transport` use this controller. This sets the factory of congestion controllers

@@ -14,6 +14,7 @@
 
 mod choice;
 mod connection;
+mod estimator;
 mod observed;
 mod overhead;
 mod path;

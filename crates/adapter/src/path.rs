@@ -12,6 +12,7 @@ use playrate_cc::events::{AckFrame, Acked, Congestion, Sent};
 use playrate_cc::{CongestionController, Snapshot, Timestamp};
 use playrate_units::{Bitrate, Bytes};
 
+use crate::estimator::RateEstimator;
 use crate::observed::ObservedBaseline;
 use crate::share::PathShare;
 use crate::switching::ReplayHistory;
@@ -61,6 +62,7 @@ pub struct PathController<S: QuicStack> {
     every_burst: bool,
     recorder: Recorder,
     share: PathShare,
+    estimator: RateEstimator,
     /// `None` if the controller cannot be replaced, or has been replaced.
     history: Option<Box<ReplayHistory<S::Rtt>>>,
 }
@@ -113,6 +115,7 @@ impl<S: QuicStack> PathController<S> {
             lost: Bytes::ZERO,
             unreported: None,
             recorder,
+            estimator: RateEstimator::new(built),
             history,
         };
         path.refresh_window();
@@ -285,6 +288,12 @@ impl<S: QuicStack> PathController<S> {
         let only = self.runs.is_empty();
         self.end_run(only);
         self.recorder.frame_ended(now, in_flight, app_limited);
+        if let Some((sent, _)) = self.recorder.frame.newest {
+            let delivered = self.recorder.totals.delivered;
+            if let Some(measured) = self.estimator.on_ack_frame(now, sent, delivered, app_limited) {
+                self.control.set_measured(measured);
+            }
+        }
         self.report_frame(now, only);
         if self.rtt_estimate == RttEstimate::SampleDue {
             self.rtt_estimate = RttEstimate::Measured;

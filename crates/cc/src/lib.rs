@@ -8,6 +8,7 @@
 //! - [`ControllerSpec`] names a controller and builds it; [`registry`] holds all names.
 //! - [`VideoKnowledge`] holds the facts of the video on one connection.
 //! - [`Snapshot`] is a controller's state for telemetry.
+//! - [`Estimate`] is the rate that a path was observed to carry; adapters measure it.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -111,6 +112,7 @@ mod component;
 mod compose;
 mod controller;
 mod entry;
+mod estimate;
 mod estimator;
 mod idle;
 mod knowledge;
@@ -125,6 +127,7 @@ mod tests;
 mod timestamp;
 
 pub use controller::CongestionController;
+pub use estimate::{Estimate, EstimateSource};
 pub use knowledge::{Facts, Playback, VideoKnowledge};
 pub use path::Path;
 pub use playrate_units::{Bitrate, Bytes, Probability};

@@ -1,0 +1,360 @@
+//! [`RateEstimator`]: measures the rate that a path carries, from ACK frames alone.
+//!
+//! Time is divided into slots. The rate is the bytes delivered between an early ACK frame of the oldest slot and a late
+//! one of the newest, over the time between these frames' arrivals or between the departures of the packets that they
+//! acknowledge, whichever is longer (draft-cheng-iccrg-delivery-rate-estimation §2.2).
+//!
+//! ACK frames that were delayed on their way would make the interval too short if it began with one. So it begins with
+//! the least delayed frame of its slot, and ends with the most delayed one: jitter and batches of ACK frames lower the
+//! estimate and do not raise it.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use playrate_cc::{Estimate, EstimateSource};
+use playrate_units::{Bitrate, Bytes};
+
+/// Number of slots that an estimate spans.
+const SLOTS: usize = 8;
+/// Smallest number of slots that give an estimate.
+const LEAST_SLOTS: usize = 3;
+/// Shortest span of an estimate. Together with a slot and the delay of ACK frames it remains below a second, so that a
+/// second after a step of the link nothing older is included.
+const SHORTEST_SPAN_NS: u64 = 600_000_000;
+/// Shortest wait at the link that counts. Timers and interrupts delay packets by less.
+const LEAST_WAIT_NS: u64 = 1_000_000;
+/// Smallest share of the highest rate that the arrivals of ACK frames permit, for a rate that counts as the link's.
+const CLEAR: f64 = 0.9;
+/// Time after which a shortest RTT is forgotten, at the latest after twice as long. A longer route then no longer
+/// counts as a wait.
+const FLOOR_NS: u64 = 10_000_000_000;
+
+/// An ACK frame, as the estimator reads it. Times count from the path's beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Frame {
+    /// Arrival of the frame, in nanoseconds.
+    at: u64,
+    /// Departure of the newest packet that it acknowledged, in nanoseconds.
+    sent: u64,
+    /// Bytes delivered so far.
+    delivered: u64,
+}
+
+/// One slot of time: its frames with the extreme delays, and what shows whether the link was busy.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    /// The least and the most delayed frame, each with its lag in nanoseconds: its arrival less the time that its bytes
+    /// take at the last estimated rate.
+    earliest: (f64, Frame),
+    latest: (f64, Frame),
+    /// Shortest time from the newest packet's departure to its acknowledgement.
+    min_rtt: u64,
+    /// Bytes of the largest frame.
+    largest: u64,
+    app_limited: bool,
+}
+
+/// A measured rate, before its age is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Measurement {
+    pub(crate) rate: Bitrate,
+    pub(crate) source: EstimateSource,
+    /// Arrival of the newest ACK frame that it includes.
+    pub(crate) at: Instant,
+}
+
+impl Measurement {
+    /// The estimate as of `now`.
+    pub(crate) fn estimate(&self, now: Instant) -> Estimate {
+        Estimate::new(self.rate, self.source, now.saturating_duration_since(self.at))
+    }
+}
+
+/// Measures the rate that a path carries. An ACK frame costs a few additions and comparisons; a rate is computed at
+/// the end of a slot.
+#[derive(Clone, Debug)]
+pub(crate) struct RateEstimator {
+    began: Instant,
+    /// Complete slots since the last pause, oldest first.
+    slots: VecDeque<Slot>,
+    /// The slot under way, and its end; zero before the first frame.
+    current: Slot,
+    slot_ends: u64,
+    last: Frame,
+    /// Time per byte at the last estimated rate; zero before the first.
+    ns_per_byte: f64,
+    /// Shortest RTTs of the current period of [`FLOOR_NS`] and of the one before.
+    floors: [u64; 2],
+    floor_ends: u64,
+}
+
+impl RateEstimator {
+    pub(crate) fn new(began: Instant) -> Self {
+        Self {
+            began,
+            slots: VecDeque::with_capacity(SLOTS + 1),
+            current: Slot::default(),
+            slot_ends: 0,
+            last: Frame::default(),
+            ns_per_byte: 0.0,
+            floors: [u64::MAX; 2],
+            floor_ends: FLOOR_NS,
+        }
+    }
+
+    /// Processes an ACK frame that arrived at `now`, with the departure of the newest packet that it acknowledged and
+    /// all bytes delivered so far. Returns a measurement if the frame ends a slot.
+    #[inline]
+    pub(crate) fn on_ack_frame(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        delivered: Bytes,
+        app_limited: bool,
+    ) -> Option<Measurement> {
+        let frame = Frame {
+            at: self.nanos(now),
+            sent: self.nanos(sent),
+            delivered: delivered.as_u64(),
+        };
+        let bytes = frame.delivered.saturating_sub(self.last.delivered);
+        let lag = frame.at as f64 - frame.delivered as f64 * self.ns_per_byte;
+        let rtt = frame.at.saturating_sub(frame.sent);
+        let (gap, ends) = (frame.at.saturating_sub(self.last.at), self.slot_ends);
+        self.last = frame;
+        if frame.at >= ends {
+            return self.begin_slot(now, frame, gap, bytes, app_limited);
+        }
+        let slot = &mut self.current;
+        if lag < slot.earliest.0 {
+            slot.earliest = (lag, frame);
+        }
+        if lag >= slot.latest.0 {
+            slot.latest = (lag, frame);
+        }
+        slot.min_rtt = slot.min_rtt.min(rtt);
+        slot.largest = slot.largest.max(bytes);
+        slot.app_limited |= app_limited;
+        None
+    }
+
+    /// Ends the slot under way before `frame`, which arrived `gap` after the frame before it and begins the next slot.
+    #[inline(never)]
+    fn begin_slot(
+        &mut self,
+        now: Instant,
+        frame: Frame,
+        gap: u64,
+        bytes: u64,
+        app_limited: bool,
+    ) -> Option<Measurement> {
+        let rtt = frame.at.saturating_sub(frame.sent);
+        let span = SHORTEST_SPAN_NS.max(self.floor().unwrap_or(0));
+        let measured = if self.slot_ends == 0 || gap > span {
+            // The interval must not contain a pause.
+            self.slots.clear();
+            None
+        } else {
+            self.end_slot(now)
+        };
+        self.slot_ends = frame.at + span / SLOTS as u64;
+        let lag = frame.at as f64 - frame.delivered as f64 * self.ns_per_byte;
+        self.current = Slot {
+            earliest: (lag, frame),
+            latest: (lag, frame),
+            min_rtt: rtt,
+            largest: bytes,
+            app_limited,
+        };
+        measured
+    }
+
+    /// Ends the slot under way and measures the rate over it and the slots before.
+    fn end_slot(&mut self, now: Instant) -> Option<Measurement> {
+        let slot = self.current;
+        if slot.earliest.1.at >= self.floor_ends {
+            self.floors = [u64::MAX, self.floors[0]];
+            self.floor_ends = slot.earliest.1.at + FLOOR_NS;
+        }
+        self.floors[0] = self.floors[0].min(slot.min_rtt);
+        if self.slots.len() == SLOTS {
+            self.slots.pop_front();
+        }
+        self.slots.push_back(slot);
+        if self.slots.len() < LEAST_SLOTS {
+            return None;
+        }
+        let first = self.slots[0];
+        let ns_per_byte = first.earliest.1.ns_per_byte(&slot.latest.1)?;
+        self.ns_per_byte = ns_per_byte;
+        // The highest rate that the arrivals of ACK frames permit.
+        let (begins, ends) = (first.latest.1, slot.earliest.1);
+        let bytes = ends.delivered.saturating_sub(begins.delivered) as f64;
+        let is_clear = ends.at.saturating_sub(begins.at) as f64 >= bytes * ns_per_byte * CLEAR;
+        let floor = self.floor().unwrap_or(u64::MAX);
+        let waited = |slot: &Slot| {
+            let jitter = slot.latest.0 - slot.earliest.0;
+            let wait = LEAST_WAIT_NS as f64 + 2.0 * slot.largest as f64 * ns_per_byte + jitter;
+            slot.min_rtt.saturating_sub(floor) as f64 >= wait
+        };
+        let source = if self.slots.iter().any(|slot| slot.app_limited) {
+            EstimateSource::Application
+        } else if is_clear && self.slots.iter().all(waited) {
+            EstimateSource::BusyLink
+        } else {
+            EstimateSource::Window
+        };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a positive rate, which saturates"
+        )]
+        let rate = Bitrate::from_bits_per_second((8e9 / ns_per_byte) as u64);
+        Some(Measurement {
+            rate,
+            source,
+            at: now,
+        })
+    }
+
+    /// Shortest RTT of the last ten to twenty seconds; `None` before the first slot has ended.
+    fn floor(&self) -> Option<u64> {
+        Some(self.floors[0].min(self.floors[1])).filter(|&floor| floor < u64::MAX)
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "2⁶⁴ ns are 584 years")]
+    fn nanos(&self, at: Instant) -> u64 {
+        at.saturating_duration_since(self.began).as_nanos() as u64
+    }
+}
+
+impl Frame {
+    /// Time per byte from this frame to `later`: the longer of the times for sending and for acknowledging, in
+    /// nanoseconds. `None` if nothing was delivered or no time passed.
+    fn ns_per_byte(&self, later: &Self) -> Option<f64> {
+        let bytes = later.delivered.saturating_sub(self.delivered);
+        let acked_in = later.at.saturating_sub(self.at);
+        let sent_in = later.sent.saturating_sub(self.sent);
+        (bytes > 0 && acked_in > 0).then(|| acked_in.max(sent_in) as f64 / bytes as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::tests::origin;
+    use proptest::prelude::*;
+
+    /// Size of every packet, in bytes.
+    const PACKET: u64 = 1_200;
+    const SECOND: u64 = 1_000_000_000;
+
+    /// A sender and a link whose rate changes once.
+    #[derive(Clone, Debug)]
+    struct World {
+        /// Rates in bytes per second, before and after the step.
+        rates: [u64; 2],
+        /// Time of the step, in nanoseconds.
+        step: u64,
+        /// Propagation delay in each direction, in nanoseconds.
+        delay: u64,
+        /// Packets per ACK frame.
+        per_frame: u64,
+        /// Largest additional delay of an ACK frame, in nanoseconds, and the values of successive frames in parts of
+        /// 255.
+        jitter: u64,
+        draws: Vec<u8>,
+        /// Packets per burst, and the time between bursts in nanoseconds; zero keeps 20 packets more than the path's
+        /// storage in flight.
+        bursts: (u64, u64),
+        /// Every packet whose number is a multiple of this is lost.
+        lost: u64,
+    }
+
+    impl World {
+        /// Runs the sender for `seconds`; returns each measurement with the current rate, settled ones only.
+        fn run(&self, seconds: u64) -> Vec<(Measurement, Bitrate)> {
+            let began = origin();
+            let mut estimator = RateEstimator::new(began);
+            let (mut free, mut last_arrival, mut delivered) = (0, 0, 0);
+            let mut unacked = 0;
+            let mut measured = Vec::new();
+            let settling = SECOND.max(8 * self.delay);
+            let mut departures = std::collections::VecDeque::new();
+            let mut sent = 0;
+            for number in 1.. {
+                let rate = self.rates[usize::from(free.max(sent) >= self.step)];
+                if self.bursts.1 > 0 {
+                    sent = (number / self.bursts.0) * self.bursts.1;
+                } else if departures.len() as u64 >= 20 + 2 * self.delay * self.rates[0] / SECOND / PACKET {
+                    // The window has room once an acknowledgement arrives.
+                    sent = sent.max(departures.pop_front().unwrap_or(0) + 2 * self.delay);
+                }
+                if sent > seconds * SECOND {
+                    break;
+                }
+                free = free.max(sent) + PACKET * SECOND / rate;
+                departures.push_back(free);
+                if number % self.lost == 0 {
+                    continue;
+                }
+                delivered += PACKET;
+                unacked += 1;
+                if unacked < self.per_frame {
+                    continue;
+                }
+                unacked = 0;
+                let draw = self.draws[number as usize % self.draws.len()];
+                let arrival = free + 2 * self.delay + self.jitter * u64::from(draw) / 255;
+                last_arrival = arrival.max(last_arrival);
+                let [now, left] = [last_arrival, sent].map(|ns| began + Duration::from_nanos(ns));
+                if let Some(measurement) = estimator.on_ack_frame(now, left, Bytes::new(delivered), false) {
+                    let since = if last_arrival < self.step { 0 } else { self.step };
+                    if last_arrival >= since + settling {
+                        let rate = self.rates[usize::from(last_arrival >= self.step)];
+                        measured.push((measurement, Bitrate::from_bytes_per_second(rate)));
+                    }
+                }
+            }
+            measured
+        }
+    }
+
+    prop_compose! {
+        fn worlds()(
+            rates in prop::array::uniform2(125_000_u64..6_250_000),
+            step in 2_000_000_000_u64..4_000_000_000,
+            delay in 5_000_000_u64..100_000_000,
+            per_frame in 1_u64..=10,
+            jitter in 0_u64..20_000_000,
+            draws in prop::collection::vec(any::<u8>(), 1..500),
+            bursts in (1_u64..50, prop_oneof![Just(0_u64), 1_000_000_u64..100_000_000]),
+            lost in 100_u64..10_000,
+        ) -> World {
+            World { rates, step, delay, per_frame, jitter, draws, bursts, lost }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_sender_and_no_jitter_make_it_exceed_the_link(world in worlds()) {
+            for (measured, rate) in world.run(8) {
+                let limit = rate.scaled(102, 100);
+                prop_assert!(measured.rate <= limit, "{measured:?} on a link of {rate}");
+            }
+        }
+
+        #[test]
+        fn a_rate_that_counts_as_the_links_is_within_a_tenth_of_it(world in worlds()) {
+            for (measured, rate) in world.run(8) {
+                if measured.source == EstimateSource::BusyLink {
+                    let least = rate.scaled(90, 100);
+                    prop_assert!(measured.rate >= least, "{measured:?} on a link of {rate}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! [`Estimate`]: the rate that a path was observed to carry, for an encoder or the choice of a representation.
+
+use core::fmt;
+use core::time::Duration;
+
+use playrate_units::Bitrate;
+
+/// Rate that the path's narrowest link was observed to carry for one connection, as a bound for an encoder or for the
+/// choice of a representation.
+///
+/// It does not depend on the congestion controller: it comes from acknowledged bytes alone. It is never deliberately
+/// high, because a sender that exceeds the link fills a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Estimate {
+    /// Bytes of QUIC packets that arrived per time, without UDP and IP headers. These headers add 28 bytes (IPv4) or
+    /// 48 bytes (IPv6) to each packet on the link; QUIC's own headers and frames are part of the rate.
+    pub rate: Bitrate,
+    /// The relation of the rate to the link's.
+    pub source: EstimateSource,
+    /// Time since the arrival of the newest ACK frame that the rate includes. It grows during a pause or an outage,
+    /// because nothing is acknowledged then.
+    pub age: Duration,
+}
+
+impl Estimate {
+    /// An estimate of `rate` from `source` whose newest measurement is `age` old.
+    pub const fn new(rate: Bitrate, source: EstimateSource, age: Duration) -> Self {
+        Self { rate, source, age }
+    }
+
+    /// Returns true if the sender did not keep the link busy: the link may carry more than [`rate`](Self::rate).
+    pub const fn is_lower_bound(&self) -> bool {
+        !matches!(self.source, EstimateSource::BusyLink)
+    }
+}
+
+/// Relation of an [`Estimate`] to the rate of the path's narrowest link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum EstimateSource {
+    /// Packets waited at the narrowest link all the time, so the rate is the link's, less the traffic of others.
+    BusyLink,
+    /// The congestion window limited the sender, but the link was not seen to be busy all the time: a lower bound.
+    Window,
+    /// The application or flow control limited the sender for a part of the time: a lower bound.
+    Application,
+}
+
+impl EstimateSource {
+    /// The name in telemetry: lower case, words joined by `-`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::BusyLink => "busy-link",
+            Self::Window => "window",
+            Self::Application => "application",
+        }
+    }
+}
+
+impl fmt::Display for EstimateSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
