@@ -16,6 +16,7 @@ use crate::telemetry::{Monitor, TimeSeries};
 use crate::{AckRequest, Baseline, ConnectionController, ControllerChoice, QuinnController};
 
 mod closing;
+mod estimate;
 mod loopback;
 mod switching;
 mod wire;

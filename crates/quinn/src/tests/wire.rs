@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join;
-use playrate_netsim::{DelaySchedule, HostConfig, LinkConfig, PathConfig, Rate, Seed, Simulation};
+use playrate_netsim::{
+    DelaySchedule, HostConfig, LinkConfig, LinkStats, PathConfig, PathId, Rate, Seed, Simulation,
+};
 use quinn::{Endpoint, Runtime, TransportConfig, VarInt};
 use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
@@ -32,6 +34,7 @@ pub(super) fn path(delay: &str) -> PathConfig {
 /// A client, a server that sends with the controller under test, and the path between them.
 pub(super) struct Wire {
     simulation: Simulation,
+    path: PathId,
     pub(super) server: quinn::Connection,
     pub(super) client: quinn::Connection,
     writer: mpsc::UnboundedSender<usize>,
@@ -97,6 +100,7 @@ impl Wire {
         }));
         Self {
             simulation,
+            path,
             server,
             client,
             writer,
@@ -120,6 +124,20 @@ impl Wire {
     /// Bytes that the client has received on the stream.
     pub(super) fn received(&self) -> usize {
         self.received.load(Relaxed)
+    }
+
+    /// Counters of the link that carries the data.
+    pub(super) fn link_stats(&self) -> LinkStats {
+        self.simulation.link_stats(self.path.forward)
+    }
+
+    /// Time since the simulation began, and as quinn gets it.
+    pub(super) fn now(&self) -> Duration {
+        Duration::from_nanos(self.simulation.now().as_nanos())
+    }
+
+    pub(super) fn instant(&self) -> Instant {
+        self.simulation.runtime().now()
     }
 
     /// Runs both ends and the path for `time`.
