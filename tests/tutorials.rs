@@ -33,6 +33,14 @@ fn the_blocks_of_the_tutorial_joined_are_the_example() {
     assert_eq!(blocks(&page, "toml"), blocks(&header, "toml"));
 }
 
+#[test]
+fn the_excerpt_in_the_tutorial_is_from_the_example() {
+    let excerpts = blocks(&read("docs/tutorials/embedder.md"), "rust,ignore,excerpt");
+    assert_eq!(excerpts.len(), 1);
+    let (_, body) = example("estimate");
+    assert!(body.contains(&excerpts[0]), "examples/estimate.rs differs");
+}
+
 /// Names of crates at the beginning of a source's `use` lines.
 fn used(body: &str) -> BTreeSet<&str> {
     let uses = body.lines().filter_map(|line| line.strip_prefix("use "));

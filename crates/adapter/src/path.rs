@@ -450,6 +450,7 @@ impl<S: QuicStack> PathController<S> {
 
     #[cold]
     fn sample(&mut self, now: Instant) {
+        self.recorder.totals.estimate = self.control.estimate(now);
         self.recorder.sample(now, self.snapshot());
     }
 }

@@ -26,7 +26,8 @@ pub struct Snapshot {
     pub min_rtt: Option<Duration>,
     /// Largest RTT that counts, without delayed acknowledgements.
     pub max_rtt: Option<Duration>,
-    /// Estimated capacity of the path's narrowest link.
+    /// Estimated capacity of the path's narrowest link, as the controller uses it. It may exceed the link by a seventh
+    /// and never expires; an encoder or a player should use [`Estimate`](crate::Estimate) instead.
     pub capacity: Option<Bitrate>,
     /// Estimated bytes queued on the path.
     pub backlog: Option<Bytes>,

@@ -8,7 +8,7 @@ use std::fmt::{Debug, Display};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use playrate_cc::Snapshot;
+use playrate_cc::{Estimate, Snapshot};
 use playrate_units::{Bitrate, Bytes};
 
 mod recorder;
@@ -48,6 +48,8 @@ pub struct Sample {
     pub congestion_events: u64,
     /// Bytes acknowledged since the previous sample, over the time between the two. `None` for the first.
     pub delivery_rate: Option<Bitrate>,
+    /// Rate that the connection was [estimated](crate::ConnectionController::estimate) to carry, as of this sample.
+    pub estimate: Option<Estimate>,
 }
 
 impl Sample {

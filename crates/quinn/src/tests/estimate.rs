@@ -88,8 +88,8 @@ impl Case {
 }
 
 /// From one second and from four round trips after a step on, an estimate never exceeds the link by more than 2 %. It
-/// is within 10 % of the link if it says that the link was busy, or if the link was busy all this time and the
-/// application did not limit the sender.
+/// is within 10 % of the link in two cases: if it says that the link was busy, and if the link was busy without the
+/// application as the limit.
 fn follows_the_link(controller: &str, cases: &[Case]) {
     for case in cases {
         let control = ConnectionController::new(controller.parse().unwrap());

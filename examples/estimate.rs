@@ -1,0 +1,128 @@
+//! A live encoder that follows the estimate of its connection, in virtual time. It sends 30 frames per second for
+//! 24 s over a link of 8 Mbit/s, which falls to 3 Mbit/s and rises again.
+//!
+//! `cargo run --example estimate`
+
+use std::cell::Cell;
+use std::error::Error;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{join, select};
+use playrate::cc::{Bitrate, Estimate, EstimateSource};
+use playrate::quinn::{ConnectionController, ControllerChoice};
+use playrate_netsim::{Host, HostConfig, LinkConfig, PathConfig, QueueLimit, Rate, Seed, Simulation};
+use quinn::rustls::{RootCertStore, pki_types::PrivatePkcs8KeyDer};
+use quinn::{ClientConfig, Connection, Endpoint, Runtime, ServerConfig, TransportConfig};
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+const LINK: &str = "8Mbit/s,3Mbit/s@8s,8Mbit/s@16s";
+const FRAME: Duration = Duration::from_nanos(33_333_333);
+const LEAST: Bitrate = Bitrate::from_kbps(300);
+
+/// The encoder's next rate. While only the encoder limits the sender, it grows by a fifth per second. Otherwise frames
+/// wait for the window or at the link, so it remains below the estimate until they have left.
+fn next_rate(rate: Bitrate, estimate: Option<Estimate>) -> Bitrate {
+    match estimate {
+        None => rate,
+        Some(bound) if bound.source == EstimateSource::Application => {
+            let grown = rate.scaled(1_006, 1_000);
+            grown.min(bound.rate.scaled(12, 10)).max(LEAST)
+        }
+        Some(limited) => rate.min(limited.rate.scaled(75, 100)).max(LEAST),
+    }
+}
+
+/// Sends a frame every 33 ms, each on a stream of its own.
+async fn encode(sim: &Simulation, connection: Connection, control: &ConnectionController) -> Outcome<()> {
+    let runtime = sim.runtime();
+    let mut rate = Bitrate::from_mbps(1);
+    for number in 0..24 * 30_u32 {
+        let estimate = control.estimate(runtime.now());
+        rate = next_rate(rate, estimate);
+        let mut frame = sim.now().as_nanos().to_be_bytes().to_vec();
+        frame.resize((rate * FRAME).as_usize(), 0);
+        let mut stream = connection.open_uni().await?;
+        runtime.spawn(Box::pin(async move {
+            let _ = stream.write_all(&frame).await;
+        }));
+        if number % 30 == 0 {
+            let shown = estimate.map_or("none".to_owned(), |estimate| {
+                format!("{:.2} Mbit/s ({})", estimate.rate.as_mbps(), estimate.source)
+            });
+            println!(
+                "{:4.1} s: encoder {:.2} Mbit/s, estimate {shown}",
+                sim.now().as_secs_f64(),
+                rate.as_mbps()
+            );
+        }
+        runtime.sleep(FRAME).await;
+    }
+    runtime.sleep(Duration::from_secs(1)).await;
+    Ok(())
+}
+
+/// Counts the frames that arrived, and those within 200 ms.
+async fn watch(sim: &Simulation, connection: Connection, counts: &Cell<(u32, u32)>) -> Outcome<()> {
+    loop {
+        let mut stream = connection.accept_uni().await?;
+        let frame = stream.read_to_end(1 << 20).await?;
+        let made = u64::from_be_bytes(frame[..8].try_into()?);
+        let (arrived, on_time) = counts.get();
+        let is_on_time = sim.now().as_nanos() - made <= 200_000_000;
+        counts.set((arrived + 1, on_time + u32::from(is_on_time)));
+    }
+}
+
+fn endpoint(sim: &Simulation, host: Host, server: Option<ServerConfig>) -> Outcome<Endpoint> {
+    let config = sim.endpoint_config(&host.ip().to_string());
+    let (socket, runtime) = (sim.bind(host, 0)?, sim.runtime());
+    Ok(Endpoint::new_with_abstract_socket(
+        config, server, socket, runtime,
+    )?)
+}
+
+fn main() -> Outcome<()> {
+    let sim = Simulation::new(Seed::new(7));
+    let delay = Duration::from_millis(25);
+    let forward = LinkConfig::new(LINK.parse::<Rate>()?, delay).with_queue("4bdp".parse::<QueueLimit>()?);
+    let path = PathConfig::new(forward, LinkConfig::new(Rate::Unlimited, delay));
+    let path = sim.add_path(path.build(sim.seed().child("path"))?);
+    let [encoder, viewer] = [(); 2].map(|()| sim.add_host(HostConfig::default()));
+    sim.connect(encoder, viewer, &[path]);
+
+    let own = rcgen::generate_simple_self_signed(["encoder".to_owned()])?;
+    let (certificate, mut roots) = (own.cert.der().clone(), RootCertStore::empty());
+    roots.add(certificate.clone())?;
+    let key = PrivatePkcs8KeyDer::from(own.signing_key.serialize_der()).into();
+    let mut config = ServerConfig::with_single_cert(vec![certificate], key)?;
+    let control = ConnectionController::new("video".parse::<ControllerChoice>()?);
+    control.knowledge().set_follows_path(true);
+    let mut transport = TransportConfig::default();
+    control.install(&mut transport);
+    control.request_acks(&mut transport);
+    config.transport_config(Arc::new(transport));
+    let listening = endpoint(&sim, encoder, Some(config))?;
+    let mut calling = endpoint(&sim, viewer, None)?;
+    let mut client = ClientConfig::with_root_certificates(Arc::new(roots))?;
+    let mut transport = TransportConfig::default();
+    transport.max_concurrent_uni_streams(1_000_u32.into());
+    client.transport_config(Arc::new(transport));
+    calling.set_default_client_config(client);
+
+    let counts = Cell::new((0, 0));
+    let session = async {
+        let connecting = calling.connect(listening.local_addr()?, "encoder")?;
+        let accepting = async { Outcome::Ok(listening.accept().await.ok_or("closed")?.await?) };
+        let (connected, accepted) = join(connecting, accepting).await;
+        let (viewer, encoder) = (connected?, accepted?);
+        let (encoding, watching) = (encode(&sim, encoder, &control), watch(&sim, viewer, &counts));
+        select(pin!(encoding), pin!(watching)).await.factor_first().0
+    };
+    sim.run(Simulation::DAY, session)??;
+    let (arrived, on_time) = counts.get();
+    println!("{arrived} of 720 frames arrived, {on_time} of them within 200 ms");
+    Ok(())
+}
