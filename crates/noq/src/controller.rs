@@ -210,7 +210,7 @@ impl Controller for NoqController {
         metrics.send_quantum = rate.map(|rate| self.burst(rate));
         metrics.ssthresh = sampled.and_then(|sampled| sampled.ssthresh).map(Bytes::as_u64);
         let capacity = sampled.and_then(|sampled| sampled.capacity);
-        metrics.bandwidth_estimate = capacity.map(Bitrate::as_bits_per_second);
+        crate::show_capacity(&mut metrics, capacity);
         metrics
     }
 

@@ -64,6 +64,9 @@ mod controller;
 mod endpoint;
 mod stack;
 
+use noq_proto::congestion::ControllerMetrics;
+use playrate_units::Bitrate;
+
 pub use baseline::Baseline;
 pub use controller::NoqController;
 pub use endpoint::EndpointFactory;
@@ -96,6 +99,12 @@ pub type ConnectionController = playrate_adapter::ConnectionController<Noq>;
 /// # Ok::<(), playrate_cc::SpecError>(())
 /// ```
 pub type ControllerChoice = playrate_adapter::ControllerChoice<Noq>;
+
+/// Shows `capacity` in noq's path statistics. moq-noq has no such field, so `examples/moq/adapter` compiles the modules
+/// of this crate with another root.
+fn show_capacity(metrics: &mut ControllerMetrics, capacity: Option<Bitrate>) {
+    metrics.bandwidth_estimate = capacity.map(Bitrate::as_bits_per_second);
+}
 
 /// Telemetry: a connection's congestion control as a stream of [`Sample`](telemetry::Sample)s.
 pub mod telemetry {

@@ -16,7 +16,8 @@ use clap::Parser;
 use playrate_netsim::{LinkConfig, Loss, PathConfig, QueueLimit, Rate, Relay, RelayConfig};
 use playrate_units::{Bitrate, Bytes};
 
-use publisher::{Controller, Encoder};
+use playrate_moq_noq::ControllerChoice;
+use publisher::Encoder;
 
 /// Frames per second, and frames per group: a group of pictures lasts two seconds.
 const FRAME_RATE: u32 = 30;
@@ -28,8 +29,8 @@ const TRACK: &str = "video";
 #[derive(Clone, Debug, Parser)]
 struct Arguments {
     /// Congestion controllers of the publishers; noq-bbr3 is moq-tokio's default
-    #[arg(long, value_delimiter = ',', default_value = "noq-bbr3,noq-cubic")]
-    controllers: Vec<Controller>,
+    #[arg(long, value_delimiter = ',', default_value = "video,noq-bbr3,noq-cubic")]
+    controllers: Vec<ControllerChoice>,
 
     /// The encoder: a rate such as 10Mbit/s, a share of moq's estimate of the path such as 90%, or a share of the
     /// controller's pacing rate such as 90%-of-pacing
@@ -106,7 +107,7 @@ async fn main() -> anyhow::Result<()> {
 /// One row of the table.
 async fn run(
     arguments: &Arguments,
-    controller: Controller,
+    controller: ControllerChoice,
     server: SocketAddr,
     epoch: Instant,
 ) -> anyhow::Result<String> {
@@ -118,7 +119,7 @@ async fn run(
 
     let (subscriber, latencies) = subscriber::start(server, name.clone(), deadline, epoch)?;
     let sent = publisher::publish(
-        controller,
+        &controller,
         &arguments.encoder,
         relay.local_addr(),
         &name,

@@ -1,59 +1,38 @@
 //! A publisher on an endpoint of its own, whose congestion controller is chosen by name.
 
+use std::iter;
 use std::net::SocketAddr;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use std::{fmt, iter};
 
 use anyhow::bail;
-use moq_noq::congestion::{Bbr3Config, ControllerFactory, CubicConfig};
 use moq_noq::crypto::rustls::QuicClientConfig;
+use playrate_moq_noq::{ConnectionController, ControllerChoice};
 use playrate_units::Bitrate;
 
 use crate::{FRAME_RATE, GROUP, TRACK};
 
+/// Size of the first packets of a connection in bytes, noq's default.
+const INITIAL_MTU: u16 = 1_200;
 /// Size of a group's first frame, as a multiple of the others.
 const KEY_FRAME: u64 = 5;
 /// Limits of the encoder in bit/s.
 const ENCODER: (u64, u64) = (300_000, 20_000_000);
 
-/// One of moq-noq's congestion controllers.
-#[derive(Clone, Copy, Debug)]
-pub enum Controller {
-    /// BBRv3, the default of moq-tokio.
-    Bbr3,
-    Cubic,
-}
-
-impl FromStr for Controller {
-    type Err = anyhow::Error;
-
-    fn from_str(name: &str) -> anyhow::Result<Self> {
-        match name {
-            "noq-bbr3" => Ok(Self::Bbr3),
-            "noq-cubic" => Ok(Self::Cubic),
-            _ => bail!("unknown controller `{name}`; expected noq-bbr3 or noq-cubic"),
+/// Makes connections of `transport` use `controller`.
+fn install(controller: &ControllerChoice, transport: &mut moq_noq::TransportConfig) {
+    match controller {
+        // As moq-tokio installs them: unmodified.
+        ControllerChoice::Baseline(baseline) => {
+            transport.congestion_controller_factory(baseline.factory(INITIAL_MTU));
+        }
+        spec => {
+            let controller = ConnectionController::new(spec.clone());
+            controller.install(transport);
+            controller.request_acks(transport);
         }
     }
-}
-
-impl fmt::Display for Controller {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Bbr3 => "noq-bbr3",
-            Self::Cubic => "noq-cubic",
-        })
-    }
-}
-
-/// Makes connections of `transport` use `controller`.
-fn install(controller: Controller, transport: &mut moq_noq::TransportConfig) {
-    let factory: Arc<dyn ControllerFactory + Send + Sync> = match controller {
-        Controller::Bbr3 => Arc::new(Bbr3Config::default()),
-        Controller::Cubic => Arc::new(CubicConfig::default()),
-    };
-    transport.congestion_controller_factory(factory);
 }
 
 /// The rate of the encoder.
@@ -98,7 +77,7 @@ pub struct Published {
 
 /// Publishes `video` of a live source as the broadcast `name`, through `server`.
 pub async fn publish(
-    controller: Controller,
+    controller: &ControllerChoice,
     encoder: &Encoder,
     server: SocketAddr,
     name: &str,
@@ -170,7 +149,7 @@ fn frame(epoch: Instant, first: bool, rate: u64) -> Vec<u8> {
 
 /// Connects an endpoint of our own, because moq-tokio's client offers no other controller than its two.
 async fn connect(
-    controller: Controller,
+    controller: &ControllerChoice,
     server: SocketAddr,
     origin: &moq_net::origin::Producer,
 ) -> anyhow::Result<(moq_noq::Connection, moq_net::Session)> {
