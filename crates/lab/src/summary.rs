@@ -14,22 +14,28 @@ use serde_json::json;
 
 use crate::controllers::short_name;
 use crate::metric::{METRICS, Metric};
-use crate::result::{BULK, IDEAL, Row, SessionOutcome, VIEWER};
+use crate::result::{BROADCAST, BULK, IDEAL, Row, SessionOutcome, VIEWER};
 use crate::scenario::generated;
 use crate::statistics::{Interval, Spread, paired};
 use crate::words::{count, stacked_tables};
 
-/// The metrics of the table, with true for those that bulk flows have too.
-const COLUMNS: [(&str, bool); 9] = [
-    ("impaired_share", false),
-    ("mean_representation_bps", false),
-    ("frames_discarded", false),
-    ("underflow_events", false),
-    ("frozen_s", false),
-    ("startup_delay_s", false),
-    ("lost_packets", true),
-    ("rtt_mean_s", true),
-    ("throughput_bps", true),
+/// The metrics of the table, with the roles of the flows that show them.
+const COLUMNS: [(&str, &[&str]); 15] = [
+    ("impaired_share", &[VIEWER]),
+    ("mean_representation_bps", &[VIEWER]),
+    ("frames_discarded", &[VIEWER]),
+    ("underflow_events", &[VIEWER]),
+    ("frozen_s", &[VIEWER]),
+    ("startup_delay_s", &[VIEWER]),
+    ("frames_on_time_share", &[BROADCAST]),
+    ("frame_latency_p50_s", &[BROADCAST]),
+    ("frame_latency_p95_s", &[BROADCAST]),
+    ("frame_latency_p99_s", &[BROADCAST]),
+    ("encoded_rate_bps", &[BROADCAST]),
+    ("srtt_p50_s", &[BROADCAST]),
+    ("lost_packets", &[VIEWER, BROADCAST, BULK]),
+    ("rtt_mean_s", &[VIEWER, BROADCAST, BULK]),
+    ("throughput_bps", &[VIEWER, BROADCAST, BULK]),
 ];
 
 /// The results of a scenario or case, or of all generated paths in a family.
@@ -231,19 +237,21 @@ impl Group<'_> {
     /// The group's tables for a terminal.
     fn text(&self) -> String {
         let controllers = self.controllers.iter();
-        let lines = controllers.flat_map(|controller| [VIEWER, BULK].map(|role| (controller.as_str(), role)));
+        let lines = controllers
+            .flat_map(|controller| [VIEWER, BROADCAST, BULK].map(|role| (controller.as_str(), role)));
         let lines: Vec<_> = lines
             .filter(|line| self.of(line.0, line.1).next().is_some())
             .collect();
-        let has_values = |(name, _): &&(&str, bool)| {
-            lines
-                .iter()
-                .any(|(controller, role)| self.find(name, controller, role).is_some())
+        let has_values = |(name, roles): &&(&str, &[&str])| {
+            let shown = |(controller, role): &(&str, &str)| {
+                roles.contains(role) && self.find(name, controller, role).is_some()
+            };
+            lines.iter().any(shown)
         };
-        let columns: Vec<(&Metric, bool)> = COLUMNS
+        let columns: Vec<(&Metric, &[&str])> = COLUMNS
             .iter()
             .filter(has_values)
-            .filter_map(|(name, of_bulk)| Some((Metric::find(name)?, *of_bulk)))
+            .filter_map(|(name, roles)| Some((Metric::find(name)?, *roles)))
             .collect();
         let mut head = vec!["controller".to_owned(), "runs".to_owned()];
         head.extend(columns.iter().map(|(metric, _)| match metric.unit.axis() {
@@ -260,9 +268,9 @@ impl Group<'_> {
             };
             let runs = self.of(line.0, role).map(|one| one.values.count).max();
             let mut cells = vec![label, runs.unwrap_or_default().to_string()];
-            cells.extend(columns.iter().map(|(metric, of_bulk)| {
+            cells.extend(columns.iter().map(|(metric, roles)| {
                 let summary = self.find(metric.name, line.0, role);
-                let shown = summary.filter(|_| *of_bulk || role == VIEWER);
+                let shown = summary.filter(|_| roles.contains(&role));
                 shown.map_or_else(|| "–".to_owned(), |summary| cell(summary, metric.unit.axis().1))
             }));
             cells

@@ -15,8 +15,8 @@ use super::flatten::group;
 use crate::rounding::{ratio, seconds, whole};
 use crate::scenario::{BulkFlows, Scenario, Vary, full_name};
 use crate::sim::{
-    ControlStatistics, DeliveryScore, Ideal, RestartStatistics, Simulated, SimulatedBulk, SimulatedViewer,
-    WindowCounts,
+    BroadcastStatistics, ControlStatistics, DeliveryScore, Ideal, RestartStatistics, Simulated,
+    SimulatedBroadcast, SimulatedBulk, SimulatedViewer, WindowCounts,
 };
 
 pub(crate) const FORMAT: &str = "lab-run";
@@ -26,6 +26,8 @@ pub(crate) const VERSION: u32 = 1;
 pub(crate) const IDEAL: &str = "ideal";
 /// Role of a flow that plays a title.
 pub(crate) const VIEWER: &str = "viewer";
+/// Role of a broadcast.
+pub(crate) const BROADCAST: &str = "broadcast";
 /// Role of a bulk flow.
 pub(crate) const BULK: &str = "bulk";
 
@@ -56,6 +58,9 @@ pub struct Row {
     /// Absent in a bulk flow's row and for titles in several representations.
     #[serde(flatten, deserialize_with = "group")]
     pub(crate) delivery: Option<DeliveryScore>,
+    /// Absent in all rows but those of broadcasts.
+    #[serde(flatten, deserialize_with = "group")]
+    pub(crate) broadcast: Option<BroadcastStatistics>,
     pub(crate) received_bytes: u64,
     /// Time of the last byte.
     pub(crate) download_s: f64,
@@ -283,13 +288,17 @@ impl Row {
     pub(crate) fn of_run(scenario: &Scenario, key: &ResultKey, run: &Simulated) -> Vec<Self> {
         let viewers = run.viewers.iter();
         let viewers = viewers.map(|viewer| Self::of_viewer(scenario, key, viewer));
+        let broadcasts = run.broadcasts.iter();
+        let broadcasts = broadcasts.map(|broadcast| Self::of_broadcast(scenario, key, broadcast));
         let bulk = run.bulk.iter().map(|bulk| Self::of_bulk(scenario, key, bulk));
-        let rows = (0..).zip(viewers.chain(bulk)).map(|(number, row)| Self {
-            viewer: number,
-            link: Some(run.forward.into()),
-            wire_hash: run.wire_hash.map(|hash| format!("{hash:016x}")),
-            ..row
-        });
+        let rows = (0..)
+            .zip(viewers.chain(broadcasts).chain(bulk))
+            .map(|(number, row)| Self {
+                viewer: number,
+                link: Some(run.forward.into()),
+                wire_hash: run.wire_hash.map(|hash| format!("{hash:016x}")),
+                ..row
+            });
         rows.collect()
     }
 
@@ -337,6 +346,25 @@ impl Row {
             fits: Some(scenario.fits()),
             path_rtt_s: Some(scenario.trial_path(key.seed).round_trip().as_secs_f64()),
             ..Self::empty(scenario, key)
+        }
+    }
+
+    fn of_broadcast(scenario: &Scenario, key: &ResultKey, broadcast: &SimulatedBroadcast) -> Self {
+        Self {
+            role: BROADCAST.to_owned(),
+            joined_s: seconds(broadcast.joined),
+            outcome: if broadcast.error.is_some() {
+                SessionOutcome::Failed
+            } else {
+                SessionOutcome::Complete
+            },
+            error: broadcast.error.clone(),
+            broadcast: broadcast.frames.clone(),
+            title_rate_bps: scenario.title_rate().as_bits_per_second(),
+            sender: broadcast.totals.map(SenderCounts::from),
+            control: broadcast.control.clone(),
+            windows: broadcast.windows.clone(),
+            ..Self::empty(scenario, key).with_download(broadcast.received, broadcast.lasted)
         }
     }
 

@@ -45,6 +45,13 @@ pub(crate) fn files(key: &ResultKey, run: &Simulated) -> Vec<(String, String)> {
             add(&flow, "segments", segments(dash));
         }
     }
+    for (number, broadcast) in run.broadcasts.iter().enumerate() {
+        add(
+            &format!("broadcast{number}"),
+            "transport",
+            transport(&broadcast.transport),
+        );
+    }
     for (number, bulk) in run.bulk.iter().enumerate() {
         add(&format!("bulk{number}"), "transport", transport(&bulk.transport));
     }

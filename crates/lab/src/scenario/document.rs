@@ -29,6 +29,8 @@ pub(crate) const BUILT_IN: &[(&str, &str)] = built_in![
     "three-controllers",
     "fairness-needy",
     "fairness-calm",
+    "live-moq2432",
+    "live-bbr",
     "p12-3",
     "p12-5",
     "p13-4",

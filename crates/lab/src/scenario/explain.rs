@@ -78,7 +78,10 @@ impl Scenario {
         lines.push(("Trials", trials));
         lines.extend(self.variation_words().map(|words| ("Varied", words)));
         lines.push(("Title", self.title_words()));
-        lines.push(("Player", self.player_words()));
+        lines.push(match &self.frames {
+            Some(frames) => ("Encoder", frames.words()),
+            None => ("Player", self.player_words()),
+        });
         lines.extend(self.viewers_words().map(|words| ("Viewers", words)));
         let titles = self.viewer.titles_per_connection;
         if titles > 1 {

@@ -17,7 +17,7 @@ use video_client::dash::Abr;
 use video_client::playout::ClockKind;
 
 use super::link_rate::LinkRate;
-use crate::sim::{TransportProfile, Window};
+use crate::sim::{EncoderRate, TransportProfile, Window};
 
 /// A scenario with one case's values applied.
 #[derive(Debug, serde::Deserialize)]
@@ -32,6 +32,7 @@ pub(crate) struct ScenarioFile {
     pub(super) vary: Vary,
     pub(crate) ideal: Option<bool>,
     pub(super) title: TitleTable,
+    pub(super) encoder: Option<EncoderTable>,
     pub(super) path: PathTable,
     #[serde(default)]
     pub(super) transport: TransportTable,
@@ -67,6 +68,27 @@ pub(super) struct TitleTable {
     pub(super) variability: Option<f64>,
     /// The server's library knows this multiple of the title's rate.
     pub(super) declared_rate_factor: Option<f64>,
+}
+
+/// An encoder whose frames are sent as they are made.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EncoderTable {
+    /// Frames per second of the encoder.
+    pub(super) frame_rate: Option<f64>,
+    /// Time from one key frame to the next.
+    pub(super) group: Option<Text<Time>>,
+    /// Mean size of a key frame over that of the other frames.
+    pub(super) key_frame_factor: Option<f64>,
+    /// Largest deviation of a frame's size from its mean, as a share.
+    pub(super) variation: Option<f64>,
+    /// Rule for the encoder's rate.
+    pub(super) rate: Text<EncoderRate>,
+    pub(super) least_rate: Option<Text<Bitrate>>,
+    /// Time from one change of the rate to the next.
+    pub(super) update_every: Option<Text<Time>>,
+    /// Latency behind the source up to which a frame is on time.
+    pub(super) latency_bound: Option<Text<Time>>,
 }
 
 #[derive(Debug, serde::Deserialize)]

@@ -4,6 +4,7 @@
 //! [`Scenario`]. Errors name file, line and key ([`ScenarioError`]).
 
 mod document;
+mod encoder;
 mod error;
 mod explain;
 pub(crate) mod file;
@@ -39,8 +40,9 @@ pub(crate) use path::UPLINK_QUEUE;
 pub use setting::Setting;
 pub(crate) use variation::TrialValues;
 
-use crate::sim::{Access, Bulk, ServedTitle, Setup, TransportProfile, Viewer, Window};
+use crate::sim::{Access, Broadcast, Bulk, ServedTitle, Setup, TransportProfile, Viewer, Window};
 use document::{Case, Document};
+use encoder::FrameSource;
 use error::SourceMap;
 use file::{BulkController, BulkTable, Text, Time, TimeRange, ViewerTable, time};
 
@@ -72,6 +74,8 @@ pub struct Scenario {
     pub(crate) ideal: bool,
     /// Viewer of all runs: each run sets its controller and times, and each trial its title.
     pub(crate) viewer: Viewer,
+    /// Frames that are sent as they are made; `None` if viewers play a title.
+    pub(crate) frames: Option<FrameSource>,
     /// Factor of the deviation of the title's rate from its mean, if the scenario has one.
     variability: Option<f64>,
     pub(crate) path: PathConfig,
@@ -165,14 +169,24 @@ impl Scenario {
             trials = case.quick_trials.unwrap_or(trials.min(QUICK_TRIALS)).max(1);
         }
         let base = &document.source.base;
-        let title = titles::title(map, &file.title, base)?;
+        let frames = file.encoder.as_ref();
+        let frames = frames
+            .map(|table| FrameSource::new(map, table, &file.title))
+            .transpose()?;
+        let title = match &frames {
+            Some(frames) => frames
+                .title(None)
+                .map_err(|error| map.at_key("title", error.to_string()))?,
+            None => titles::title(map, &file.title, base)?,
+        };
         let path = path::path(map, &file.path, title.source().title().average_rate(), base)?;
         let table = &file.viewer;
         let declared = file.title.declared_rate_factor;
         let declared_rate_factor = titles::within(map, declared, "title.declared_rate_factor", 1e-6..=1e6)?;
         let playout = playout(map, table)?;
         let dash = titles::player(map, table, &title)?;
-        if let (Some(_), Some(true)) = (title.representations(), file.ideal) {
+        let may_be_ideal = title.representations().is_none() && frames.is_none();
+        if !may_be_ideal && file.ideal == Some(true) {
             let problem = "`ideal` must be left out: the ideal row is of a title in one representation";
             return Err(map.at_key("title", problem));
         }
@@ -223,10 +237,11 @@ impl Scenario {
             trials: changes.trials.unwrap_or(trials),
             seed: changes.seed.or(file.seed).unwrap_or(1),
             vary: file.vary,
-            ideal: file.ideal.unwrap_or(title.representations().is_none()),
+            ideal: file.ideal.unwrap_or(may_be_ideal),
             text: Arc::from(&*document.source.text),
             hash: hash(hashed, title, &path, (file.vary, transport)),
             viewer,
+            frames,
             variability: file.title.variability,
             path,
             loss_scale: file.path.loss_scale,
@@ -264,6 +279,17 @@ impl Scenario {
         for number in 0..self.viewers.count {
             let seed = seed.child(&format!("viewer {number}"));
             let joins = self.viewers.joins(number, seed);
+            if let Some(frames) = &self.frames {
+                setup.broadcasts.push(Broadcast {
+                    controller: controller.clone(),
+                    title: values.title.clone(),
+                    encoder: frames.encoder,
+                    joins: joins.saturating_add(values.late_start(seed)),
+                    leaves_after: self.viewers.leaves_after,
+                    access: access(self.access_delay, seed),
+                });
+                continue;
+            }
             setup.viewers.push(Viewer {
                 controller: controller.clone(),
                 title: values.title.clone(),

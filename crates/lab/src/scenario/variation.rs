@@ -19,7 +19,7 @@ const QUEUE_SPREAD: u64 = 50_000;
 /// Maximum delay of a flow's beginning after the scenario's time, if there are several flows.
 const LATEST_START: Duration = Duration::from_millis(50);
 /// Denominator of the spreads.
-const MILLION: u64 = 1_000_000;
+pub(super) const MILLION: u64 = 1_000_000;
 
 /// The values of one trial that differ between trials.
 #[derive(Clone, Debug)]
@@ -60,7 +60,7 @@ fn varied(path: &PathConfig, seed: Seed) -> PathConfig {
 }
 
 /// Millionths between a million minus `spread` and a million plus `spread`, both included, uniformly distributed.
-fn part(spread: u64, seed: Seed) -> u64 {
+pub(super) fn part(spread: u64, seed: Seed) -> u64 {
     MILLION - spread + below(2 * spread + 1, seed)
 }
 
@@ -80,6 +80,12 @@ impl Scenario {
             path: self.trial_path(seed),
             late_starts: TimeRange::ZERO,
         };
+        if let Some(frames) = &self.frames
+            // The scenario's frames could be scaled to their rate, so these can be, too.
+            && let Ok(title) = frames.title(Some(variation(seed).child("frame sizes")))
+        {
+            values.title = title;
+        }
         if self.vary == Vary::Trials {
             let beginning = below(values.title.beginnings(), variation(seed).child("title"));
             values.title = values.title.rotated_to(beginning);
@@ -107,6 +113,7 @@ impl Scenario {
             self.viewer.title.beginnings(),
             self.viewer.title.representations(),
         ) {
+            _ if self.frames.is_some() => "sizes of frames, ",
             (0 | 1, _) => "",
             (_, Some(_)) => "segment with which the title begins, ",
             (_, None) => "key frame with which the title begins, ",

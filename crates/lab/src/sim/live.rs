@@ -36,6 +36,9 @@ pub(crate) fn virtual_only(setup: &Setup) -> Option<&'static str> {
         );
     }
     let none = Access::default();
+    if !setup.broadcasts.is_empty() {
+        return Some("broadcasts run in virtual time only");
+    }
     if !setup.bulk.is_empty() || setup.viewers.iter().any(|viewer| viewer.access != none) {
         return Some("bulk flows and access links are modelled in virtual time only");
     }
@@ -92,6 +95,7 @@ pub async fn run_live(
         .into_iter()
         .map(|session| session.collect(length, Some(&relay.forward_series)));
     let run = Simulated {
+        broadcasts: Vec::new(),
         viewers: viewers.collect(),
         bulk: Vec::new(),
         forward: relay.totals.forward.link,

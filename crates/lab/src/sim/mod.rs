@@ -23,6 +23,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod broadcast;
 mod bulk;
 mod delivery;
 mod error;
@@ -50,6 +51,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use video_client::report::QualityReport;
 
+pub use broadcast::{Broadcast, BroadcastStatistics, Encoder, EncoderRate, SimulatedBroadcast};
 pub use bulk::SimulatedBulk;
 pub use delivery::DeliveryScore;
 pub use error::SimError;
@@ -63,6 +65,7 @@ pub use setup::{Access, Bulk, ServedTitle, Setup, TransportProfile, Viewer};
 pub use viewing::{LiveStatus, Span, StatusCell, ViewerSpans, ViewerState};
 pub use windows::{Window, WindowCounts};
 
+use broadcast::Transmission;
 use bulk::Download;
 use session::{Endpoints, Session};
 
@@ -82,6 +85,8 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(30);
 pub struct Simulated {
     /// The viewers in the order of the setup.
     pub viewers: Vec<SimulatedViewer>,
+    /// The broadcasts in the order of the setup.
+    pub broadcasts: Vec<SimulatedBroadcast>,
     /// The bulk flows in the order of the setup.
     pub bulk: Vec<SimulatedBulk>,
     /// Counters of the direction of the video.
@@ -218,6 +223,20 @@ pub(crate) fn run_with(setup: &Setup, handle: &Arc<RunHandle>) -> Result<Simulat
         }));
     }
     drop(sender);
+    let (broadcasting, mut broadcasts_end) = mpsc::unbounded_channel::<()>();
+    let mut transmissions = Vec::new();
+    for (index, broadcast) in setup.broadcasts.iter().enumerate() {
+        let endpoints = endpoints(&simulation, broadcast.access, path, setup.encrypts)?;
+        let transmission = Transmission::new(setup, index, broadcast, &endpoints)?;
+        let run = Arc::clone(&transmission).run(Arc::clone(handle));
+        let broadcasting = broadcasting.clone();
+        simulation.runtime().spawn(Box::pin(async move {
+            run.await;
+            drop(broadcasting);
+        }));
+        transmissions.push(transmission);
+    }
+    drop(broadcasting);
     let mut downloads = Vec::new();
     for (index, bulk) in setup.bulk.iter().enumerate() {
         let endpoints = endpoints(&simulation, bulk.access, path, setup.encrypts)?;
@@ -232,6 +251,8 @@ pub(crate) fn run_with(setup: &Setup, handle: &Arc<RunHandle>) -> Result<Simulat
         while let Some((index, played)) = finished.recv().await {
             all.push((index, played?));
         }
+        // Nothing is sent on it; it ends with the last broadcast.
+        let _ = broadcasts_end.recv().await;
         least_length.await;
         Ok::<_, SimError>(in_order(all))
     };
@@ -244,9 +265,11 @@ pub(crate) fn run_with(setup: &Setup, handle: &Arc<RunHandle>) -> Result<Simulat
     let viewers = sessions
         .into_iter()
         .map(|session| session.collect(length, series.as_ref()));
+    let broadcasts = transmissions.iter().map(|broadcast| broadcast.collect(length));
     let bulk = downloads.iter().map(|download| download.collect(length));
     Ok(Simulated {
         viewers: viewers.collect(),
+        broadcasts: broadcasts.collect(),
         bulk: bulk.collect(),
         forward: simulation.link_stats(path.forward),
         backward: simulation.link_stats(path.backward),

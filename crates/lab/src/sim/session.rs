@@ -12,7 +12,7 @@ use playrate_transport::{
 };
 use playrate_units::Bytes;
 use quinn::rustls::crypto::CryptoProvider;
-use quinn::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use quinn::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use quinn::{AsyncUdpSocket, Runtime};
 use rcgen::{CertificateParams, KeyPair, PKCS_ED25519};
 use video_client::cmcd::CmcdMode;
@@ -54,7 +54,7 @@ pub(super) struct Endpoints {
 pub(super) struct FlowEnds<'a> {
     pub(super) setup: &'a Setup,
     pub(super) endpoints: &'a Endpoints,
-    seed: Seed,
+    pub(super) seed: Seed,
 }
 
 impl<'a> FlowEnds<'a> {
@@ -118,7 +118,7 @@ impl<'a> FlowEnds<'a> {
     }
 
     /// Applies the setup's transport parameters, and draws all random choices of the end called `name` from the seed.
-    fn fix(&self, options: &mut TransportOptions, name: &str) {
+    pub(super) fn fix(&self, options: &mut TransportOptions, name: &str) {
         let profile = self.setup.transport;
         if !profile.mtu_discovery {
             options.initial_mtu = MTU;
@@ -142,6 +142,15 @@ const PKCS8_ED25519: [u8; 16] = [
 /// # Errors
 /// If the certificate cannot be created, which no seed should cause.
 pub fn identity(seed: Seed) -> Result<(Identity, Pin), SimError> {
+    let (certificate, key) = certificate(seed)?;
+    let identity = Identity::new(vec![certificate], key)
+        .map_err(|error| SimError::setup("the server's certificate", &error))?;
+    let pin = identity.pin();
+    Ok((identity, pin))
+}
+
+/// The certificate and key of [`identity`].
+pub(super) fn certificate(seed: Seed) -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>), SimError> {
     let failed = |error: &dyn ToString| SimError::setup("the server's certificate", &error.to_string());
     let mut der = PKCS8_ED25519.to_vec();
     der.extend_from_slice(&seed.derive("identity"));
@@ -150,10 +159,7 @@ pub fn identity(seed: Seed) -> Result<(Identity, Pin), SimError> {
     let certificate = CertificateParams::new(vec![SERVER_NAME.to_owned()])
         .and_then(|params| params.self_signed(&key))
         .map_err(|error| failed(&error))?;
-    let identity = Identity::new(vec![certificate.der().clone()], PrivateKeyDer::Pkcs8(der))
-        .map_err(|error| failed(&error))?;
-    let pin = identity.pin();
-    Ok((identity, pin))
+    Ok((certificate.der().clone(), PrivateKeyDer::Pkcs8(der)))
 }
 
 /// Name of title `number` of a viewer's connection at the server.

@@ -12,6 +12,7 @@ use video_client::dash::{DashOptions, MediaSegment, Presentation, PresentationEr
 use video_client::playout::{PlayoutConfig, RECEIVE_BUFFER_PAPERS};
 use video_client::{FrameSource, Seek};
 
+use super::broadcast::Broadcast;
 use super::windows::Window;
 
 /// Minimum receive window of a client: as much as the product's server keeps ready to send.
@@ -24,6 +25,8 @@ pub struct Setup {
     pub path: PathConfig,
     /// The viewers. The run ends with the last of them, but not before `least_length`.
     pub viewers: Vec<Viewer>,
+    /// Broadcasts; the run ends with the last of them and of the viewers.
+    pub broadcasts: Vec<Broadcast>,
     /// Bulk flows that share the path with the viewers. The run does not wait for them.
     pub bulk: Vec<Bulk>,
     /// Minimum duration of the run.
@@ -47,6 +50,7 @@ impl Setup {
         Self {
             path,
             viewers: Vec::new(),
+            broadcasts: Vec::new(),
             bulk: Vec::new(),
             least_length: Duration::ZERO,
             windows: Vec::new(),
@@ -76,6 +80,7 @@ impl Setup {
             .viewers
             .iter()
             .map(Viewer::patience)
+            .chain(self.broadcasts.iter().map(Broadcast::ends))
             .max()
             .unwrap_or_default()
             .max(self.least_length);

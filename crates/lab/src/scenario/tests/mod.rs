@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 mod built_in;
+mod encoder;
 mod unknowns;
 mod variation;
 
