@@ -31,6 +31,7 @@ pub(crate) const BUILT_IN: &[(&str, &str)] = built_in![
     "fairness-calm",
     "live-moq2432",
     "live-bbr",
+    "live-paths",
     "p12-3",
     "p12-5",
     "p13-4",
