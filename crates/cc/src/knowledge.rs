@@ -1,7 +1,7 @@
 //! [`VideoKnowledge`]: facts of the video on one connection; [`Facts`]: a set of their names.
 
 use core::fmt;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use core::time::Duration;
 
 use playrate_units::{Bitrate, Bytes, Probability};
@@ -35,6 +35,7 @@ pub struct VideoKnowledge {
     playback: MaybeNumber,
     /// In parts per billion.
     wire_overhead: MaybeNumber,
+    follows_path: AtomicBool,
 }
 
 /// State of a player as it reports it, in ascending order of need.
@@ -175,6 +176,18 @@ impl VideoKnowledge {
     pub fn set_highest_rate(&self, rate: Option<Bitrate>) {
         let rate = rate.map(Bitrate::as_bits_per_second);
         self.highest_rate.set(rate.filter(|&rate| rate > 0));
+    }
+
+    /// Returns true if an encoder chooses its rate by what the connection carries. Then a controller must not bound its
+    /// window by the [average](Self::average_rate) or the [highest rate](Self::highest_rate): an encoder that follows a
+    /// bounded window would never raise its rate.
+    pub fn follows_path(&self) -> bool {
+        self.follows_path.load(Relaxed)
+    }
+
+    /// Sets if an encoder [follows the path](Self::follows_path).
+    pub fn set_follows_path(&self, follows: bool) {
+        self.follows_path.store(follows, Relaxed);
     }
 
     /// Bytes that packets, QUIC frames and HTTP add, as a share of the video's bytes, as measured by the transport.

@@ -231,6 +231,22 @@ fn a_ceiling_bounds_what_is_sent_and_not_what_is_known_of_the_path() {
 }
 
 #[test]
+fn the_rate_of_an_encoder_that_follows_the_path_bounds_nothing() {
+    for (kbps, highest) in [(1, None), (500, None), (500, Some(800)), (50_000, Some(50_000))] {
+        let (mut video, now) = alone();
+        video.core.known.set_average_rate(Some(Bitrate::from_kbps(kbps)));
+        video.core.known.set_highest_rate(highest.map(Bitrate::from_kbps));
+        video.core.known.set_follows_path(true);
+        video.core.in_flight = 0;
+        let asked = now + MS * 3_000;
+        video.on_sent(&Sent::new(asked, Bytes::new(MTU)));
+        video.on_congestion(&Congestion::new(asked, asked, Signal::EcnCe));
+        let expected = floor_bytes(AFTER_PAUSE * float(video.core.window()));
+        assert_eq!(video.window().as_u64(), expected, "{kbps} kbit/s");
+    }
+}
+
+#[test]
 fn on_a_longer_route_the_smallest_window_grows_until_it_is_known() {
     let (mut video, now) = alone();
     video.core.set_window(4 * MTU);

@@ -70,7 +70,8 @@ impl Demand {
         } else {
             known.average_rate()
         };
-        let rate = rate.filter(|_| self.uses_rate)?;
+        // The rate of an encoder that follows the path is no bound: it comes from the window.
+        let rate = rate.filter(|_| self.uses_rate && !known.follows_path())?;
         Some(known.on_the_wire(rate))
     }
 
@@ -161,6 +162,23 @@ mod tests {
         // The player consumes 250 kB/s here. At most 1.25 · 0.05 · 2 MB/s agree with the rate.
         demand.share = 0.05;
         assert_eq!(ceiling(&demand), None);
+    }
+
+    #[test]
+    fn no_rate_of_an_encoder_that_follows_the_path_is_a_ceiling() {
+        for fact in ["", "ladder", "player"] {
+            for (average, highest) in [(1, None), (8, None), (8, Some(16)), (100, Some(100))] {
+                let (demand, core) = after(100_000, fact);
+                core.known.set_average_rate(Some(Bitrate::from_mbps(average)));
+                core.known.set_highest_rate(highest.map(Bitrate::from_mbps));
+                assert!(
+                    demand.ceiling(&core, at(11_000), RTT).is_some(),
+                    "{fact} {average}"
+                );
+                core.known.set_follows_path(true);
+                assert_eq!(demand.ceiling(&core, at(11_000), RTT), None, "{fact} {average}");
+            }
+        }
     }
 
     #[test]
