@@ -1,17 +1,20 @@
-//! Codec strings (RFC 6381) from sample entries (ISO/IEC 14496-12 §8.5.2, 14496-15 §5.4.2).
+//! Codec strings (RFC 6381) from sample entries (ISO/IEC 14496-12 §8.5.2).
 
-use mp4_atom::{Atom, Avcc, Esds};
+use std::fmt::Write as _;
+
+use mp4_atom::{Atom, Av1c, Avcc, Esds, Hvcc, VpcC};
 
 use crate::boxes::BoxView;
-use crate::error::MediaError;
+use crate::error::{BoxName, MediaError};
+use crate::movie::TrackKind;
 
 /// Description in the first sample entry of a track.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Codec {
     /// Codec string of RFC 6381: `avc1.64001f`, `mp4a.40.2`, or just the entry's name.
     pub(crate) name: String,
-    /// True if the codec is H.264.
-    pub(crate) h264: bool,
+    /// Protection scheme of an encrypted track, such as `cenc`.
+    pub(crate) encryption: Option<String>,
     /// Width and height of video in pixels.
     pub(crate) resolution: (u32, u32),
 }
@@ -24,41 +27,97 @@ const AUDIO_FIELDS: usize = 28;
 const ESDS_BYTES: usize = 1024;
 
 /// The first entry of an `stsd` box.
-pub(crate) fn first_entry(stsd: BoxView<'_>) -> Result<Codec, MediaError> {
+pub(crate) fn first_entry(stsd: BoxView<'_>, kind: TrackKind) -> Result<Codec, MediaError> {
     // Version, flags and the entry count come before the entries.
     let entry = stsd
         .children(8)
         .next()
         .ok_or_else(|| stsd.malformed(&"it describes no codec"))??;
-    let described = match &entry.name.0 {
-        b"avc1" | b"avc3" => return h264(entry),
-        b"mp4a" => aac(entry),
-        _ => None,
+    let mut codec = Codec::default();
+    let mut fields = AUDIO_FIELDS;
+    if kind == TrackKind::Video {
+        fields = VISUAL_FIELDS;
+        let size_at = |at: usize| match entry.body.get(at..at + 2) {
+            Some(&[high, low]) => Ok(u32::from(u16::from_be_bytes([high, low]))),
+            _ => Err(entry.malformed(&"it ends before the video's size")),
+        };
+        codec.resolution = (size_at(24)?, size_at(26)?);
+    }
+    let mut format = entry.name;
+    // An encrypted entry keeps its original type and its scheme in a `sinf` box (ISO/IEC 14496-12 §8.12).
+    if matches!(&format.0, b"encv" | b"enca") {
+        let sinf = entry.find(fields, *b"sinf")?;
+        let sinf = sinf.ok_or_else(|| entry.malformed(&"it is encrypted and holds no sinf box"))?;
+        let original = sinf.require(*b"frma")?.body.first_chunk();
+        format.0 = *original.ok_or_else(|| sinf.malformed(&"its frma box names no format"))?;
+        let scheme = sinf.find(0, *b"schm")?.and_then(|schm| schm.body.get(4..8));
+        codec.encryption = Some(scheme.map_or("unknown".to_owned(), |name| name.escape_ascii().to_string()));
+    }
+    codec.name = match &format.0 {
+        b"avc1" | b"avc3" => {
+            let config: Avcc = configuration(entry, *b"avcC")?;
+            let (profile, constraints) = (config.avc_profile_indication, config.profile_compatibility);
+            format!(
+                "{format}.{profile:02x}{constraints:02x}{:02x}",
+                config.avc_level_indication
+            )
+        }
+        b"hvc1" | b"hev1" | b"dvh1" | b"dvhe" => hevc(format, &configuration(entry, *b"hvcC")?),
+        b"av01" => av1(&configuration(entry, *b"av1C")?),
+        b"vp08" | b"vp09" => {
+            let config: VpcC = configuration(entry, *b"vpcC")?;
+            format!(
+                "{format}.{:02}.{:02}.{:02}",
+                config.profile, config.level, config.bit_depth
+            )
+        }
+        b"mp4a" => aac(entry).unwrap_or_else(|| format.to_string()),
+        b"Opus" => "opus".to_owned(),
+        b"fLaC" => "flac".to_owned(),
+        _ => format.to_string(),
     };
-    Ok(Codec {
-        name: described.unwrap_or_else(|| entry.name.to_string()),
-        ..Codec::default()
-    })
+    Ok(codec)
 }
 
-fn h264(entry: BoxView<'_>) -> Result<Codec, MediaError> {
-    let size_at = |at: usize| match entry.body.get(at..at + 2) {
-        Some(&[high, low]) => Ok(u32::from(u16::from_be_bytes([high, low]))),
-        _ => Err(entry.malformed(&"it ends before the video's size")),
+/// The decoder configuration in a visual sample entry.
+fn configuration<A: Atom>(entry: BoxView<'_>, name: [u8; 4]) -> Result<A, MediaError> {
+    let missing = || entry.malformed(&format_args!("it holds no {} box", name.escape_ascii()));
+    entry.find(VISUAL_FIELDS, name)?.ok_or_else(missing)?.decode()
+}
+
+/// ISO/IEC 14496-15 annex E.3: profile, compatibility flags in reverse order, tier and level, constraints.
+fn hevc(format: BoxName, config: &Hvcc) -> String {
+    let space = ["", "A", "B", "C"]
+        .get(usize::from(config.general_profile_space))
+        .unwrap_or(&"");
+    let compatible = u32::from_be_bytes(config.general_profile_compatibility_flags).reverse_bits();
+    let tier = if config.general_tier_flag { 'H' } else { 'L' };
+    let (profile, level) = (config.general_profile_idc, config.general_level_idc);
+    let mut name = format!("{format}.{space}{profile}.{compatible:x}.{tier}{level}");
+    let constraints = config.general_constraint_indicator_flags;
+    let used = constraints
+        .iter()
+        .rposition(|&byte| byte != 0)
+        .map_or(0, |last| last + 1);
+    for byte in constraints.iter().take(used) {
+        // Writing to a String cannot fail.
+        let _ = write!(name, ".{byte:x}");
+    }
+    name
+}
+
+/// AV1 Codec ISO Media File Format Binding §5: profile, level and tier, bit depth.
+fn av1(config: &Av1c) -> String {
+    let tier = if config.seq_tier_0 { 'H' } else { 'M' };
+    let depth = match (config.high_bitdepth, config.twelve_bit) {
+        (false, _) => 8,
+        (true, false) => 10,
+        (true, true) => 12,
     };
-    let resolution = (size_at(24)?, size_at(26)?);
-    let avcc: Avcc = entry
-        .find(VISUAL_FIELDS, *b"avcC")?
-        .ok_or_else(|| entry.malformed(&"it holds no avcC box"))?
-        .decode()?;
-    Ok(Codec {
-        name: format!(
-            "{}.{:02x}{:02x}{:02x}",
-            entry.name, avcc.avc_profile_indication, avcc.profile_compatibility, avcc.avc_level_indication
-        ),
-        h264: true,
-        resolution,
-    })
+    format!(
+        "av01.{}.{:02}{tier}.{depth:02}",
+        config.seq_profile, config.seq_level_idx_0
+    )
 }
 
 /// `mp4a.OTI` or, for MPEG-4 audio (0x40), `mp4a.40.AOT`. A title plays without it, so invalid components are left out.

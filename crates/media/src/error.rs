@@ -41,7 +41,7 @@ impl fmt::Debug for BoxName {
 pub enum MediaError {
     /// The bytes do not begin as an MP4 file does.
     #[error(
-        "not an MP4: {found}; a title is an MP4 file with H.264 video \
+        "not an MP4: {found}; a title is an MP4 file \
          (make one with `ffmpeg -i INPUT -c:v libx264 -c:a aac -movflags +faststart title.mp4`)"
     )]
     NotMp4 {
@@ -100,17 +100,23 @@ pub enum MediaError {
         /// Length of the file.
         end: u64,
     },
-    /// No track holds H.264.
-    #[error(
-        "no H.264 video track, found {found}; \
-         transcode with `ffmpeg -i FILE -c:v libx264 -c:a aac -movflags +faststart title.mp4`"
-    )]
-    NoH264 {
-        /// The tracks that the file has.
-        found: String,
+    /// No track holds video or audio.
+    #[error("none of the {tracks} tracks holds video or audio; write the file again from its source")]
+    NoMedia {
+        /// Number of tracks of other kinds.
+        tracks: usize,
     },
-    /// The H.264 track has no frames.
-    #[error("the H.264 track holds no frames; write the file again from its source")]
+    /// A `moof` box before any `moov` box: the file is a media segment.
+    #[error(
+        "the moof box at offset {offset} comes before the moov box that explains it: this is a media segment; \
+         name it in a manifest (docs/media.md)"
+    )]
+    FragmentFirst {
+        /// Offset of the box in the file.
+        offset: u64,
+    },
+    /// The played track has no frames.
+    #[error("the played track holds no frames; write the file again from its source")]
     NoFrames,
     /// A frame lies past the end of the file.
     #[error(

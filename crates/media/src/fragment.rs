@@ -5,7 +5,7 @@ use mp4_atom::{Tfdt, Tfhd, Trun};
 use crate::boxes::BoxView;
 use crate::error::MediaError;
 use crate::movie::Movie;
-use crate::tables::TrackSample;
+use crate::tables::{self, TrackSample};
 
 /// The samples of one track in a fragment.
 pub(crate) struct TrackFragment {
@@ -35,23 +35,23 @@ pub(crate) fn read(
         }
         let header_box = traf.require(*b"tfhd")?;
         let header: Tfhd = header_box.decode()?;
-        let (index, track) = movie
-            .tracks
-            .iter_mut()
-            .enumerate()
-            .find(|(_, track)| track.id == header.track_id)
-            .ok_or_else(|| {
-                header_box.malformed(&format!(
-                    "it names track {}, which the moov box does not have",
-                    header.track_id
-                ))
-            })?;
+        let mut tracks = movie.tracks.iter();
+        let Some(index) = tracks.position(|track| track.id == header.track_id) else {
+            let id = header.track_id;
+            let note = format!("fragments name track {id}, which the moov box does not describe");
+            movie.notes.push(note);
+            continue;
+        };
         let base = match header.base_data_offset {
             Some(base) => base,
             None if header.default_base_is_moof => moof.offset,
             None => previous_end,
         };
         let tfdt: Option<Tfdt> = traf.find(0, *b"tfdt")?.map(|found| found.decode()).transpose()?;
+        let declared = tfdt.and_then(|time| movie.fragment_time(index, time.base_media_decode_time));
+        let Some(track) = movie.tracks.get_mut(index) else {
+            continue;
+        };
         let (of_track, of_movie) = (&header, &track.defaults);
         let mut run = TrackRun {
             duration: of_track
@@ -63,7 +63,7 @@ pub(crate) fn read(
             flags: of_track
                 .default_sample_flags
                 .unwrap_or(of_movie.default_sample_flags),
-            dts: tfdt.map_or(track.next_dts, |time| time.base_media_decode_time),
+            dts: declared.unwrap_or(track.next_dts),
             at: base,
             samples: Vec::new(),
         };
@@ -77,6 +77,7 @@ pub(crate) fn read(
             }
         }
         track.next_dts = run.dts;
+        movie.decoded = movie.decoded.max(track.decoded());
         previous_end = run.at;
         fragments.push(TrackFragment {
             track: index,
@@ -112,7 +113,7 @@ impl TrackRun {
                 offset: self.at,
                 size,
                 dts: self.dts,
-                composition_offset: entry.cts.unwrap_or(0),
+                composition_offset: tables::signed(entry.cts.unwrap_or(0)),
                 duration,
                 key: flags & NON_SYNC == 0,
             });

@@ -16,9 +16,9 @@ pub struct Frame {
     pub offset: u64,
     /// Size; the bytes are contiguous.
     pub size: Bytes,
-    /// Decode time since the track's presentation start; zero if it is before that.
+    /// Decode time on the movie's clock; zero if it is before the movie's start.
     pub dts: Duration,
-    /// Presentation time since the track's presentation start: zero for the first shown frame.
+    /// Presentation time on the movie's clock, after the edit list: zero if the movie starts with this frame.
     pub pts: Duration,
     /// True if decoding can start here (a sync sample; an IDR access unit in H.264).
     pub key: bool,
@@ -68,16 +68,20 @@ pub struct TitleInfo {
     pub layout: Layout,
     /// True if there is at least one audio track.
     pub has_audio: bool,
+    /// True if there is a video track. The frames of a title without one are those of its first audio track.
+    pub has_video: bool,
+    /// Protection scheme of an encrypted title, such as `cenc`; its frames cannot be decoded without a key.
+    pub encryption: Option<String>,
 }
 
-/// Sizes and presentation times of audio, to compute rates from. Times are since the track's presentation start.
+/// Sizes and presentation times of audio, to compute rates from. Times are on the movie's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AudioSample {
     pub(crate) time: Duration,
     pub(crate) size: u32,
 }
 
-/// Offset of a fragment in the file, and the number of its first video frame.
+/// Offset of a place where a segment may begin, and the number of the first shown frame from there on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FragmentStart {
     pub(crate) offset: u64,

@@ -10,17 +10,19 @@ use crate::error::MediaError;
 use crate::fragment;
 use crate::frame::{AudioSample, FragmentStart, Frame, Layout, TitleInfo};
 use crate::limits::Limits;
-use crate::movie::{Movie, Track, TrackKind};
+use crate::movie::{Edit, Movie, Track, TrackKind};
 use crate::tables::TrackSample;
 
 /// The components of the index that a whole title needs but a stream does not.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     pub(crate) audio: Vec<AudioSample>,
-    pub(crate) fragments: Vec<FragmentStart>,
-    /// End of the last `mdat` box that declares its size.
-    pub(crate) media_end: u64,
+    /// Places at which a segment may begin.
+    pub(crate) starts: Vec<FragmentStart>,
 }
+
+/// Largest number of notes kept about a file.
+const NOTES: usize = 16;
 
 #[derive(Debug, Default)]
 pub(crate) struct Index {
@@ -35,8 +37,12 @@ pub(crate) struct Index {
     pub(crate) frame_count: usize,
     sample_count: u64,
     fragment_count: u64,
-    /// Bytes of all video and audio samples known so far.
+    /// Bytes of all video and audio samples shown so far.
     media_bytes: u64,
+    /// End of the last shown sample in the file.
+    pub(crate) media_end: u64,
+    /// Contradictions in the file, each with the value used.
+    pub(crate) notes: Vec<String>,
     /// The frame with the highest end offset in the file, and that offset.
     pub(crate) furthest: (usize, u64),
 }
@@ -46,7 +52,7 @@ impl Index {
         Bytes::new(self.media_bytes)
     }
 
-    /// The longest playing time of the tracks, as far as it is known.
+    /// End of the presentation, as far as it is known.
     pub(crate) fn playing_time(&self) -> Duration {
         self.movie.as_ref().map(Movie::playing_time).unwrap_or_default()
     }
@@ -54,29 +60,51 @@ impl Index {
     /// Adds the `moov` box; `media_came_first` says whether an `mdat` box came before it.
     pub(crate) fn take_movie(&mut self, moov: BoxView<'_>, media_came_first: bool) -> Result<(), MediaError> {
         if self.movie.is_some() {
-            return Err(moov.malformed(&"it is the second one of the file"));
+            let offset = moov.offset;
+            self.note(format!(
+                "the moov box at offset {offset} is not the first one; it is passed over"
+            ));
+            return Ok(());
         }
         let mut movie = Movie::read(moov, &self.limits)?;
         let main = movie.main;
+        for note in std::mem::take(&mut movie.notes) {
+            self.note(note);
+        }
         for (at, track) in movie.tracks.iter_mut().enumerate() {
             let Some(tables) = track.tables.take() else {
                 continue;
             };
-            let count = tables.len();
-            self.count_samples(count, moov)?;
-            let mut earliest = None;
-            tables.walk(|sample| earliest = Some(sample.cts().min(earliest.unwrap_or(i128::MAX))))?;
-            if let Some(earliest) = earliest {
-                track.clock.start_at(earliest);
+            let edits = track.clock.edits.clone();
+            // Edits that show nothing at all cannot be meant.
+            for edits in [edits, vec![Edit::ALL]] {
+                let before = self.media_end;
+                self.media_end = 0;
+                track.clock.edits = edits;
+                for edit in &track.clock.edits.clone() {
+                    self.count_samples(tables.len(), moov)?;
+                    let placed = tables.walk(|sample| {
+                        track.next_dts = sample.dts.saturating_add(u64::from(sample.duration));
+                        self.take_sample(track, (at == main, !movie.fragmented), (edit, &sample));
+                    });
+                    if placed < tables.len() {
+                        let (id, all) = (track.id, tables.len());
+                        self.note(format!(
+                            "the tables of track {id} place {placed} of {all} samples; those are played"
+                        ));
+                    }
+                }
+                let has_shown = self.media_end > 0;
+                self.media_end = self.media_end.max(before);
+                if has_shown || tables.len() == 0 {
+                    break;
+                }
+                self.note(format!(
+                    "the edit list of track {} shows nothing; it is ignored",
+                    track.id
+                ));
             }
-            if at == main {
-                // The first walk has shown that the tables contain as many as they claim.
-                self.frames.reserve_exact(usize::try_from(count).unwrap_or(0));
-            }
-            tables.walk(|sample| {
-                track.next_dts = sample.dts.saturating_add(u64::from(sample.duration));
-                self.take_sample(track, at == main, sample);
-            })?;
+            movie.decoded = movie.decoded.max(track.decoded());
         }
         let layout = match (movie.fragmented, media_came_first) {
             (true, _) => Layout::Fragmented,
@@ -87,10 +115,28 @@ impl Index {
             return Err(MediaError::NoFrames);
         }
         let duration = (!movie.fragmented).then(|| movie.playing_time());
+        if let Some(found) = duration
+            && !movie.declared.is_zero()
+            && found.abs_diff(movie.declared) > found / 10 + Duration::from_secs(1)
+        {
+            self.note(format!(
+                "the header declares {:?}, the tables {found:?}; the tables are used",
+                movie.declared
+            ));
+        }
         let (width, height) = movie
             .tracks
             .get(main)
             .map_or((0, 0), |track| track.codec.resolution);
+        let encryption = movie
+            .tracks
+            .iter()
+            .find_map(|track| track.codec.encryption.clone());
+        if let Some(scheme) = &encryption {
+            self.note(format!(
+                "it is encrypted ({scheme}): it is served as it is, and plays with a key only"
+            ));
+        }
         self.info = Some(TitleInfo {
             codecs: movie.codecs(),
             width,
@@ -99,6 +145,14 @@ impl Index {
             average_rate: duration.and_then(|duration| self.media_bytes().per(duration)),
             layout,
             has_audio: movie.tracks.iter().any(|track| track.kind == TrackKind::Audio),
+            has_video: movie
+                .tracks
+                .get(main)
+                .is_some_and(|track| track.kind == TrackKind::Video),
+            encryption: movie
+                .tracks
+                .iter()
+                .find_map(|track| track.codec.encryption.clone()),
         });
         self.movie = Some(movie);
         Ok(())
@@ -114,33 +168,43 @@ impl Index {
         let mut movie = self
             .movie
             .take()
-            .ok_or_else(|| moof.malformed(&"it comes before the moov box that explains it"))?;
-        if !movie.fragmented {
-            return Err(moof.malformed(&"the moov box announced no fragments (it has no mvex box)"));
-        }
+            .ok_or(MediaError::FragmentFirst { offset: moof.offset })?;
         if let Some(kept) = &mut self.kept {
-            kept.fragments.push(FragmentStart {
+            kept.starts.push(FragmentStart {
                 offset: start,
                 first_frame: self.frame_count,
             });
         }
         let left = self.limits.samples.saturating_sub(self.sample_count);
         let parts = fragment::read(moof, &mut movie, left, self.limits.samples)?;
+        for note in std::mem::take(&mut movie.notes) {
+            self.note(note);
+        }
         for part in parts {
-            self.count_samples(part.samples.len() as u64, moof)?;
             let is_main = part.track == movie.main;
-            if let Some(track) = movie.tracks.get_mut(part.track) {
-                let earliest = part.samples.iter().map(TrackSample::cts).min();
-                if let Some(earliest) = earliest {
-                    track.clock.start_at(earliest);
+            let Some(track) = movie.tracks.get_mut(part.track) else {
+                continue;
+            };
+            let last = track.clock.edits.len().saturating_sub(1);
+            for (at, mut edit) in track.clock.edits.clone().into_iter().enumerate() {
+                self.count_samples(part.samples.len() as u64, moof)?;
+                if at == last {
+                    edit.open();
                 }
-                for sample in part.samples {
-                    self.take_sample(track, is_main, sample);
+                for sample in &part.samples {
+                    self.take_sample(track, (is_main, false), (&edit, sample));
                 }
             }
         }
         self.movie = Some(movie);
         Ok(())
+    }
+
+    /// Records a contradiction, if there is still room.
+    pub(crate) fn note(&mut self, note: String) {
+        if self.notes.len() < NOTES && !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
     }
 
     fn count_samples(&mut self, more: u64, whose: BoxView<'_>) -> Result<(), MediaError> {
@@ -151,16 +215,33 @@ impl Index {
         Ok(())
     }
 
-    fn take_sample(&mut self, track: &mut Track, is_main: bool, sample: TrackSample) {
+    /// Adds a sample if `edit` shows it. `is_main` and `starts` say whether it is a frame, and whether a segment may
+    /// begin with it.
+    fn take_sample(
+        &mut self,
+        track: &mut Track,
+        (is_main, starts): (bool, bool),
+        (edit, sample): (&Edit, &TrackSample),
+    ) {
         if track.kind == TrackKind::Other {
             return;
         }
-        let cts = sample.cts();
-        track
-            .clock
-            .extend_to(cts.saturating_add(i128::from(sample.duration)));
+        if let Some(kept) = &mut self.kept
+            && is_main
+            && starts
+            && (sample.key || kept.starts.is_empty())
+        {
+            kept.starts.push(FragmentStart {
+                offset: sample.offset,
+                first_frame: self.frame_count,
+            });
+        }
+        let Some(shown) = track.clock.show(sample, edit, is_main) else {
+            return;
+        };
+        track.clock.end = track.clock.end.max(shown.end);
         self.media_bytes = self.media_bytes.saturating_add(u64::from(sample.size));
-        let pts = track.clock.since_start(cts);
+        self.media_end = self.media_end.max(sample.end());
         if is_main {
             if sample.end() > self.furthest.1 {
                 self.furthest = (self.frame_count, sample.end());
@@ -168,14 +249,14 @@ impl Index {
             self.frames.push_back(Frame {
                 offset: sample.offset,
                 size: Bytes::new(u64::from(sample.size)),
-                dts: track.clock.since_start(i128::from(sample.dts)),
-                pts,
+                dts: shown.dts,
+                pts: shown.pts,
                 key: sample.key,
             });
             self.frame_count += 1;
         } else if let Some(kept) = &mut self.kept {
             kept.audio.push(AudioSample {
-                time: pts,
+                time: shown.pts,
                 size: sample.size,
             });
         }

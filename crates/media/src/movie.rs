@@ -1,5 +1,6 @@
 //! The `moov` box: tracks, their codecs, timescales, edit lists, sample tables and fragment defaults.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use mp4_atom::{Elst, Mdhd, Mvhd, Tkhd, Trex};
@@ -8,10 +9,10 @@ use crate::boxes::BoxView;
 use crate::codec::{self, Codec};
 use crate::error::MediaError;
 use crate::limits::Limits;
-use crate::tables::SampleTables;
+use crate::tables::{LONGEST, SampleTables, TrackSample};
 
 /// Kind of a track, from its handler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum TrackKind {
     /// Video in any codec.
     Video,
@@ -32,70 +33,96 @@ pub(crate) struct Track {
     pub(crate) defaults: Trex,
     /// Decode time, in ticks, of the next sample if its fragment does not declare one.
     pub(crate) next_dts: u64,
+    /// Nanoseconds by which the decode times of its fragments are ahead of the movie's clock.
+    shift: i128,
 }
 
-/// A track's time: ticks of its media, and the tick at which its presentation starts.
+/// Maps a track's media to the movie's clock.
 #[derive(Debug)]
 pub(crate) struct TrackClock {
-    timescale: u32,
-    edit: Edit,
-    /// Media time at which the presentation starts; known once the first samples are.
-    origin: Option<i128>,
-    /// End of the last sample so far, in ticks since the origin.
-    end: i128,
+    pub(crate) timescale: u32,
+    pub(crate) edits: Vec<Edit>,
+    /// Movie time at which the presentation of the samples so far ends.
+    pub(crate) end: Duration,
 }
 
-/// The used part of a track's edit list (ISO/IEC 14496-12 §8.6.6). Empty edits before the media only shift the track
-/// against the others and are ignored. If there are several edits, the presentation starts with the first.
-#[derive(Clone, Copy, Debug, Default)]
-struct Edit {
-    /// The media time at which the presentation starts, in ticks of the track.
-    start: u64,
-    /// Duration of the media in the edits, rounded up to the next tick of the movie's clock (the unit of edits); `None`
-    /// if they leave that open, as in fragmented files.
-    presented: Option<Duration>,
+/// An edit that shows media (ISO/IEC 14496-12 §8.6.6). Empty edits only delay those after them.
+#[derive(Clone, Debug)]
+pub(crate) struct Edit {
+    /// Media time in ticks of the track; samples whose composition time lies in it are shown, as in ffmpeg.
+    media: Range<i128>,
+    /// Movie time at which the edit begins.
+    at: Duration,
+    /// Movie time at which it ends.
+    until: Duration,
+    /// A tick of the movie's clock. Writers round durations to it, so a sample may end up to one later than the edit.
+    tick: Duration,
+    /// True if the edit shows one frame all the time (media rate 0).
+    dwells: bool,
+}
+
+impl Edit {
+    /// The whole media, from movie time zero on.
+    pub(crate) const ALL: Self = Self {
+        media: i128::MIN..i128::MAX,
+        at: Duration::ZERO,
+        until: Duration::MAX,
+        tick: Duration::ZERO,
+        dwells: false,
+    };
+
+    /// Lets the edit last as long as there is media: fragments extend the last edit, whatever its duration.
+    pub(crate) fn open(&mut self) {
+        if !self.dwells {
+            (self.media.end, self.until) = (i128::MAX, Duration::MAX);
+        }
+    }
+}
+
+impl Track {
+    /// End of the last sample so far on the movie's clock, in decode time.
+    pub(crate) fn decoded(&self) -> Duration {
+        duration_of(self.next_dts.into(), self.clock.timescale)
+    }
+}
+
+/// Decode time, presentation time and end of presentation of a shown sample, on the movie's clock.
+pub(crate) struct ShownAt {
+    pub(crate) dts: Duration,
+    pub(crate) pts: Duration,
+    pub(crate) end: Duration,
 }
 
 impl TrackClock {
-    fn new(timescale: u32, edit: Edit) -> Self {
-        Self {
-            timescale,
-            edit,
-            origin: None,
-            end: 0,
+    /// Times of `sample` in `edit`, or `None` if the edit does not show it. Times before zero are zero. Of the sound,
+    /// the sample just before the edit counts, too: decoders need it.
+    pub(crate) fn show(&self, sample: &TrackSample, edit: &Edit, is_frame: bool) -> Option<ShownAt> {
+        let (from, until) = (sample.cts(), sample.cts() + i128::from(sample.duration));
+        let start = edit.media.start.max(0);
+        if edit.dwells {
+            let covers = from <= start && start < until;
+            return covers.then_some(ShownAt {
+                dts: edit.at,
+                pts: edit.at,
+                end: edit.until,
+            });
         }
-    }
-
-    /// Sets the origin to the earliest composition time of the track's first samples, or to that of the edit list if
-    /// that is later. Later calls have no effect.
-    pub(crate) fn start_at(&mut self, earliest_cts: i128) {
-        self.origin
-            .get_or_insert_with(|| earliest_cts.max(i128::from(self.edit.start)));
-    }
-
-    /// A media time in ticks as time since the presentation start; zero if it is earlier.
-    pub(crate) fn since_start(&self, ticks: i128) -> Duration {
-        self.duration_of(ticks.saturating_sub(self.origin.unwrap_or(0)))
-    }
-
-    /// Records the time at which a sample's presentation ends.
-    pub(crate) fn extend_to(&mut self, ticks: i128) {
-        self.end = self.end.max(ticks.saturating_sub(self.origin.unwrap_or(0)));
-    }
-
-    /// Duration of the samples so far, limited to that of the edit list.
-    pub(crate) fn playing_time(&self) -> Duration {
-        let end = self.duration_of(self.end);
-        self.edit.presented.map_or(end, |presented| end.min(presented))
-    }
-
-    fn duration_of(&self, ticks: i128) -> Duration {
-        duration_of(u128::try_from(ticks).unwrap_or(0), self.timescale)
+        let since = |ticks: i128| edit.at.saturating_add(duration_of(ticks - start, self.timescale));
+        let is_heard = !is_frame && from < edit.media.end && until >= edit.media.start;
+        (is_heard || edit.media.contains(&from)).then(|| ShownAt {
+            dts: since(i128::from(sample.dts)),
+            pts: since(from),
+            end: match since(until) {
+                end if end < edit.until.saturating_add(edit.tick) => end,
+                _ => edit.until,
+            },
+        })
     }
 }
 
-/// `ticks` of a clock with `timescale` ticks per second, rounded down to a nanosecond.
-fn duration_of(ticks: u128, timescale: u32) -> Duration {
+/// `ticks` of a clock with `timescale` ticks per second, rounded down to a nanosecond; zero if negative.
+pub(crate) fn duration_of(ticks: i128, timescale: u32) -> Duration {
+    let ticks = u128::try_from(ticks).unwrap_or(0);
     let nanos = ticks.saturating_mul(1_000_000_000) / u128::from(timescale.max(1));
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
@@ -103,27 +130,49 @@ fn duration_of(ticks: u128, timescale: u32) -> Duration {
 #[derive(Debug)]
 pub(crate) struct Movie {
     pub(crate) tracks: Vec<Track>,
-    /// The index in `tracks` of the played H.264 track: the first one.
+    /// The index in `tracks` of the track whose samples are the title's frames: the first video track, H.264 if there
+    /// is any; the first audio track of a title without video.
     pub(crate) main: usize,
-    /// True if fragments follow (there is an `mvex` box).
+    /// True if fragments follow: an `mvex` box announces them, and the tables describe no frame.
     pub(crate) fragmented: bool,
+    /// Playing time in the `mvhd` box.
+    pub(crate) declared: Duration,
+    /// End of the samples so far on the movie's clock, in decode time.
+    pub(crate) decoded: Duration,
+    /// Nanoseconds by which the decode times of fragments are ahead of the movie's clock; `None` before the first.
+    shift: Option<i128>,
+    /// Contradictions that were settled.
+    pub(crate) notes: Vec<String>,
 }
 
 impl Movie {
     pub(crate) fn read(moov: BoxView<'_>, limits: &Limits) -> Result<Self, MediaError> {
-        let mut tracks = Vec::new();
+        let mut tracks: Vec<Track> = Vec::new();
+        let mut broken = Vec::new();
+        let mut notes = Vec::new();
         let mut defaults = Vec::new();
-        let mut fragmented = false;
-        let timescale = moov.require(*b"mvhd")?.decode::<Mvhd>()?.timescale;
+        let mut announced = false;
+        let header: Mvhd = moov.require(*b"mvhd")?.decode()?;
         for child in moov.children(0) {
             let child = child?;
             match &child.name.0 {
-                b"trak" if tracks.len() as u64 >= limits.tracks => {
+                b"trak" if (tracks.len() + broken.len()) as u64 >= limits.tracks => {
                     return Err(child.beyond_limit("tracks", limits.tracks));
                 }
-                b"trak" => tracks.push(track(child, timescale)?),
+                b"trak" => {
+                    let kind = kind_of(child);
+                    // A track of unknown kind may be the video.
+                    let likely = kind.as_ref().map_or(TrackKind::Video, |kind| *kind);
+                    match kind.and_then(|kind| track(child, kind, &header, &mut notes)) {
+                        Ok(track) => tracks.push(track),
+                        Err(error) => {
+                            notes.push(format!("a track is left out: {error}"));
+                            broken.push((likely, error));
+                        }
+                    }
+                }
                 b"mvex" => {
-                    fragmented = true;
+                    announced = true;
                     for child in child.children(0) {
                         let child = child?;
                         if &child.name.0 == b"trex" && (defaults.len() as u64) < limits.tracks {
@@ -139,17 +188,64 @@ impl Movie {
                 track.defaults = trex.clone();
             }
         }
-        let main = tracks
-            .iter()
-            .position(|track| track.kind == TrackKind::Video && track.codec.h264)
-            .ok_or_else(|| MediaError::NoH264 {
-                found: described(&tracks),
-            })?;
+        let rank = |track: &Track| (track.kind, !track.codec.name.starts_with("avc"));
+        let main = (0..tracks.len()).min_by_key(|&at| tracks.get(at).map(rank));
+        let main_kind = main
+            .and_then(|at| tracks.get(at))
+            .map_or(TrackKind::Other, |main| main.kind);
+        // A damaged track is left out unless it is the one to be played.
+        if let Some(at) = broken.iter().position(|(kind, _)| *kind < main_kind) {
+            return Err(broken.swap_remove(at).1);
+        }
+        let main = main
+            .filter(|_| main_kind != TrackKind::Other)
+            .ok_or(MediaError::NoMedia { tracks: tracks.len() })?;
+        let has_samples = |track: &Track| track.tables.as_ref().is_some_and(|tables| tables.len() > 0);
         Ok(Self {
-            tracks,
+            fragmented: announced && !tracks.get(main).is_some_and(has_samples),
             main,
-            fragmented,
+            declared: duration_of(header.duration.into(), header.timescale),
+            decoded: Duration::ZERO,
+            shift: None,
+            tracks,
+            notes,
         })
+    }
+
+    /// Time of a fragment of the track `at` in ticks of the movie's clock. The first fragment of a file begins at zero.
+    /// If a decode time is more than 1 s before or [`LONGEST`] after the end of the track's previous fragment, the
+    /// clock of the recording was set, or recordings were joined: the fragment then follows the previous ones.
+    pub(crate) fn fragment_time(&mut self, at: usize, declared: u64) -> Option<u64> {
+        const SECOND: i128 = 1_000_000_000;
+        let decoded = i128::try_from(self.decoded.as_nanos()).unwrap_or(i128::MAX);
+        let timescale = i128::from(self.tracks.get(at)?.clock.timescale);
+        let time = i128::from(declared) * SECOND / timescale;
+        let common = self.shift.unwrap_or_else(|| {
+            let shift = if decoded == 0 { time } else { 0 };
+            self.tracks.iter_mut().for_each(|track| track.shift = shift);
+            shift
+        });
+        let track = self.tracks.get_mut(at)?;
+        let longest = i128::from(LONGEST.as_secs()) * SECOND;
+        let end = i128::try_from(track.decoded().as_nanos()).unwrap_or(i128::MAX);
+        let follows = |shift: i128| (end - SECOND..=end + longest).contains(&(time - shift));
+        self.shift = Some(common);
+        if !follows(track.shift) {
+            track.shift = if follows(common) { common } else { time - decoded };
+            self.shift = Some(track.shift);
+            if track.shift.abs_diff(common) > SECOND.unsigned_abs() {
+                let (to, from) = (
+                    duration_of(time, 1_000_000_000),
+                    duration_of(end + common, 1_000_000_000),
+                );
+                let note = format!(
+                    "decode times jump from {from:?} to {to:?}; the fragments are played without a gap"
+                );
+                self.notes.push(note);
+            }
+        }
+        let ticks = i128::from(declared) - track.shift * timescale / SECOND;
+        u64::try_from(ticks.max(0)).ok()
     }
 
     /// The codecs as RFC 6381 lists them, the played video first.
@@ -158,95 +254,120 @@ impl Movie {
         let audio = self
             .tracks
             .iter()
-            .filter(|track| track.kind == TrackKind::Audio)
-            .map(|track| track.codec.name.as_str());
+            .enumerate()
+            .filter(|(at, track)| track.kind == TrackKind::Audio && *at != self.main)
+            .map(|(_, track)| track.codec.name.as_str());
         played.into_iter().chain(audio).collect::<Vec<_>>().join(", ")
     }
 
-    /// The longest playing time of the video and audio tracks, as far as their samples are known.
+    /// End of the last video or audio sample known so far, on the movie's clock.
     pub(crate) fn playing_time(&self) -> Duration {
         self.tracks
             .iter()
             .filter(|track| track.kind != TrackKind::Other)
-            .map(|track| track.clock.playing_time())
+            .map(|track| track.clock.end)
             .max()
             .unwrap_or_default()
     }
 }
 
-fn described(tracks: &[Track]) -> String {
-    if tracks.is_empty() {
-        return "no tracks at all".to_owned();
+fn kind_of(trak: BoxView<'_>) -> Result<TrackKind, MediaError> {
+    let hdlr = trak.require(*b"mdia")?.require(*b"hdlr")?;
+    // Version and flags, a reserved word, then the handler (ISO/IEC 14496-12 §8.4.3).
+    match hdlr.body.get(8..12) {
+        Some(b"vide") => Ok(TrackKind::Video),
+        Some(b"soun") => Ok(TrackKind::Audio),
+        Some(_) => Ok(TrackKind::Other),
+        None => Err(hdlr.malformed(&"it ends before the handler's type")),
     }
-    let names = tracks.iter().map(|track| {
-        let kind = match track.kind {
-            TrackKind::Video => "video",
-            TrackKind::Audio => "audio",
-            TrackKind::Other => "other",
-        };
-        format!("{kind} ({})", track.codec.name)
-    });
-    names.collect::<Vec<_>>().join(", ")
 }
 
-fn track(trak: BoxView<'_>, movie_timescale: u32) -> Result<Track, MediaError> {
-    let id = trak.require(*b"tkhd")?.decode::<Tkhd>()?.track_id;
-    let mdia = trak.require(*b"mdia")?;
-    let mdhd = mdia.require(*b"mdhd")?;
-    let timescale = mdhd.decode::<Mdhd>()?.timescale;
-    if timescale == 0 {
-        return Err(mdhd.malformed(&"its timescale is 0 ticks per second"));
-    }
-    let hdlr = mdia.require(*b"hdlr")?;
-    // Version and flags, a reserved word, then the handler (ISO/IEC 14496-12 §8.4.3).
-    let kind = match hdlr.body.get(8..12) {
-        Some(b"vide") => TrackKind::Video,
-        Some(b"soun") => TrackKind::Audio,
-        Some(_) => TrackKind::Other,
-        None => return Err(hdlr.malformed(&"it ends before the handler's type")),
-    };
-    let stbl = mdia.require(*b"minf")?.require(*b"stbl")?;
-    let codec = match codec::first_entry(stbl.require(*b"stsd")?) {
-        Ok(codec) => codec,
-        // A track that is not played need not be understood.
-        Err(_) if kind == TrackKind::Other => Codec {
-            name: "unknown".to_owned(),
-            ..Codec::default()
-        },
-        Err(error) => return Err(error),
-    };
-    let tables = match kind {
-        TrackKind::Other => None,
-        TrackKind::Video | TrackKind::Audio => Some(SampleTables::read(stbl)?),
-    };
-    Ok(Track {
-        id,
+fn track(
+    trak: BoxView<'_>,
+    kind: TrackKind,
+    movie: &Mvhd,
+    notes: &mut Vec<String>,
+) -> Result<Track, MediaError> {
+    let header: Tkhd = trak.require(*b"tkhd")?.decode()?;
+    let mut found = Track {
+        id: header.track_id,
         kind,
-        codec,
-        clock: TrackClock::new(timescale, edit(trak, movie_timescale)?),
-        tables,
+        codec: Codec::default(),
+        clock: TrackClock {
+            timescale: 1,
+            edits: vec![Edit::ALL],
+            end: Duration::ZERO,
+        },
+        tables: None,
         defaults: Trex::default(),
         next_dts: 0,
-    })
+        shift: 0,
+    };
+    // A track that is not played need not be complete.
+    if kind == TrackKind::Other {
+        return Ok(found);
+    }
+    let mdia = trak.require(*b"mdia")?;
+    let mdhd = mdia.require(*b"mdhd")?;
+    let times: Mdhd = mdhd.decode()?;
+    if times.timescale == 0 {
+        return Err(mdhd.malformed(&"its timescale is 0 ticks per second"));
+    }
+    let stbl = mdia.require(*b"minf")?.require(*b"stbl")?;
+    found.codec = codec::first_entry(stbl.require(*b"stsd")?, kind)?;
+    // Some writers leave the size to the track header.
+    if found.codec.resolution.0 == 0 || found.codec.resolution.1 == 0 {
+        found.codec.resolution = (header.width.integer().into(), header.height.integer().into());
+    }
+    found.clock.timescale = times.timescale;
+    found.clock.edits = edits(trak, movie.timescale, times.timescale)?;
+    let mut tables = SampleTables::read(stbl)?;
+    let declared = [
+        duration_of(times.duration.into(), times.timescale),
+        duration_of(header.duration.into(), movie.timescale),
+        duration_of(movie.duration.into(), movie.timescale),
+    ];
+    notes.extend(tables.settle(times.timescale, declared));
+    found.tables = Some(tables);
+    Ok(found)
 }
 
-fn edit(trak: BoxView<'_>, movie_timescale: u32) -> Result<Edit, MediaError> {
-    let Some(edts) = trak.find(0, *b"edts")? else {
-        return Ok(Edit::default());
-    };
-    let Some(elst) = edts.find(0, *b"elst")? else {
-        return Ok(Edit::default());
+/// The edits that show media; all of the media if there are none.
+fn edits(trak: BoxView<'_>, movie_timescale: u32, timescale: u32) -> Result<Vec<Edit>, MediaError> {
+    let elst = trak
+        .find(0, *b"edts")?
+        .map(|edts| edts.find(0, *b"elst"))
+        .transpose()?;
+    let Some(elst) = elst.flatten() else {
+        return Ok(vec![Edit::ALL]);
     };
     let elst: Elst = elst.decode()?;
-    let mut shown = elst.entries.iter().filter_map(|edit| edit.media_time);
-    let presented: u128 = elst
-        .entries
-        .iter()
-        .filter(|edit| edit.media_time.is_some())
-        .map(|edit| u128::from(edit.segment_duration))
-        .sum();
-    Ok(Edit {
-        start: shown.next().unwrap_or(0),
-        presented: (presented > 0).then(|| duration_of(presented.saturating_add(1), movie_timescale)),
-    })
+    let (per_second, mut ticks) = (i128::from(movie_timescale.max(1)), 0_i128);
+    let mut edits = Vec::new();
+    for entry in &elst.entries {
+        let (from, length) = (ticks, i128::from(entry.segment_duration));
+        ticks += length;
+        let Some(start) = entry.media_time.map(i128::from) else {
+            continue;
+        };
+        let dwells = entry.media_rate.integer() == 0 && entry.media_rate.decimal() == 0;
+        // A duration of zero leaves the end open.
+        let is_open = length == 0 && !dwells;
+        let media = (length * i128::from(timescale) + per_second / 2) / per_second;
+        edits.push(Edit {
+            media: start..if is_open { i128::MAX } else { start + media },
+            at: duration_of(from, movie_timescale),
+            until: if is_open {
+                Duration::MAX
+            } else {
+                duration_of(ticks, movie_timescale)
+            },
+            tick: duration_of(1, movie_timescale),
+            dwells,
+        });
+    }
+    if edits.is_empty() {
+        edits.push(Edit::ALL);
+    }
+    Ok(edits)
 }

@@ -21,29 +21,13 @@ pub struct Segment {
     pub starts_with_key: bool,
 }
 
-/// Starts of the fragments with video frames; audio-only fragments belong to the segment before them.
-pub(crate) fn at_fragments(fragments: &[FragmentStart], frames: usize) -> Vec<FragmentStart> {
-    let ends = fragments
-        .iter()
-        .skip(1)
-        .map(|next| next.first_frame)
-        .chain([frames]);
-    let pairs = fragments.iter().zip(ends);
+/// The `starts` with frames; a fragment with audio only belongs to the segment before it.
+pub(crate) fn with_frames(starts: &[FragmentStart], frames: usize) -> Vec<FragmentStart> {
+    let ends = starts.iter().skip(1).map(|next| next.first_frame).chain([frames]);
+    let pairs = starts.iter().zip(ends);
     pairs
         .filter(|(fragment, end)| *end > fragment.first_frame)
         .map(|(fragment, _)| *fragment)
-        .collect()
-}
-
-/// Starts of segments at the key frames. The audio after the last frame belongs to the last segment.
-pub(crate) fn at_key_frames(frames: &[Frame]) -> Vec<FragmentStart> {
-    let numbered = frames.iter().enumerate();
-    numbered
-        .filter(|(at, frame)| frame.key || *at == 0)
-        .map(|(first_frame, frame)| FragmentStart {
-            offset: frame.offset,
-            first_frame,
-        })
         .collect()
 }
 

@@ -48,11 +48,10 @@ enum ParserState {
     /// `held` holds the beginning of a box header.
     #[default]
     Header,
-    /// `held` holds the beginning of a `moov` or `moof` box's body.
+    /// `held` holds the beginning of a `moov` or `moof` box's body. It may run to the end of the file.
     Collect {
         header: BoxHeader,
         offset: u64,
-        body: u64,
     },
     /// A box that is not kept. `end` is `None` if it runs to the end of the file.
     Skip {
@@ -81,7 +80,7 @@ impl StreamParser {
     /// Parses the next bytes of the file.
     ///
     /// # Errors
-    /// If the file is not MP4, is malformed, has no H.264 track or exceeds the limits.
+    /// If the file is not MP4, is malformed, has no video or audio track or exceeds the limits.
     pub fn push(&mut self, mut bytes: &[u8]) -> Result<(), MediaError> {
         while !bytes.is_empty() {
             if let Err(error) = self.step(&mut bytes) {
@@ -131,12 +130,12 @@ impl StreamParser {
         self.position
     }
 
-    /// Video and audio bytes of all samples known so far (not of boxes).
+    /// Video and audio bytes of all samples shown so far (not of boxes).
     pub fn media_bytes(&self) -> Bytes {
         self.index.media_bytes()
     }
 
-    /// The longest playing time of the tracks, as far as their samples are known.
+    /// Playing time on the movie's clock, as far as the samples are known.
     pub fn playing_time(&self) -> Duration {
         self.index.playing_time()
     }
@@ -146,11 +145,27 @@ impl StreamParser {
     /// # Errors
     /// If the file ends within a box or a frame, has no `moov` box or no frames, or an earlier call failed.
     pub fn finish(&mut self) -> Result<(), MediaError> {
-        let result = self.check_end();
+        let mut result = Ok(());
+        if let ParserState::Collect { header, offset } = self.state
+            && header.size.is_none()
+        {
+            self.state = ParserState::Header;
+            result = self.take_collected(header, offset);
+        }
+        result = result.and_then(|()| self.check_end());
         if let Err(error) = &result {
             self.state = ParserState::Failed(error.clone());
         }
         result
+    }
+
+    /// Contradictions found so far, each with the value used in its place.
+    pub fn notes(&self) -> &[String] {
+        &self.index.notes
+    }
+
+    pub(crate) fn media_end(&self) -> u64 {
+        self.index.media_end
     }
 
     pub(crate) fn take_kept(&mut self) -> Kept {
@@ -167,20 +182,16 @@ impl StreamParser {
         };
         match &self.state {
             ParserState::Failed(error) => return Err(error.clone()),
-            ParserState::Header if self.held.is_empty() => {}
-            ParserState::Header => {
-                let offset = end.saturating_sub(self.held.len() as u64);
-                if self.boxes == 0 {
-                    return Err(not_mp4(&self.held));
-                }
-                let needed = offset.saturating_add(BoxHeader::len_of(&self.held) as u64);
-                return Err(truncated(self.held_name(), offset, needed));
-            }
-            ParserState::Collect { header, offset, body } => {
-                let needed = offset.saturating_add(header.header_len).saturating_add(*body);
+            // A few bytes after the last box are padding.
+            ParserState::Header if self.boxes > 0 || end == 0 => {}
+            ParserState::Header => return Err(not_mp4(&self.held)),
+            ParserState::Collect { header, offset } => {
+                let needed = offset.saturating_add(header.size.unwrap_or(0));
                 return Err(truncated(header.name, *offset, needed));
             }
             ParserState::Skip { end: None, .. } => {}
+            // Nothing that is shown is missing.
+            ParserState::Skip { .. } if self.index.frame_count > 0 && self.index.media_end <= end => {}
             ParserState::Skip {
                 name,
                 offset,
@@ -218,17 +229,50 @@ impl StreamParser {
                 let wanted = BoxHeader::len_of(&self.held);
                 self.hold(bytes, wanted);
                 let offset = self.position.saturating_sub(self.held.len() as u64);
-                if self.held.len() >= BoxHeader::len_of(&self.held)
-                    && let Some(header) = self.read_header(offset)?
-                {
-                    self.held.clear();
-                    self.enter(header, offset)?;
+                if self.held.len() < BoxHeader::len_of(&self.held) {
+                    return Ok(());
+                }
+                match self.read_header(offset) {
+                    // Once frames are known, what follows the boxes need not be one.
+                    Err(MediaError::Malformed { name, .. }) if self.index.frame_count > 0 => {
+                        self.index.note(format!(
+                            "no box begins at offset {offset}; the rest is passed over"
+                        ));
+                        self.held.clear();
+                        self.state = ParserState::Skip {
+                            name,
+                            offset,
+                            end: None,
+                        };
+                    }
+                    header => {
+                        if let Some(header) = header? {
+                            self.held.clear();
+                            self.enter(header, offset)?;
+                        }
+                    }
                 }
                 Ok(())
             }
-            ParserState::Collect { header, offset, body } => {
-                // The limits on boxes keep this within a usize.
-                self.hold(bytes, usize::try_from(body).unwrap_or(usize::MAX));
+            ParserState::Collect { header, offset } => {
+                let (what, limit) = self.limit_of(header.name).unwrap_or(("bytes", 0));
+                // Within the limit, which fits a usize, unless the box runs to the end of the file.
+                let body = header
+                    .size
+                    .map_or(u64::MAX, |size| size.saturating_sub(header.header_len));
+                self.hold(
+                    bytes,
+                    usize::try_from(body.min(limit.saturating_add(1))).unwrap_or(usize::MAX),
+                );
+                if self.held.len() as u64 > limit {
+                    let name = header.name;
+                    return Err(MediaError::BeyondLimit {
+                        name,
+                        offset,
+                        what,
+                        limit,
+                    });
+                }
                 if self.held.len() as u64 == body {
                     self.state = ParserState::Header;
                     self.take_collected(header, offset)?;
@@ -256,21 +300,43 @@ impl StreamParser {
         *bytes = rest;
     }
 
-    fn read_header(&mut self, offset: u64) -> Result<Option<BoxHeader>, MediaError> {
-        if self.boxes == 0 && !is_first_box(self.held_name()) {
-            return Err(not_mp4(&self.held));
+    fn read_header(&self, offset: u64) -> Result<Option<BoxHeader>, MediaError> {
+        let name = self.held_name();
+        let header = BoxHeader::read(&self.held, offset);
+        if self.boxes == 0 {
+            let header = header.as_ref().ok().and_then(Option::as_ref);
+            let is_small = header.is_some_and(|header| header.size.is_some_and(|size| size <= FIRST_BOX));
+            if !(is_first_box(name) || (is_small && name.is_printable())) {
+                return Err(not_mp4(&self.held));
+            }
         }
-        if !self.held_name().is_printable() {
+        if !name.is_printable() {
             let problem =
                 "its type is not text: the box before it declares a wrong size, or the file is damaged";
-            return Err(MediaError::malformed(self.held_name(), offset, problem));
+            return Err(MediaError::malformed(name, offset, problem));
         }
-        BoxHeader::read(&self.held, offset)
+        let header = header?;
+        if let Some(size) = header.and_then(|header| header.size)
+            && offset.checked_add(size).is_none()
+        {
+            let problem = format!("it claims {size} bytes, beyond the end of any file");
+            return Err(MediaError::malformed(name, offset, problem));
+        }
+        Ok(header)
+    }
+
+    /// Limit on the body of a box that is kept; `None` if boxes of this type are not.
+    fn limit_of(&self, name: BoxName) -> Option<(&'static str, u64)> {
+        match &name.0 {
+            b"moov" => Some(("bytes in the moov box", self.index.limits.movie_bytes)),
+            b"moof" => Some(("bytes in one moof box", self.index.limits.fragment_bytes)),
+            _ => None,
+        }
     }
 
     fn enter(&mut self, header: BoxHeader, offset: u64) -> Result<(), MediaError> {
         let name = header.name;
-        let beyond = |what, limit| MediaError::BeyondLimit {
+        let beyond = |(what, limit)| MediaError::BeyondLimit {
             name,
             offset,
             what,
@@ -278,33 +344,17 @@ impl StreamParser {
         };
         self.boxes = self.boxes.saturating_add(1);
         if self.boxes > self.index.limits.boxes {
-            return Err(beyond("boxes", self.index.limits.boxes));
+            return Err(beyond(("boxes", self.index.limits.boxes)));
         }
-        let end = match header.size {
-            Some(size) => Some(offset.checked_add(size).ok_or_else(|| {
-                MediaError::malformed(
-                    name,
-                    offset,
-                    format!("it claims {size} bytes, beyond the end of any file"),
-                )
-            })?),
-            None => None,
-        };
-        let collected = match &name.0 {
-            b"moov" => Some(("bytes in the moov box", self.index.limits.movie_bytes)),
-            b"moof" => Some(("bytes in one moof box", self.index.limits.fragment_bytes)),
-            _ => None,
-        };
-        if let Some((what, limit)) = collected {
-            let Some(size) = header.size else {
-                let problem = "it does not declare its size";
-                return Err(MediaError::malformed(name, offset, problem));
-            };
-            let body = size.saturating_sub(header.header_len);
+        let end = header.size.map(|size| offset.saturating_add(size));
+        if let Some((what, limit)) = self.limit_of(name) {
+            let body = header
+                .size
+                .map_or(1, |size| size.saturating_sub(header.header_len));
             if body > limit {
-                return Err(beyond(what, limit));
+                return Err(beyond((what, limit)));
             }
-            self.state = ParserState::Collect { header, offset, body };
+            self.state = ParserState::Collect { header, offset };
             if body == 0 {
                 self.state = ParserState::Header;
                 self.take_collected(header, offset)?;
@@ -314,9 +364,6 @@ impl StreamParser {
         match &name.0 {
             b"mdat" => {
                 self.media_seen = true;
-                if let Some(kept) = &mut self.index.kept {
-                    kept.media_end = end.unwrap_or(u64::MAX);
-                }
                 self.fragment_start = None;
             }
             b"styp" | b"sidx" | b"prft" | b"emsg" => {
@@ -349,6 +396,9 @@ impl StreamParser {
         self.index.take_fragment(view, start)
     }
 }
+
+/// Largest first box of a type that is not known here: text and most other formats declare more by chance.
+const FIRST_BOX: u64 = 1 << 20;
 
 /// Types of the first box in files of the MP4 family (`QuickTime` files may lack `ftyp`).
 fn is_first_box(name: BoxName) -> bool {

@@ -1,11 +1,22 @@
 //! The sample tables of a `stbl` box (ISO/IEC 14496-12 §8.6–8.7), walked into samples.
 
 use std::iter::repeat_n;
+use std::time::Duration;
 
 use mp4_atom::{Atom, Co64, Ctts, Stco, Stsc, Stss, Stsz, StszSamples, Stts};
 
 use crate::boxes::BoxView;
-use crate::error::{BoxName, MediaError};
+use crate::error::MediaError;
+use crate::movie::duration_of;
+
+/// Longest time between samples, or between fragments, that needs no confirmation.
+pub(crate) const LONGEST: Duration = Duration::from_secs(10);
+
+/// A composition offset as encoders write it. Boxes of version 0 hold unsigned numbers, but many encoders write
+/// negative ones there, and players read them as such.
+pub(crate) fn signed(offset: i64) -> i64 {
+    u32::try_from(offset).map_or(offset, |offset| offset.cast_signed().into())
+}
 
 /// One sample as described by the tables or a fragment, with times in ticks of its track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +43,6 @@ impl TrackSample {
 
 #[derive(Debug)]
 pub(crate) struct SampleTables {
-    /// Offset of the `stbl` box.
-    offset: u64,
     times: Stts,
     composition: Option<Ctts>,
     keys: Option<Stss>,
@@ -45,6 +54,34 @@ pub(crate) struct SampleTables {
 
 fn optional<A: Atom>(stbl: BoxView<'_>, name: [u8; 4]) -> Result<Option<A>, MediaError> {
     stbl.find(0, name)?.map(|found| found.decode()).transpose()
+}
+
+/// Sizes of 4, 8 or 16 bits each (§8.7.3.3): after version, flags and three reserved bytes, the number of bits, the
+/// number of samples, and the sizes.
+fn compact_sizes(stz2: BoxView<'_>) -> Stsz {
+    let bits = stz2.body.get(7).copied().unwrap_or(0);
+    let count = stz2
+        .body
+        .get(8..12)
+        .and_then(<[u8]>::first_chunk)
+        .map_or(0, |&count| u32::from_be_bytes(count));
+    let entries = stz2.body.get(12..).unwrap_or_default();
+    let sizes: Vec<u32> = match bits {
+        4 => entries
+            .iter()
+            .flat_map(|byte| [byte >> 4, byte & 15])
+            .map(u32::from)
+            .collect(),
+        8 => entries.iter().copied().map(u32::from).collect(),
+        _ => entries
+            .chunks_exact(2)
+            .map(|pair| pair.iter().fold(0, |sum, &byte| sum << 8 | u32::from(byte)))
+            .collect(),
+    };
+    let samples = sizes.into_iter().take(count as usize).collect();
+    Stsz {
+        samples: StszSamples::Different { sizes: samples },
+    }
 }
 
 impl SampleTables {
@@ -60,12 +97,14 @@ impl SampleTables {
             keys.entries.sort_unstable();
         }
         Ok(Self {
-            offset: stbl.offset,
             times: stbl.require(*b"stts")?.decode()?,
             composition: optional(stbl, *b"ctts")?,
             keys,
             chunks: stbl.require(*b"stsc")?.decode()?,
-            sizes: stbl.require(*b"stsz")?.decode()?,
+            sizes: match stbl.find(0, *b"stz2")? {
+                Some(compact) => compact_sizes(compact),
+                None => stbl.require(*b"stsz")?.decode()?,
+            },
             offsets,
         })
     }
@@ -78,36 +117,64 @@ impl SampleTables {
         }
     }
 
-    fn malformed(&self, problem: String) -> MediaError {
-        MediaError::malformed(BoxName(*b"stbl"), self.offset, problem)
+    /// Replaces sample durations that cannot be right by the one before, and returns a note about it. Those of 2³¹
+    /// ticks and more are negative numbers. One of more than [`LONGEST`] has to agree with more of the `declared`
+    /// playing times of the track than the duration before.
+    pub(crate) fn settle(&mut self, timescale: u32, declared: [Duration; 3]) -> Option<String> {
+        let longest = LONGEST.as_secs().saturating_mul(timescale.into());
+        let is_long = |delta: u32| u64::from(delta) > longest;
+        let mut ordinary = self
+            .times
+            .entries
+            .iter()
+            .map(|run| run.sample_delta)
+            .find(|&delta| !is_long(delta))?;
+        let (mut settled, mut before, mut after) = (self.times.clone(), 0_i128, 0_i128);
+        for run in &mut settled.entries {
+            let count = i128::from(run.sample_count);
+            before += count * i128::from(run.sample_delta);
+            if is_long(run.sample_delta) {
+                run.sample_delta = ordinary;
+            }
+            ordinary = run.sample_delta;
+            after += count * i128::from(ordinary);
+        }
+        let [before, after] = [before, after].map(|ticks| duration_of(ticks, timescale));
+        let agreeing = |time: Duration| {
+            let agrees = |other: &&Duration| other.abs_diff(time) <= time / 10;
+            declared.iter().filter(agrees).count()
+        };
+        let is_negative = self
+            .times
+            .entries
+            .iter()
+            .any(|run| run.sample_delta > i32::MAX.unsigned_abs());
+        (is_negative || agreeing(after) > agreeing(before)).then(|| {
+            self.times = settled;
+            format!("sample durations add up to {before:?}; without those that cannot be right, to {after:?}")
+        })
     }
 
     /// Calls `visit` with each sample in decode order. The time is proportional to the tables and [`Self::len`].
-    pub(crate) fn walk(&self, mut visit: impl FnMut(TrackSample)) -> Result<(), MediaError> {
-        let count = self.len();
+    /// Returns the number of samples. It is less than [`Self::len`] if the tables do not place all of them.
+    ///
+    /// A sample without a time lasts as long as the one before, and one without a composition offset has offset zero.
+    pub(crate) fn walk(&self, mut visit: impl FnMut(TrackSample)) -> u64 {
         // The tables are run-length encoded.
         let times = self.times.entries.iter();
         let mut times = times.flat_map(|run| repeat_n(run.sample_delta, run.sample_count as usize));
-        let mut composition = self.composition.as_ref().map(|table| {
-            let runs = table.entries.iter();
-            runs.flat_map(|run| repeat_n(run.sample_offset, run.sample_count as usize))
-        });
+        let runs = self.composition.iter().flat_map(|table| &table.entries);
+        let mut composition = runs.flat_map(|run| repeat_n(run.sample_offset, run.sample_count as usize));
         let mut keys = self.keys.as_ref().map(|table| table.entries.iter().peekable());
         let mut places = Places::new(self);
-        let mut dts = 0_u64;
-        for index in 0..count {
+        let (mut dts, mut duration) = (0_u64, 0);
+        for index in 0..self.len() {
             let number = index + 1;
             let size = self.size(index);
-            let too_short =
-                |table: &str| self.malformed(format!("stsz lists {count} samples, but {table} {index}"));
-            let offset = places
-                .next(size)
-                .ok_or_else(|| too_short("stsc and stco place"))??;
-            let duration = times.next().ok_or_else(|| too_short("stts gives times for"))?;
-            let composition_offset = match &mut composition {
-                Some(offsets) => offsets.next().ok_or_else(|| too_short("ctts gives times for"))?,
-                None => 0,
+            let Some(offset) = places.next(size) else {
+                return index;
             };
+            duration = times.next().unwrap_or(duration);
             let key = keys.as_mut().is_none_or(|keys| {
                 while keys.next_if(|&&key| u64::from(key) < number).is_some() {}
                 keys.peek().is_some_and(|&&key| u64::from(key) == number)
@@ -116,13 +183,13 @@ impl SampleTables {
                 offset,
                 size,
                 dts,
-                composition_offset,
+                composition_offset: signed(composition.next().unwrap_or(0)),
                 duration,
                 key,
             });
             dts = dts.saturating_add(u64::from(duration));
         }
-        Ok(())
+        self.len()
     }
 
     fn size(&self, index: u64) -> u32 {
@@ -161,8 +228,8 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// The offset of the next sample, which has `size` bytes; `None` after the last chunk.
-    fn next(&mut self, size: u32) -> Option<Result<u64, MediaError>> {
+    /// The offset of the next sample, which has `size` bytes; `None` after the last chunk or the largest offset.
+    fn next(&mut self, size: u32) -> Option<u64> {
         while self.left == 0 {
             self.at = *self.tables.offsets.get(self.chunk)?;
             // Chunks are numbered from 1 in stsc.
@@ -177,14 +244,7 @@ impl<'a> Places<'a> {
         }
         self.left -= 1;
         let offset = self.at;
-        match offset.checked_add(u64::from(size)) {
-            Some(end) => {
-                self.at = end;
-                Some(Ok(offset))
-            }
-            None => Some(Err(self.tables.malformed(format!(
-                "a sample at offset {offset} runs past the largest offset"
-            )))),
-        }
+        self.at = offset.checked_add(u64::from(size))?;
+        Some(offset)
     }
 }

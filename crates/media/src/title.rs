@@ -13,6 +13,7 @@ use crate::limits::Limits;
 use crate::rates;
 use crate::segments::{self, Segment};
 use crate::stream::StreamParser;
+use crate::tables::LONGEST;
 
 /// A title's index: every video frame, the audio's share of the rate, segments. About 64 bytes of memory per frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,11 +21,12 @@ pub struct Title {
     info: TitleInfo,
     frames: Vec<Frame>,
     audio: Vec<AudioSample>,
-    fragments: Vec<FragmentStart>,
-    /// End of the last media box in the file.
+    starts: Vec<FragmentStart>,
+    /// End of the last shown sample in the file.
     media_end: u64,
     file_size: u64,
     media_bytes: Bytes,
+    notes: Vec<String>,
 }
 
 /// Bytes per read: a few box headers, or a piece of a `moov` box.
@@ -34,8 +36,8 @@ impl Title {
     /// Reads the index of the MP4 file at `path`, skipping the media itself.
     ///
     /// # Errors
-    /// If the file cannot be read, is not MP4, is damaged or truncated, or has no H.264 track; the error names the
-    /// file.
+    /// If the file cannot be read, is not MP4, is damaged or truncated, or has no video or audio track; the error names
+    /// the file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, MediaError> {
         let path = path.as_ref();
         let read = || {
@@ -99,10 +101,11 @@ impl Title {
             info,
             frames,
             audio: kept.audio,
-            fragments: kept.fragments,
-            media_end: kept.media_end.min(file_size),
+            starts: kept.starts,
+            media_end: parser.media_end(),
             file_size,
             media_bytes,
+            notes: parser.notes().to_vec(),
         })
     }
 
@@ -117,16 +120,28 @@ impl Title {
             average_rate: media_bytes.per(duration),
             layout: Layout::Trace,
             has_audio: false,
+            has_video: true,
+            encryption: None,
         };
         let end = frames.iter().map(Frame::end).max().unwrap_or(0);
+        let starts = frames
+            .iter()
+            .enumerate()
+            .filter(|(at, frame)| frame.key || *at == 0);
+        let starts = starts.map(|(first_frame, frame)| FragmentStart {
+            offset: frame.offset,
+            first_frame,
+        });
+        let starts = starts.collect();
         Self {
             info,
             media_end: end,
             file_size: end,
             frames,
             audio: Vec::new(),
-            fragments: Vec::new(),
+            starts,
             media_bytes,
+            notes: Vec::new(),
         }
     }
 
@@ -184,6 +199,18 @@ impl Title {
         self.info.average_rate.unwrap_or(Bitrate::ZERO)
     }
 
+    /// Contradictions in the file, each with the value used in its place. None in a file as it should be.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The rate for a sender to assume: the average rate, but at least a quarter of the peak over 10 s. The average
+    /// of a title that shows nothing for a long time says little about the rate while it plays.
+    pub fn sending_rate(&self) -> Bitrate {
+        let peak = self.peak_rate(LONGEST).as_bits_per_second();
+        self.average_rate().max(Bitrate::from_bits_per_second(peak / 4))
+    }
+
     /// The highest rate of any `window` of playing time: the bytes of the frames and the audio presented in it × 8 ÷
     /// `window`. A window longer than the title gives the average rate; one below 1 ms counts as 1 ms.
     pub fn peak_rate(&self, window: Duration) -> Bitrate {
@@ -196,10 +223,7 @@ impl Title {
     /// The separately fetchable pieces of the title in file order, without gaps: the fragments of a fragmented file,
     /// otherwise one piece from each key frame to the next.
     pub fn segments(&self) -> Vec<Segment> {
-        let starts = match self.info.layout {
-            Layout::Fragmented => segments::at_fragments(&self.fragments, self.frames.len()),
-            _ => segments::at_key_frames(&self.frames),
-        };
+        let starts = segments::with_frames(&self.starts, self.frames.len());
         segments::cut(&self.frames, &starts, self.media_end, self.duration())
     }
 }

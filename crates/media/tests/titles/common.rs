@@ -47,29 +47,22 @@ pub(crate) struct Truth {
     pub(crate) key: bool,
 }
 
-/// The frames of `name` according to ffprobe, with times moved so that the first shown frame has zero.
+/// The frames of `name` according to ffprobe. Times before the movie's start are zero.
 pub(crate) fn truth(name: &str) -> Vec<Truth> {
     let text = std::fs::read_to_string(fixture(&format!("{name}.ffprobe.csv"))).unwrap();
     let micros = |field: &str| (field.parse::<f64>().unwrap() * 1e6).round() as i64;
-    let mut frames: Vec<Truth> = text
-        .lines()
+    text.lines()
         .map(|line| {
             let fields: Vec<&str> = line.split(',').collect();
             Truth {
                 pts_us: micros(fields[0]),
-                dts_us: micros(fields[1]),
+                dts_us: micros(fields[1]).max(0),
                 size: fields[2].parse().unwrap(),
                 offset: fields[3].parse().unwrap(),
                 key: fields[4].starts_with('K'),
             }
         })
-        .collect();
-    let start = frames.iter().map(|frame| frame.pts_us).min().unwrap();
-    for frame in &mut frames {
-        frame.pts_us -= start;
-        frame.dts_us = (frame.dts_us - start).max(0);
-    }
-    frames
+        .collect()
 }
 
 /// Parses `bytes` pushed in pieces, cycling through the sizes in `pieces`.

@@ -67,12 +67,21 @@ fn a_truncated_box_is_named_with_its_offset_and_where_the_file_ends(
 fn every_cut_of_a_file_is_refused() {
     for name in TITLES {
         let whole = bytes_of(name);
-        // A fragmented file may end between fragments: a live one looks like that.
+        // A fragmented file may end between fragments: a live one looks like that. Padding may follow any file.
+        let fragments: Vec<usize> = find_all(&whole, b"moof").map(|at| at - 4).collect();
         let media = find_all(&whole, b"mdat").map(|at| at - 4);
         let ends: Vec<usize> = media.map(|at| at + number_at(&whole, at)).collect();
         for end in (0..whole.len()).step_by(97).chain(whole.len() - 9..whole.len()) {
             let index = whole.len().saturating_sub(end);
-            if !ends.contains(&end) {
+            let next = |at: usize| {
+                fragments
+                    .iter()
+                    .copied()
+                    .find(|&next| next >= at)
+                    .unwrap_or(whole.len())
+            };
+            let is_whole = |&at: &usize| (at..next(at) + 8).contains(&end);
+            if !ends.iter().any(is_whole) {
                 assert!(parse(&whole[..end]).is_err(), "{name} cut by {index} bytes");
             }
         }
@@ -90,12 +99,10 @@ fn media_without_a_moov_box_says_that_the_recording_was_not_finished() {
 }
 
 #[test]
-fn a_film_that_is_not_h264_is_refused_with_what_it_is() {
-    let error = Title::open(fixture("not-h264.mov")).unwrap_err();
-    let found = "video (mp4v)".to_owned();
-    assert_eq!(error.cause(), &MediaError::NoH264 { found });
-    let expected = "not-h264.mov: no H.264 video track, found video (mp4v)";
-    assert!(error.to_string().contains(expected), "{error}");
+fn a_film_in_any_codec_is_a_title() {
+    let title = Title::open(fixture("not-h264.mov")).unwrap();
+    assert_eq!(title.info().codecs, "mp4v");
+    assert_eq!(title.frames().len(), 9);
 }
 
 #[test]
@@ -111,12 +118,6 @@ fn an_error_is_given_again_and_no_frames_after_it() {
 /// Sample counts, chunk maps and times that contradict each other, each patched into a valid file.
 #[rstest]
 #[case::no_timescale(patched("progressive-moov-first", b"mdhd", 16, &[0; 4]), "mdhd", "timescale is 0")]
-#[case::too_few_times(
-    patched("progressive-moov-first", b"stts", 12, &1_u32.to_be_bytes()),
-    "stbl",
-    "stts gives times for 1"
-)]
-#[case::chunks_of_nothing(patched("progressive-moov-first", b"stsc", 16, &0_u32.to_be_bytes()), "stbl", "place")]
 #[case::child_too_long(patched("progressive-moov-first", b"trak", usize::MAX - 3, &[0, 255, 255, 255]), "trak", "left")]
 #[case::box_below_its_header(
     patched("progressive-moov-first", b"mdhd", usize::MAX - 3, &[0, 0, 0, 3]),
@@ -128,9 +129,6 @@ fn an_error_is_given_again_and_no_frames_after_it() {
     "minf",
     "it holds no stbl box"
 )]
-#[case::two_movies([bytes_of("fragmented"), bytes_of("fragmented")].concat(), "moov", "second one")]
-#[case::fragments_unannounced([bytes_of("progressive-moov-first"), boxed(b"moof", b"")].concat(), "moof", "no mvex")]
-#[case::fragment_of_no_track(patched("fragmented", b"tfhd", 8, &77_u32.to_be_bytes()), "tfhd", "names track 77")]
 #[case::data_before_the_file(patched("fragmented", b"trun", 12, &i32::MIN.to_be_bytes()), "trun", "outside any file")]
 #[case::unreadable_type(
     [boxed(b"ftyp", b"isom"), boxed(&[1, 2, 3, 4], b"")].concat(),

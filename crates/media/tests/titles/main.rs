@@ -16,6 +16,7 @@ mod common;
 #[cfg(feature = "embedded-title")]
 mod embedded;
 mod hostile;
+mod kinds;
 mod ladders;
 mod sources;
 mod traces;

@@ -154,12 +154,15 @@ pub(super) fn is_title(path: &Path) -> bool {
         .any(|title| extension.eq_ignore_ascii_case(title))
 }
 
-/// Returns true if an `.mp4` of a packaged title may have this error: as an initialisation segment (no frames), as an
-/// audio representation (no H.264), as a media segment (no `moov`).
+/// Returns true if an `.mp4` of a packaged title may have this error: as an initialisation segment (no frames), as
+/// subtitles (no video or audio), as a media segment (no `moov`, or a fragment before it).
 pub(super) fn is_part(error: &MediaError) -> bool {
     matches!(
         error.cause(),
-        MediaError::NoFrames | MediaError::NoH264 { .. } | MediaError::NoMovie { .. }
+        MediaError::NoFrames
+            | MediaError::NoMedia { .. }
+            | MediaError::NoMovie { .. }
+            | MediaError::FragmentFirst { .. }
     )
 }
 
