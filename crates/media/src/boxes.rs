@@ -102,6 +102,22 @@ impl<'a> BoxView<'a> {
         A::decode_body(&mut body).map_err(|error| self.malformed(&error))
     }
 
+    /// Decodes a table whose number of entries of `entry` bytes stands at `count_at`, before the entries. If the box
+    /// holds fewer entries than it declares, those that it holds count.
+    pub(crate) fn decode_table<A: Atom>(&self, count_at: usize, entry: usize) -> Result<A, MediaError> {
+        let start = count_at + 4;
+        let held = self.body.len().saturating_sub(start) / entry;
+        let declared = self.body.get(count_at..).and_then(<[u8]>::first_chunk);
+        match (declared, u32::try_from(held)) {
+            (Some(&declared), Ok(held)) if u32::from_be_bytes(declared) > held => {
+                let mut body = self.body.to_vec();
+                body.splice(count_at..start, held.to_be_bytes());
+                BoxView { body: &body, ..*self }.decode()
+            }
+            _ => self.decode(),
+        }
+    }
+
     /// A [`MediaError::BeyondLimit`] about this box: there are more `what` than `limit`.
     pub(crate) fn beyond_limit(&self, what: &'static str, limit: u64) -> MediaError {
         MediaError::BeyondLimit {

@@ -80,9 +80,12 @@ impl Edit {
 }
 
 impl Track {
-    /// End of the last sample so far on the movie's clock, in decode time.
+    /// End of the last sample so far on the movie's clock, in decode time; zero if the track is not played.
     pub(crate) fn decoded(&self) -> Duration {
-        duration_of(self.next_dts.into(), self.clock.timescale)
+        match self.kind {
+            TrackKind::Other => Duration::ZERO,
+            _ => duration_of(self.next_dts.into(), self.clock.timescale),
+        }
     }
 }
 
@@ -176,7 +179,7 @@ impl Movie {
                     for child in child.children(0) {
                         let child = child?;
                         if &child.name.0 == b"trex" && (defaults.len() as u64) < limits.tracks {
-                            defaults.push(child.decode::<Trex>()?);
+                            defaults.extend(child.decode::<Trex>());
                         }
                     }
                 }
@@ -218,7 +221,11 @@ impl Movie {
     pub(crate) fn fragment_time(&mut self, at: usize, declared: u64) -> Option<u64> {
         const SECOND: i128 = 1_000_000_000;
         let decoded = i128::try_from(self.decoded.as_nanos()).unwrap_or(i128::MAX);
-        let timescale = i128::from(self.tracks.get(at)?.clock.timescale);
+        let played = self
+            .tracks
+            .get(at)
+            .filter(|track| track.kind != TrackKind::Other)?;
+        let timescale = i128::from(played.clock.timescale);
         let time = i128::from(declared) * SECOND / timescale;
         let common = self.shift.unwrap_or_else(|| {
             let shift = if decoded == 0 { time } else { 0 };
@@ -234,10 +241,7 @@ impl Movie {
             track.shift = if follows(common) { common } else { time - decoded };
             self.shift = Some(track.shift);
             if track.shift.abs_diff(common) > SECOND.unsigned_abs() {
-                let (to, from) = (
-                    duration_of(time, 1_000_000_000),
-                    duration_of(end + common, 1_000_000_000),
-                );
+                let [from, to] = [end + common, time].map(|time| duration_of(time, 1_000_000_000));
                 let note = format!(
                     "decode times jump from {from:?} to {to:?}; the fragments are played without a gap"
                 );
@@ -334,14 +338,15 @@ fn track(
 
 /// The edits that show media; all of the media if there are none.
 fn edits(trak: BoxView<'_>, movie_timescale: u32, timescale: u32) -> Result<Vec<Edit>, MediaError> {
-    let elst = trak
-        .find(0, *b"edts")?
-        .map(|edts| edts.find(0, *b"elst"))
-        .transpose()?;
-    let Some(elst) = elst.flatten() else {
+    let elst = trak.find(0, *b"edts")?.map(|edts| edts.find(0, *b"elst"));
+    // An edit list that cannot be read cannot be followed.
+    let Some(elst) = elst
+        .transpose()?
+        .flatten()
+        .and_then(|elst| elst.decode::<Elst>().ok())
+    else {
         return Ok(vec![Edit::ALL]);
     };
-    let elst: Elst = elst.decode()?;
     let (per_second, mut ticks) = (i128::from(movie_timescale.max(1)), 0_i128);
     let mut edits = Vec::new();
     for entry in &elst.entries {

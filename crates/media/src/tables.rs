@@ -3,7 +3,7 @@
 use std::iter::repeat_n;
 use std::time::Duration;
 
-use mp4_atom::{Atom, Co64, Ctts, Stco, Stsc, Stss, Stsz, StszSamples, Stts};
+use mp4_atom::{Co64, Ctts, Stco, Stsc, Stss, Stsz, StszSamples, Stts};
 
 use crate::boxes::BoxView;
 use crate::error::MediaError;
@@ -52,59 +52,64 @@ pub(crate) struct SampleTables {
     offsets: Vec<u64>,
 }
 
-fn optional<A: Atom>(stbl: BoxView<'_>, name: [u8; 4]) -> Result<Option<A>, MediaError> {
-    stbl.find(0, name)?.map(|found| found.decode()).transpose()
-}
-
 /// Sizes of 4, 8 or 16 bits each (§8.7.3.3): after version, flags and three reserved bytes, the number of bits, the
 /// number of samples, and the sizes.
 fn compact_sizes(stz2: BoxView<'_>) -> Stsz {
-    let bits = stz2.body.get(7).copied().unwrap_or(0);
-    let count = stz2
-        .body
-        .get(8..12)
-        .and_then(<[u8]>::first_chunk)
-        .map_or(0, |&count| u32::from_be_bytes(count));
-    let entries = stz2.body.get(12..).unwrap_or_default();
-    let sizes: Vec<u32> = match bits {
-        4 => entries
-            .iter()
-            .flat_map(|byte| [byte >> 4, byte & 15])
-            .map(u32::from)
-            .collect(),
-        8 => entries.iter().copied().map(u32::from).collect(),
-        _ => entries
-            .chunks_exact(2)
-            .map(|pair| pair.iter().fold(0, |sum, &byte| sum << 8 | u32::from(byte)))
-            .collect(),
+    let (fields, entries) = stz2.body.split_at(stz2.body.len().min(12));
+    let (bits, count) = match *fields {
+        [.., bits @ (4 | 8 | 16), a, b, c, d] => (usize::from(bits), u32::from_be_bytes([a, b, c, d])),
+        _ => (8, 0),
     };
-    let samples = sizes.into_iter().take(count as usize).collect();
+    let size = |at: usize| {
+        let first = at * bits / 8;
+        let bytes = entries.get(first..first + bits.div_ceil(8))?;
+        let value = bytes.iter().fold(0, |sum, &byte| sum << 8 | u32::from(byte));
+        Some(if bits == 4 {
+            value >> (4 - at % 2 * 4) & 15
+        } else {
+            value
+        })
+    };
+    let sizes = (0..count as usize).map_while(size).collect();
     Stsz {
-        samples: StszSamples::Different { sizes: samples },
+        samples: StszSamples::Different { sizes },
     }
 }
 
 impl SampleTables {
     pub(crate) fn read(stbl: BoxView<'_>) -> Result<Self, MediaError> {
-        let offsets = if let Some(long) = optional::<Co64>(stbl, *b"co64")? {
-            long.entries
+        let offsets = if let Some(long) = stbl.find(0, *b"co64")? {
+            long.decode_table::<Co64>(4, 8)?.entries
         } else {
-            let short: Stco = stbl.require(*b"stco")?.decode()?;
+            let short: Stco = stbl.require(*b"stco")?.decode_table(4, 4)?;
             short.entries.into_iter().map(u64::from).collect()
         };
-        let mut keys: Option<Stss> = optional(stbl, *b"stss")?;
+        let keys = stbl
+            .find(0, *b"stss")?
+            .map(|stss| stss.decode_table::<Stss>(4, 4));
+        let mut keys = keys.transpose()?;
         if let Some(keys) = &mut keys {
             keys.entries.sort_unstable();
         }
+        let composition = stbl.find(0, *b"ctts")?.map(|ctts| ctts.decode_table(4, 8));
+        let sizes = if let Some(compact) = stbl.find(0, *b"stz2")? {
+            compact_sizes(compact)
+        } else {
+            let stsz = stbl.require(*b"stsz")?;
+            // A common size stands for all entries.
+            let is_table = stsz.body.get(4..8) == Some(&[0; 4]);
+            if is_table {
+                stsz.decode_table(8, 4)?
+            } else {
+                stsz.decode()?
+            }
+        };
         Ok(Self {
-            times: stbl.require(*b"stts")?.decode()?,
-            composition: optional(stbl, *b"ctts")?,
+            times: stbl.require(*b"stts")?.decode_table(4, 8)?,
+            composition: composition.transpose()?,
             keys,
-            chunks: stbl.require(*b"stsc")?.decode()?,
-            sizes: match stbl.find(0, *b"stz2")? {
-                Some(compact) => compact_sizes(compact),
-                None => stbl.require(*b"stsz")?.decode()?,
-            },
+            chunks: stbl.require(*b"stsc")?.decode_table(4, 12)?,
+            sizes,
             offsets,
         })
     }

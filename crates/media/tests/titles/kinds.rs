@@ -240,6 +240,10 @@ fn negative_offsets_in_version_0_are_read_as_such(#[case] name: &str, #[case] in
 #[case::joined_recordings([bytes_of("fragmented"), bytes_of("fragmented")].concat(), 536)]
 #[case::composition_short(replaced(bytes_of(PROGRESSIVE), b"ctts", 0, &boxed(b"ctts", &words(&[0, 1, 9, 1_024]))), 268)]
 #[case::times_short(replaced(bytes_of(PROGRESSIVE), b"stts", 0, &boxed(b"stts", &words(&[0, 1, 9, 512]))), 268)]
+#[case::composition_cut(patched(PROGRESSIVE, (b"ctts", 0), 8, &words(&[99_999])), 268)]
+#[case::sizes_cut(patched(PROGRESSIVE, (b"stsz", 0), 12, &words(&[99_999])), 268)]
+#[case::edits_unreadable(patched(PROGRESSIVE, (b"elst", 0), 16, &words(&[EMPTY - 8])), 268)]
+#[case::subtitles_on_a_clock_of_their_own(subtitles(), 268)]
 #[case::sound_without_tables(replaced(bytes_of(PROGRESSIVE), b"stbl", 1, &boxed(b"free", b"")), 268)]
 #[case::fragments_of_an_unknown_track(patched("fragmented", (b"tfhd", 1), 8, &words(&[77])), 268)]
 fn a_defect_that_leaves_it_playable_does_not_condemn_a_file(#[case] file: Vec<u8>, #[case] frames: usize) {
@@ -251,6 +255,15 @@ fn a_defect_that_leaves_it_playable_does_not_condemn_a_file(#[case] file: Vec<u8
         "{:?}",
         title.duration()
     );
+}
+
+/// The second track is of another kind, and its fragments are far ahead of the video's.
+fn subtitles() -> Vec<u8> {
+    let mut bytes = patched("fragmented", (b"soun", 0), 0, b"text");
+    for place in find_all(&bytes.clone(), b"tfdt").skip(1).step_by(2) {
+        bytes[place + 8] = 1;
+    }
+    bytes
 }
 
 /// `ftyp` and `moov` again before the last fragment, as in recordings joined from segments.
