@@ -147,7 +147,13 @@ impl TitleSource for ProgressiveSource {
 
     fn on_end(&mut self, _transfer: Transfer) -> Result<(), PlayError> {
         match self.frames {
-            FrameSource::Boxes => self.parser.finish().map_err(PlayError::Media),
+            FrameSource::Boxes => {
+                let finished = self.parser.finish().map_err(PlayError::Media);
+                // A box that runs to the end of the file is known to be complete only now.
+                let frames: Vec<_> = self.parser.drain_frames().collect();
+                self.player.add_frames(self.player.now(), &frames);
+                finished
+            }
             FrameSource::Index(_) => Ok(()),
         }
     }
@@ -169,6 +175,10 @@ impl TitleSource for ProgressiveSource {
             FrameSource::Index(_) => (None, Bytes::ZERO, Duration::ZERO),
         };
         report.title = info.cloned();
+        if let Some(title) = &mut report.title {
+            title.duration.get_or_insert(time);
+        }
+        report.notes = self.parser.notes().to_vec();
         report.average_rate = bytes.per(time);
         report.network.promised = self.declared;
     }

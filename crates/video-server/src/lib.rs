@@ -1,4 +1,4 @@
-//! Serves H.264 titles over HTTP/3, HTTP/2 and HTTP/1.1.
+//! Serves titles over HTTP/3, HTTP/2 and HTTP/1.1.
 //!
 //! In scope: the media library, HTTP semantics, the life of a server. Out of scope: TLS, QUIC, congestion
 //! control. The command line (feature `cli`, on by default) also runs the server over TCP, which depends on tokio; call

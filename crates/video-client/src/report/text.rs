@@ -35,15 +35,16 @@ impl QualityReport {
         if let Some(title) = &self.title {
             let duration = title.duration.unwrap_or(self.known_time);
             let rate = self.average_rate.map_or(UNKNOWN.to_owned(), mbps);
+            let size = format!("{}x{}, ", title.width, title.height);
+            let (label, size) = if title.has_video {
+                ("video", size)
+            } else {
+                ("sound", String::new())
+            };
+            let codecs = &title.codecs;
             rows.push((
-                "video",
-                format!(
-                    "{}x{}, {}, {} at {rate} on average",
-                    title.width,
-                    title.height,
-                    title.codecs,
-                    seconds(duration)
-                ),
+                label,
+                format!("{size}{codecs}, {} at {rate} on average", seconds(duration)),
             ));
         }
         rows.extend([

@@ -37,7 +37,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 pub(crate) use config::Config;
 
-/// Serves H.264 titles over HTTP/3, HTTP/2 and HTTP/1.1 with a congestion controller of your choice.
+/// Serves titles over HTTP/3, HTTP/2 and HTTP/1.1 with a congestion controller of your choice.
 #[derive(Debug, Parser)]
 #[command(name = "video-server", version, max_term_width = 80)]
 pub(crate) struct CommandLine {

@@ -55,7 +55,7 @@ pub(super) struct ServeOptions {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Media")]
 pub(super) struct MediaOptions {
-    /// Directory of titles (H.264 in MP4, DASH or HLS), or their location in an object store, such as
+    /// Directory of titles (MP4, DASH or HLS), or their location in an object store, such as
     /// `s3://BUCKET/PREFIX`. Other files are served unchanged
     #[arg(
         long = "media",

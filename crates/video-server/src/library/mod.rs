@@ -64,7 +64,7 @@ pub struct TitleSummary {
     pub height: u32,
     /// Duration of the title.
     pub duration: Duration,
-    /// Video and audio bytes over playing time.
+    /// Video and audio bytes over playing time, but at least a quarter of the peak rate over 10 s.
     pub average_rate: Bitrate,
     /// The highest rate of any second of playing time.
     pub peak_rate: Bitrate,
@@ -72,6 +72,8 @@ pub struct TitleSummary {
     pub size: ByteCount,
     /// Layout of the frames in the file.
     pub layout: Layout,
+    /// Notes of the index: contradictions in the file, each with the value used, and encryption.
+    pub notes: Vec<String>,
 }
 
 impl TitleSummary {
@@ -82,11 +84,18 @@ impl TitleSummary {
             width: info.width,
             height: info.height,
             duration: title.duration(),
-            average_rate: title.average_rate(),
+            average_rate: title.sending_rate(),
             peak_rate: title.peak_rate(Duration::from_secs(1)),
             size: title.file_size(),
             layout: title.layout(),
+            notes: title.notes().to_vec(),
         }
+    }
+
+    /// Warnings about the title at `path`.
+    fn warnings(&self, path: &Path) -> impl Iterator<Item = Fault> {
+        let warning = move |note: &String| Fault::warning(path, note, format!("{}: {note}", path.display()));
+        self.notes.iter().map(warning)
     }
 }
 

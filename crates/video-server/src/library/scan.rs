@@ -78,6 +78,7 @@ pub(super) fn scan(
         // A file that a manifest may name is read again: segments are kept only for files of manifests.
         let is_kept = !is_settled || (is_same && !packaged);
         if let Some(known) = previous.indexed.get(&name).filter(|_| is_kept) {
+            library.faults.extend(known.warnings(&path));
             library.indexed.insert(name, known.clone());
             continue;
         }
@@ -90,6 +91,12 @@ pub(super) fn scan(
                 if packaged {
                     cuts.insert(name.clone(), segments);
                 }
+                if packaged && title.width == 0 {
+                    tracing::debug!(file = %path.display(), "sound of a packaged title");
+                    library.other_files += 1;
+                    continue;
+                }
+                library.faults.extend(title.warnings(&path));
                 library.indexed.insert(name, title);
             }
             Err(error) if packaged && is_part(&error) => {

@@ -159,6 +159,11 @@ impl Stored {
                     if packaged {
                         cuts.insert(name.clone(), segments.clone());
                     }
+                    if packaged && summary.width == 0 {
+                        library.other_files += 1;
+                        continue;
+                    }
+                    library.faults.extend(summary.warnings(&self.path(name.as_str())));
                     library.indexed.insert(name.clone(), summary.clone());
                 }
                 Err(error) if packaged && is_part(error) => library.other_files += 1,
