@@ -1,17 +1,19 @@
 //! [`RateEstimator`]: measures the rate that a path carries, from ACK frames alone.
 //!
-//! Time is divided into slots. The rate is the bytes delivered between the least delayed ACK frame of the oldest slot
-//! and the most delayed one of the newest, over the time between these frames' arrivals. With this choice, jitter and
+//! Time is divided into slots. The rate is a number of bytes over a time. Both are counted from the least delayed ACK
+//! frame of the oldest slot to the most delayed one of the newest, as they arrived. With this choice, jitter and
 //! batches of ACK frames make the interval longer and the estimate lower, never the opposite.
 //!
 //! Acknowledgements that waited for their uplink and then arrive faster than the link delivers look like a faster link.
 //! So an estimate rises only as far as the rate of sending permits (draft-cheng-iccrg-delivery-rate-estimation §2.2).
 
 use std::collections::VecDeque;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use playrate_cc::{Estimate, EstimateSource};
 use playrate_units::{Bitrate, Bytes};
+
+use crate::telemetry::LastAckFrame;
 
 /// Number of slots that an estimate spans.
 const SLOTS: u64 = 8;
@@ -94,7 +96,7 @@ impl RateEstimator {
     pub(crate) fn new(began: Instant) -> Self {
         Self {
             began,
-            slots: VecDeque::with_capacity(SLOTS as usize + 2),
+            slots: VecDeque::new(),
             current: Slot::default(),
             slot_ends: 0,
             last: Frame::default(),
@@ -104,16 +106,16 @@ impl RateEstimator {
         }
     }
 
-    /// Processes an ACK frame that arrived at `now`, with the departure of the newest packet that it acknowledged and
-    /// all bytes delivered so far. Returns a measurement if the frame ends a slot.
+    /// Processes an ACK frame that ended at `now`, after `delivered` bytes in all. Returns a measurement if the frame
+    /// ends a slot.
     #[inline]
     pub(crate) fn on_ack_frame(
         &mut self,
         now: Instant,
-        sent: Instant,
+        acked: &LastAckFrame,
         delivered: Bytes,
-        app_limited: bool,
     ) -> Option<Measurement> {
+        let (sent, _) = acked.newest?;
         let frame = Frame {
             at: self.nanos(now),
             sent: self.nanos(sent),
@@ -122,11 +124,17 @@ impl RateEstimator {
         let bytes = frame.delivered.saturating_sub(self.last.delivered);
         let lag = frame.lag(self.ns_per_byte);
         let rtt = frame.at.saturating_sub(frame.sent);
-        let (gap, ends) = (frame.at.saturating_sub(self.last.at), self.slot_ends);
-        self.last = frame;
-        if frame.at >= ends {
-            return self.begin_slot(now, frame, gap, bytes, app_limited);
+        if frame.at >= self.slot_ends {
+            let slot = Slot {
+                earliest: (lag, frame),
+                latest: (lag, frame),
+                min_rtt: rtt,
+                largest: bytes,
+                app_limited: acked.app_limited,
+            };
+            return self.begin_slot(slot);
         }
+        self.last = frame;
         let slot = &mut self.current;
         if lag < slot.earliest.0 {
             slot.earliest = (lag, frame);
@@ -136,43 +144,33 @@ impl RateEstimator {
         }
         slot.min_rtt = slot.min_rtt.min(rtt);
         slot.largest = slot.largest.max(bytes);
-        slot.app_limited |= app_limited;
+        slot.app_limited |= acked.app_limited;
         None
     }
 
-    /// Ends the slot under way before `frame`, which arrived `gap` after the frame before it and begins the next slot.
+    /// Ends the slot under way and begins `slot` with its first frame.
     #[inline(never)]
-    fn begin_slot(
-        &mut self,
-        now: Instant,
-        frame: Frame,
-        gap: u64,
-        bytes: u64,
-        app_limited: bool,
-    ) -> Option<Measurement> {
-        let rtt = frame.at.saturating_sub(frame.sent);
+    fn begin_slot(&mut self, mut slot: Slot) -> Option<Measurement> {
+        let frame = slot.earliest.1;
         let span = SHORTEST_SPAN_NS.max(self.floor().unwrap_or(0));
-        let measured = if self.slot_ends == 0 || gap > span {
+        let measured = if self.slot_ends == 0 || frame.at.saturating_sub(self.last.at) > span {
             // The interval must not contain a pause.
             self.slots.clear();
             None
         } else {
-            self.end_slot(now, span)
+            self.end_slot(span)
         };
+        self.last = frame;
         self.slot_ends = frame.at + span / SLOTS;
         let lag = frame.lag(self.ns_per_byte);
-        self.current = Slot {
-            earliest: (lag, frame),
-            latest: (lag, frame),
-            min_rtt: rtt,
-            largest: bytes,
-            app_limited,
-        };
+        (slot.earliest.0, slot.latest.0) = (lag, lag);
+        self.current = slot;
         measured
     }
 
-    /// Ends the slot under way and measures the rate over it and the slots before.
-    fn end_slot(&mut self, now: Instant, span: u64) -> Option<Measurement> {
+    /// Ends the slot under way and measures the rate over it and the slots before. After a fall of the RTT, the slot
+    /// may be longer than what an estimate now spans; then nothing is measured.
+    fn end_slot(&mut self, span: u64) -> Option<Measurement> {
         let slot = self.current;
         if slot.earliest.1.at >= self.floor_ends {
             self.floors = [u64::MAX, self.floors[0]];
@@ -181,10 +179,11 @@ impl RateEstimator {
         self.floors[0] = self.floors[0].min(slot.min_rtt);
         self.slots.push_back(slot);
         let end = slot.latest.1.at;
-        while self.slots[0].earliest.1.at + span + span / SLOTS < end {
+        let is_old = |slot: &Slot| slot.earliest.1.at + span + span / SLOTS < end;
+        while self.slots.front().is_some_and(is_old) {
             self.slots.pop_front();
         }
-        let first = self.slots[0];
+        let first = *self.slots.front()?;
         let interval = end.saturating_sub(first.earliest.1.at);
         if interval < span / SHORTEST_SHARE {
             return None;
@@ -221,7 +220,7 @@ impl RateEstimator {
         Some(Measurement {
             rate,
             source,
-            at: now,
+            at: self.began + Duration::from_nanos(end),
         })
     }
 
@@ -258,8 +257,6 @@ impl Frame {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::tests::origin;
     use proptest::prelude::*;
@@ -323,11 +320,15 @@ mod tests {
                     continue;
                 }
                 unacked = 0;
-                let draw = self.draws[number as usize % self.draws.len()];
+                let draw = self.draws[usize::try_from(number).unwrap() % self.draws.len()];
                 let arrival = free + 2 * self.delay + self.jitter * u64::from(draw) / 255;
                 last_arrival = arrival.max(last_arrival);
                 let [now, left] = [last_arrival, sent].map(|ns| began + Duration::from_nanos(ns));
-                if let Some(measurement) = estimator.on_ack_frame(now, left, Bytes::new(delivered), false) {
+                let frame = LastAckFrame {
+                    newest: Some((left, now)),
+                    ..LastAckFrame::default()
+                };
+                if let Some(measurement) = estimator.on_ack_frame(now, &frame, Bytes::new(delivered)) {
                     let since = if last_arrival < self.step { 0 } else { self.step };
                     if last_arrival >= since + settling {
                         let rate = self.rates[usize::from(last_arrival >= self.step)];
@@ -337,6 +338,52 @@ mod tests {
             }
             measured
         }
+    }
+
+    /// Frames of 1,250 bytes arrive at 1 Mbit/s, each one RTT after the departure of its packet.
+    #[test]
+    fn a_fall_of_a_long_rtt_ends_estimates_over_more_than_the_new_span() {
+        let began = origin();
+        let mut estimator = RateEstimator::new(began);
+        let mut measured = Vec::new();
+        for number in 1..=6_000 {
+            let arrived = Duration::from_millis(10 * number);
+            let fallen = arrived > Duration::from_secs(40);
+            let rtt = Duration::from_millis(if fallen { 50 } else { 7_000 });
+            let frame = LastAckFrame {
+                newest: Some((
+                    (began + arrived).checked_sub(rtt).unwrap_or(began),
+                    began + arrived,
+                )),
+                ..LastAckFrame::default()
+            };
+            let delivered = Bytes::new(1_250 * number);
+            measured.extend(estimator.on_ack_frame(began + arrived, &frame, delivered));
+        }
+        let last = measured.last().expect("a measurement after the fall");
+        assert!(last.estimate(began + Duration::from_secs(60)).age < Duration::from_millis(200));
+        let rates = Bitrate::from_kbps(950)..=Bitrate::from_mbps(1);
+        assert!(rates.contains(&last.rate), "{last:?}");
+    }
+
+    #[test]
+    fn an_estimate_is_as_old_as_the_newest_frame_that_it_includes() {
+        let began = origin();
+        let mut estimator = RateEstimator::new(began);
+        let mut measure = |millis, delivered| {
+            let now = began + Duration::from_millis(millis);
+            let frame = LastAckFrame {
+                newest: Some((now.checked_sub(Duration::from_millis(50)).unwrap_or(now), now)),
+                ..LastAckFrame::default()
+            };
+            let measured = estimator.on_ack_frame(now, &frame, Bytes::new(delivered))?;
+            Some(measured.estimate(now).age)
+        };
+        for number in 1..=100 {
+            measure(100 + number * 10, number * 1_250);
+        }
+        // Nothing arrives for half a second; the frame that ends this outage is not included.
+        assert_eq!(measure(1_600, 101 * 1_250), Some(Duration::from_millis(500)));
     }
 
     prop_compose! {

@@ -288,11 +288,9 @@ impl<S: QuicStack> PathController<S> {
         let only = self.runs.is_empty();
         self.end_run(only);
         self.recorder.frame_ended(now, in_flight, app_limited);
-        if let Some((sent, _)) = self.recorder.frame.newest {
-            let delivered = self.recorder.totals.delivered;
-            if let Some(measured) = self.estimator.on_ack_frame(now, sent, delivered, app_limited) {
-                self.control.set_measured(measured);
-            }
+        let (frame, delivered) = (&self.recorder.frame, self.recorder.totals.delivered);
+        if let Some(measured) = self.estimator.on_ack_frame(now, frame, delivered) {
+            self.control.set_measured(measured);
         }
         self.report_frame(now, only);
         if self.rtt_estimate == RttEstimate::SampleDue {
