@@ -120,6 +120,9 @@ impl Transmission {
         }
         let control = ConnectionController::new(broadcast.controller.clone()).with_monitor(Arc::new(monitor));
         control.knowledge().set_highest_rate(Some(broadcast.highest()));
+        control
+            .knowledge()
+            .set_follows_path(broadcast.encoder.rate != EncoderRate::Constant);
         Ok(Arc::new(Self {
             link: Link::new(&ends, &control)?,
             control: Arc::new(control),
