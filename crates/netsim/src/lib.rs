@@ -64,7 +64,7 @@ pub use pair::Noq;
 #[cfg(all(feature = "pair", feature = "quinn"))]
 pub use pair::Quinn;
 #[cfg(all(feature = "pair", any(feature = "quinn", feature = "noq")))]
-pub use pair::{LinkOutcome, Pair, PairError, PairOutcome, PathOutcome, Side, Stack};
+pub use pair::{LinkOutcome, Pair, PairError, PairOutcome, PathOutcome, Side, Stack, tls};
 pub use path::{Path, PathConfig};
 #[cfg(unix)]
 pub use relay::{

@@ -272,7 +272,7 @@ impl<S: Stack> Pair<S> {
         }
         let bind = |host, port| simulation.bind(host, port).map_err(setup);
         let sockets = (bind(server_host, SERVER_PORT)?, bind(client_host, 0)?);
-        let (server_tls, client_tls) = tls(simulation).map_err(PairError::Setup)?;
+        let (server_tls, client_tls) = tls(simulation.seed(), SERVER_NAME, &simulation.crypto_provider())?;
         let end = |host, socket, name| EndSetup {
             simulation,
             host,
@@ -421,7 +421,7 @@ impl<S: Stack> Side<S> {
         Ok(address)
     }
 
-    /// Gives the socket another public port, as a NAT does that has lost its mapping; this side does not notice.
+    /// Gives the socket another public port, like a NAT that has lost its mapping; this side does not notice.
     /// Returns the new address.
     ///
     /// # Errors
@@ -526,23 +526,34 @@ fn setup(error: impl Into<BoxError>) -> PairError {
     PairError::Setup(error.into())
 }
 
-/// TLS of both ends. The certificate depends on the seed alone, since Ed25519 signatures need no random numbers.
-fn tls(simulation: &Simulation) -> Result<(rustls::ServerConfig, rustls::ClientConfig), BoxError> {
+/// TLS configurations of a server called `name` and of a client that trusts it alone. The certificate depends on `seed`
+/// alone, since Ed25519 signatures need no random numbers; so it is not secret, and fit for simulations only.
+///
+/// # Errors
+/// If `name` cannot stand in a certificate, or `provider` lacks TLS 1.3 or Ed25519.
+pub fn tls(
+    seed: Seed,
+    name: &str,
+    provider: &Arc<rustls::crypto::CryptoProvider>,
+) -> Result<(rustls::ServerConfig, rustls::ClientConfig), PairError> {
     let mut key = ED25519_PREFIX.to_vec();
-    key.extend(simulation.seed().derive("certificate"));
+    key.extend(seed.derive("certificate"));
     let key = PrivatePkcs8KeyDer::from(key);
-    let pair = KeyPair::from_pkcs8_der_and_sign_algo(&key, &PKCS_ED25519)?;
-    let params = CertificateParams::new(vec![SERVER_NAME.to_owned()])?;
-    let certificate: CertificateDer<'static> = params.self_signed(&pair)?.into();
+    let pair = KeyPair::from_pkcs8_der_and_sign_algo(&key, &PKCS_ED25519).map_err(setup)?;
+    let params = CertificateParams::new(vec![name.to_owned()]).map_err(setup)?;
+    let certificate: CertificateDer<'static> = params.self_signed(&pair).map_err(setup)?.into();
     let mut roots = RootCertStore::empty();
-    roots.add(certificate.clone())?;
+    roots.add(certificate.clone()).map_err(setup)?;
     let versions = &[&rustls::version::TLS13];
-    let server = rustls::ServerConfig::builder_with_provider(simulation.crypto_provider())
-        .with_protocol_versions(versions)?
+    let server = rustls::ServerConfig::builder_with_provider(Arc::clone(provider))
+        .with_protocol_versions(versions)
+        .map_err(setup)?
         .with_no_client_auth()
-        .with_single_cert(vec![certificate], key.into())?;
-    let client = rustls::ClientConfig::builder_with_provider(simulation.crypto_provider())
-        .with_protocol_versions(versions)?
+        .with_single_cert(vec![certificate], key.into())
+        .map_err(setup)?;
+    let client = rustls::ClientConfig::builder_with_provider(Arc::clone(provider))
+        .with_protocol_versions(versions)
+        .map_err(setup)?
         .with_root_certificates(roots)
         .with_no_client_auth();
     Ok((server, client))

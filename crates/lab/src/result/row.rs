@@ -355,6 +355,8 @@ impl Row {
             joined_s: seconds(broadcast.joined),
             outcome: if broadcast.error.is_some() {
                 SessionOutcome::Failed
+            } else if broadcast.stopped {
+                SessionOutcome::Stopped
             } else {
                 SessionOutcome::Complete
             },

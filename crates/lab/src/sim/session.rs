@@ -12,7 +12,7 @@ use playrate_transport::{
 };
 use playrate_units::Bytes;
 use quinn::rustls::crypto::CryptoProvider;
-use quinn::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use quinn::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use quinn::{AsyncUdpSocket, Runtime};
 use rcgen::{CertificateParams, KeyPair, PKCS_ED25519};
 use video_client::cmcd::CmcdMode;
@@ -142,15 +142,6 @@ const PKCS8_ED25519: [u8; 16] = [
 /// # Errors
 /// If the certificate cannot be created, which no seed should cause.
 pub fn identity(seed: Seed) -> Result<(Identity, Pin), SimError> {
-    let (certificate, key) = certificate(seed)?;
-    let identity = Identity::new(vec![certificate], key)
-        .map_err(|error| SimError::setup("the server's certificate", &error))?;
-    let pin = identity.pin();
-    Ok((identity, pin))
-}
-
-/// The certificate and key of [`identity`].
-pub(super) fn certificate(seed: Seed) -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>), SimError> {
     let failed = |error: &dyn ToString| SimError::setup("the server's certificate", &error.to_string());
     let mut der = PKCS8_ED25519.to_vec();
     der.extend_from_slice(&seed.derive("identity"));
@@ -159,7 +150,10 @@ pub(super) fn certificate(seed: Seed) -> Result<(CertificateDer<'static>, Privat
     let certificate = CertificateParams::new(vec![SERVER_NAME.to_owned()])
         .and_then(|params| params.self_signed(&key))
         .map_err(|error| failed(&error))?;
-    Ok((certificate.der().clone(), PrivateKeyDer::Pkcs8(der)))
+    let identity = Identity::new(vec![certificate.der().clone()], PrivateKeyDer::Pkcs8(der))
+        .map_err(|error| failed(&error))?;
+    let pin = identity.pin();
+    Ok((identity, pin))
 }
 
 /// Name of title `number` of a viewer's connection at the server.

@@ -67,11 +67,13 @@ pub struct SimulatedBroadcast {
     pub joined: Duration,
     /// Time from then to the end.
     pub lasted: Duration,
+    /// True if the receiver left, or the run ended, before the last frame.
+    pub stopped: bool,
     /// Error that ended the broadcast early.
     pub error: Option<String>,
     /// Bytes of the frames that arrived.
     pub received: Bytes,
-    /// Latency and rate of the frames; `None` if none was made.
+    /// Latency and rate of the frames; `None` if fewer than two were made.
     pub frames: Option<BroadcastStatistics>,
     /// Totals of the sender's transport; `None` without a connection.
     pub totals: Option<ConnectionStats>,
@@ -100,6 +102,7 @@ struct TransmissionState {
     received: Marks,
     joined: Duration,
     ended: Option<Duration>,
+    stopped: bool,
     error: Option<String>,
 }
 
@@ -134,6 +137,7 @@ impl Transmission {
                 received: Marks::new(&setup.windows),
                 joined: Duration::ZERO,
                 ended: None,
+                stopped: false,
                 error: None,
             }),
         }))
@@ -158,12 +162,13 @@ impl Transmission {
         });
         let done = tokio::select! {
             biased;
-            done = self.transmit(&handle) => done,
-            () = handle.sleep(&*self.runtime, self.broadcast.leaves_after) => Ok(()),
+            done = self.transmit(&handle) => done.map(|()| false),
+            () = handle.sleep(&*self.runtime, self.broadcast.leaves_after) => Ok(true),
         };
         let ended = self.now();
         self.state(|state| {
             state.ended = Some(ended);
+            state.stopped = matches!(done, Ok(true));
             state.error = done.err().map(|error| error.to_string());
         });
         self.link.close().await;
@@ -202,7 +207,7 @@ impl Transmission {
             }
         }
         time::sleep(&*self.runtime, encoder.latency_bound).await;
-        Ok(())
+        self.link.failure().map_or(Ok(()), |reason| Err(reason.into()))
     }
 
     /// Records the arrival of all frames.
@@ -233,6 +238,7 @@ impl Transmission {
         self.state(|state| SimulatedBroadcast {
             joined: state.joined,
             lasted: state.ended.unwrap_or(length).saturating_sub(state.joined),
+            stopped: state.stopped || state.ended.is_none(),
             error: state.error.clone(),
             received: state.frames.received(),
             frames: state.frames.statistics(),

@@ -7,12 +7,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use playrate_transport::{ConnectionController, TransportOptions, time};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use quinn::rustls::{self, RootCertStore};
+use quinn::rustls;
 use quinn::{ConnectionStats, Endpoint, Runtime, VarInt};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::super::SimError;
-use super::super::session::{FlowEnds, SERVER_NAME, certificate};
+use super::super::session::{FlowEnds, SERVER_NAME};
 use super::encoder::PathRates;
 
 /// Streams that a sender may have open: more groups than are on time at once.
@@ -53,14 +53,9 @@ impl Link {
         let endpoints = ends.endpoints;
         let provider = endpoints.crypto_provider.clone();
         let provider = provider.unwrap_or_else(|| Arc::new(rustls::crypto::ring::default_provider()));
-        let (certificate, key) = certificate(ends.seed)?;
-        let tls = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .map_err(|error| failed(&error))?
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate.clone()], key)
-            .map_err(|error| failed(&error))?;
-        let tls = QuicServerConfig::try_from(tls).map_err(|error| failed(&error))?;
+        let (server_tls, client_tls) =
+            playrate_netsim::tls(ends.seed, SERVER_NAME, &provider).map_err(|error| failed(&error))?;
+        let tls = QuicServerConfig::try_from(server_tls).map_err(|error| failed(&error))?;
         let mut options = TransportOptions::server();
         options.send_window = ends.setup.send_window();
         ends.fix(&mut options, "server");
@@ -75,14 +70,7 @@ impl Link {
             Arc::clone(&endpoints.runtime),
         );
 
-        let mut roots = RootCertStore::empty();
-        roots.add(certificate).map_err(|error| failed(&error))?;
-        let tls = rustls::ClientConfig::builder_with_provider(provider)
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .map_err(|error| failed(&error))?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        let tls = QuicClientConfig::try_from(tls).map_err(|error| failed(&error))?;
+        let tls = QuicClientConfig::try_from(client_tls).map_err(|error| failed(&error))?;
         let mut options = TransportOptions::client();
         options.stream_receive_window = ends.setup.wide_receive_window();
         options.receive_window = options.stream_receive_window;
@@ -145,16 +133,22 @@ impl Link {
         let Some(connection) = self.connection.get() else {
             return;
         };
-        let Ok(Ok(mut stream)) = time::timeout(&*self.runtime, group.limit, connection.open_uni()).await
-        else {
-            return;
+        let mut stream = None;
+        let sending = async {
+            let stream = stream.insert(connection.open_uni().await?);
+            stream.set_priority(group.priority)?;
+            send_frames(stream, group.frames).await
         };
-        let _ = stream.set_priority(group.priority);
-        let sending = send_frames(&mut stream, group.frames);
+        let sent = time::timeout(&*self.runtime, group.limit, sending).await;
         // On an error the connection has ended, and with it the stream.
-        if time::timeout(&*self.runtime, group.limit, sending).await.is_err() {
+        if let (Err(_), Some(stream)) = (sent, &mut stream) {
             let _ = stream.reset(VarInt::from_u32(0));
         }
+    }
+
+    /// Reason for which the connection has ended; `None` before the handshake and while the connection lives.
+    pub(super) fn failure(&self) -> Option<quinn::ConnectionError> {
+        self.connection.get().and_then(quinn::Connection::close_reason)
     }
 
     /// Closes the connection and waits until both ends have.

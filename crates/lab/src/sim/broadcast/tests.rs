@@ -6,9 +6,9 @@ use playrate_netsim::{Loss, PathConfig, QueueLimit, Seed};
 use super::*;
 use crate::sim::run;
 
-/// Frames of 30 seconds at `mbps`, 25 a second, with a key frame every second that is six times as large as the others.
-fn frames(mbps: u64) -> ServedTitle {
-    let lines = (0..750_u32).map(|number| {
+/// Frames of this many seconds at `mbps`, 25 a second, with a key frame every second that is six times as large as the others.
+fn frames(mbps: u64, seconds: u32) -> ServedTitle {
+    let lines = (0..25 * seconds).map(|number| {
         let (size, flag) = if number.is_multiple_of(25) {
             (6_000, 'K')
         } else {
@@ -21,8 +21,22 @@ fn frames(mbps: u64) -> ServedTitle {
     ServedTitle::trace("encoder", TraceSource::new(&trace))
 }
 
-/// A broadcast of an encoder with this rule and up to `mbps`, over 5 Mbit/s and 100 ms with half a second of queue.
+/// A broadcast of an encoder with this rule and up to `mbps`, over 5 Mbit/s and 100 ms with half a second of queue, that
+/// no error ends.
 fn broadcast(mbps: u64, rate: &str) -> SimulatedBroadcast {
+    let setup = setup(mbps, rate);
+    let first = run(&setup).unwrap();
+    assert_eq!(first.wire_hash, run(&setup).unwrap().wire_hash);
+    let broadcast = first.broadcasts.into_iter().next().unwrap();
+    assert_eq!(
+        (broadcast.error.as_deref(), broadcast.joined),
+        (None, Duration::from_secs(1))
+    );
+    broadcast
+}
+
+/// The setup of [`broadcast`].
+fn setup(mbps: u64, rate: &str) -> Setup {
     let path = PathConfig::bottleneck(
         Bitrate::from_mbps(5),
         Duration::from_millis(100),
@@ -32,7 +46,7 @@ fn broadcast(mbps: u64, rate: &str) -> SimulatedBroadcast {
     let mut setup = Setup::new(path, Seed::new(1)).without_taps();
     setup.broadcasts.push(Broadcast {
         controller: "video".parse().unwrap(),
-        title: frames(mbps),
+        title: frames(mbps, 30),
         encoder: Encoder {
             rate: rate.parse().unwrap(),
             least: Bitrate::from_kbps(300),
@@ -43,14 +57,30 @@ fn broadcast(mbps: u64, rate: &str) -> SimulatedBroadcast {
         leaves_after: None,
         access: Access::default(),
     });
-    let first = run(&setup).unwrap();
-    assert_eq!(first.wire_hash, run(&setup).unwrap().wire_hash);
-    let broadcast = first.broadcasts.into_iter().next().unwrap();
-    assert_eq!(
-        (broadcast.error.as_deref(), broadcast.joined),
-        (None, Duration::from_secs(1))
-    );
-    broadcast
+    setup
+}
+
+#[test]
+fn a_receiver_that_leaves_early_stops_the_broadcast_without_an_error() {
+    let mut setup = setup(2, "constant");
+    assert!(!broadcast(2, "constant").stopped);
+    setup.broadcasts[0].leaves_after = Some(Duration::from_secs(10));
+    let left = run(&setup).unwrap().broadcasts.remove(0);
+    assert_eq!((left.stopped, left.error), (true, None));
+    assert_eq!(left.lasted, Duration::from_secs(10));
+}
+
+#[test]
+fn a_broadcast_that_loses_its_connection_ends_with_the_reason() {
+    let mut setup = setup(2, "constant");
+    for link in [&mut setup.path.forward, &mut setup.path.backward] {
+        link.delay = "50ms,down@10s".parse().unwrap();
+    }
+    // Longer than the idle timeout of 30 s after that.
+    setup.broadcasts[0].title = frames(2, 60);
+    let lost = run(&setup).unwrap().broadcasts.remove(0);
+    let reason = lost.error.unwrap_or_default();
+    assert!(reason.contains("timed out"), "{reason:?}");
 }
 
 #[test]
