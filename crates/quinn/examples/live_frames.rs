@@ -1,5 +1,6 @@
 //! Live video over quinn in virtual time, as a publisher of Media over QUIC sends it: a stream for each group, and late
-//! groups are reset. One row for each controller, encoder and path; the rows are the same in each run.
+//! groups are reset. One row for each controller, encoder and path. Packet counts differ slightly between runs, because
+//! the certificate and quinn's BBR are random.
 //!
 //! The path has 5 Mbit/s and 100 ms. The transport is that of moq-native-ietf 0.11.0: no MTU discovery.
 

@@ -6,7 +6,7 @@ use playrate_netsim::{Loss, PathConfig, QueueLimit, Seed};
 use super::*;
 use crate::sim::run;
 
-/// Frames of this many seconds at `mbps`, 25 a second, with a key frame every second that is six times as large as the others.
+/// Frames of this many seconds at `mbps`, 25 a second. A key frame every second is six times as large as the others.
 fn frames(mbps: u64, seconds: u32) -> ServedTitle {
     let lines = (0..25 * seconds).map(|number| {
         let (size, flag) = if number.is_multiple_of(25) {
@@ -21,8 +21,8 @@ fn frames(mbps: u64, seconds: u32) -> ServedTitle {
     ServedTitle::trace("encoder", TraceSource::new(&trace))
 }
 
-/// A broadcast of an encoder with this rule and up to `mbps`, over 5 Mbit/s and 100 ms with half a second of queue, that
-/// no error ends.
+/// A broadcast of an encoder with this rule and up to `mbps`, over 5 Mbit/s and 100 ms with half a second of queue. No
+/// error ends it.
 fn broadcast(mbps: u64, rate: &str) -> SimulatedBroadcast {
     let setup = setup(mbps, rate);
     let first = run(&setup).unwrap();
