@@ -61,7 +61,7 @@ impl FrameSource {
         let viewer = map.value("viewer").and_then(|table| table.get_ref().as_table());
         let mut keys = viewer
             .into_iter()
-            .flat_map(|table| table.keys().map(|key| key.get_ref()));
+            .flat_map(|table| table.keys().map(toml::Spanned::get_ref));
         if let Some(key) = keys.find(|key| !OF_RECEIVERS.contains(&&***key)) {
             let problem = format!(
                 "no player watches an encoder: of `viewer`, give only {}",

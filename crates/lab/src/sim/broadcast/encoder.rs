@@ -4,9 +4,13 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use playrate_cc::{Estimate, EstimateSource};
 use playrate_units::{Bitrate, Bytes};
 
 use crate::rounding::whole;
+
+/// Factor by which an encoder grows per update, and its largest ratio to the estimate while it does: a quarter more.
+const GROWTH: f64 = 1.25;
 
 /// An encoder's rate and the latency that its viewers accept. Its highest rate is that of its title.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,6 +32,9 @@ pub enum EncoderRate {
     Constant,
     /// This share of the congestion window over the smoothed RTT. Text form: `0.9window`.
     Window(f64),
+    /// Grows while the connection's estimate says that only the application limits the sender, and otherwise stays
+    /// below this share of the estimate. Text form: `0.9estimate`.
+    Estimate(f64),
 }
 
 impl FromStr for EncoderRate {
@@ -44,12 +51,15 @@ impl FromStr for EncoderRate {
         if text == "constant" {
             return Ok(Self::Constant);
         }
-        let window = text.strip_suffix("window").and_then(share).map(Self::Window);
-        window.ok_or_else(|| {
-            format!(
-                "invalid encoder rate `{text}`; write constant or a share of 0.01 to 2, such as 0.9window"
-            )
-        })
+        let rule = |suffix, rule: fn(f64) -> Self| text.strip_suffix(suffix).and_then(share).map(rule);
+        rule("window", Self::Window)
+            .or_else(|| rule("estimate", Self::Estimate))
+            .ok_or_else(|| {
+                format!(
+                    "invalid encoder rate `{text}`; write constant or a share of 0.01 to 2, such as 0.9window or \
+                     0.9estimate"
+                )
+            })
     }
 }
 
@@ -58,6 +68,7 @@ impl fmt::Display for EncoderRate {
         match self {
             Self::Constant => f.write_str("constant"),
             Self::Window(share) => write!(f, "{share}window"),
+            Self::Estimate(share) => write!(f, "{share}estimate"),
         }
     }
 }
@@ -67,6 +78,21 @@ impl fmt::Display for EncoderRate {
 pub(super) struct PathRates {
     /// Congestion window over the smoothed RTT.
     pub(super) window: Option<Bitrate>,
+    /// Rate that the connection was observed to carry.
+    pub(super) estimate: Option<Estimate>,
+}
+
+/// This multiple of `rate`.
+fn scaled(rate: Bitrate, factor: f64) -> Bitrate {
+    Bitrate::from_bits_per_second(whole(factor * rate.as_bits_per_second() as f64))
+}
+
+/// The rate after `current` of an encoder that stays below `share` of the estimate unless it is the bottleneck.
+fn next_rate(current: Bitrate, estimate: Estimate, share: f64) -> Bitrate {
+    match estimate.source {
+        EstimateSource::Application => scaled(current.min(estimate.rate), GROWTH),
+        _ => current.min(scaled(estimate.rate, share)),
+    }
 }
 
 /// The rate of an encoder as it changes.
@@ -92,15 +118,17 @@ impl Pace {
 
     /// The rate of a frame made at `now`, for a path with these rates.
     pub(super) fn rate(&mut self, now: Duration, path: PathRates) -> Bitrate {
-        let (share, followed) = match self.encoder.rate {
-            EncoderRate::Constant => (1.0, Some(self.highest)),
-            EncoderRate::Window(share) => (share, path.window),
+        let next = match self.encoder.rate {
+            EncoderRate::Constant => Some(self.highest),
+            EncoderRate::Window(share) => path.window.map(|window| scaled(window, share)),
+            EncoderRate::Estimate(share) => path
+                .estimate
+                .map(|estimate| next_rate(self.current, estimate, share)),
         };
         if now >= self.due
-            && let Some(followed) = followed
+            && let Some(next) = next
         {
-            let rate = whole(share * followed.as_bits_per_second() as f64);
-            self.current = Bitrate::from_bits_per_second(rate).clamp(self.encoder.least, self.highest);
+            self.current = next.clamp(self.encoder.least, self.highest);
             self.due = now.saturating_add(self.encoder.update_every);
         }
         self.current
@@ -126,18 +154,24 @@ mod tests {
     fn path(mbps: u64) -> PathRates {
         PathRates {
             window: Some(Bitrate::from_mbps(mbps)),
+            estimate: None,
         }
     }
 
-    #[test]
-    fn an_encoder_follows_its_path_within_its_bounds_and_not_more_often_than_it_should() {
+    /// An encoder between 1 and 10 Mbit/s that changes its rate once per second.
+    fn pace(rate: &str) -> Pace {
         let encoder = Encoder {
-            rate: "0.5window".parse().unwrap(),
+            rate: rate.parse().unwrap(),
             least: Bitrate::from_mbps(1),
             update_every: Duration::from_secs(1),
             latency_bound: Duration::from_millis(500),
         };
-        let mut pace = Pace::new(encoder, Bitrate::from_mbps(10));
+        Pace::new(encoder, Bitrate::from_mbps(10))
+    }
+
+    #[test]
+    fn an_encoder_follows_its_path_within_its_bounds_and_not_more_often_than_it_should() {
+        let mut pace = pace("0.5window");
         let steps = [
             (0, PathRates::default(), 1),
             (100, path(6), 3),
@@ -155,8 +189,60 @@ mod tests {
     }
 
     #[rstest]
+    #[case::nothing_known(2_000, None, 2_000)]
+    #[case::grows_while_it_is_the_bottleneck(2_000, Some((2_000, EstimateSource::Application)), 2_500)]
+    #[case::not_beyond_a_quarter_above(4_000, Some((3_600, EstimateSource::Application)), 4_500)]
+    #[case::falls_if_less_arrives(4_000, Some((2_000, EstimateSource::Application)), 2_500)]
+    #[case::by_a_quarter_at_most(2_000, Some((8_000, EstimateSource::Application)), 2_500)]
+    #[case::below_a_busy_link(5_000, Some((5_000, EstimateSource::BusyLink)), 4_000)]
+    #[case::stays_below_a_busy_link(3_000, Some((5_000, EstimateSource::BusyLink)), 3_000)]
+    #[case::below_the_window(5_000, Some((2_000, EstimateSource::Window)), 1_600)]
+    #[case::stays_below_the_window(1_500, Some((2_000, EstimateSource::Window)), 1_500)]
+    #[case::not_below_the_lowest_rate(5_000, Some((500, EstimateSource::BusyLink)), 1_000)]
+    #[case::not_above_the_highest_rate(9_000, Some((9_000, EstimateSource::Application)), 10_000)]
+    fn an_encoder_grows_only_while_it_is_the_bottleneck(
+        #[case] current_kbps: u64,
+        #[case] estimate: Option<(u64, EstimateSource)>,
+        #[case] next_kbps: u64,
+    ) {
+        let mut pace = pace("0.8estimate");
+        pace.current = Bitrate::from_kbps(current_kbps);
+        let rates = PathRates {
+            // Ignored: the window says too much in slow start.
+            window: Some(Bitrate::from_mbps(20)),
+            estimate: estimate
+                .map(|(kbps, source)| Estimate::new(Bitrate::from_kbps(kbps), source, Duration::ZERO)),
+        };
+        assert_eq!(pace.rate(Duration::ZERO, rates), Bitrate::from_kbps(next_kbps));
+    }
+
+    #[test]
+    fn an_encoder_without_an_estimate_starts_at_its_lowest_rate_and_changes_with_the_first() {
+        let mut pace = pace("0.9estimate");
+        let estimate = Estimate::new(Bitrate::from_mbps(4), EstimateSource::Application, Duration::ZERO);
+        let known = PathRates {
+            estimate: Some(estimate),
+            ..PathRates::default()
+        };
+        let rates = [
+            (0, path(6)),
+            (33, path(6)),
+            (66, known),
+            (99, known),
+            (1_066, known),
+        ];
+        let rates = rates.map(|(at, rates)| pace.rate(Duration::from_millis(at), rates));
+        let bits_per_second = rates.map(Bitrate::as_bits_per_second);
+        assert_eq!(
+            bits_per_second,
+            [1_000_000, 1_000_000, 1_250_000, 1_250_000, 1_562_500]
+        );
+    }
+
+    #[rstest]
     #[case("constant")]
     #[case("0.9window")]
+    #[case("0.75estimate")]
     fn a_rate_is_read_as_it_is_written(#[case] text: &str) {
         assert_eq!(text.parse::<EncoderRate>().unwrap().to_string(), text);
     }
@@ -165,9 +251,14 @@ mod tests {
     #[case("window")]
     #[case("3window")]
     #[case("NaNwindow")]
+    #[case("estimate")]
+    #[case("3estimate")]
     #[case("0.9")]
     fn another_rate_is_refused_with_an_example(#[case] text: &str) {
         let error = text.parse::<EncoderRate>().unwrap_err();
-        assert!(error.contains(text) && error.contains("0.9window"), "{error}");
+        assert!(
+            error.contains(text) && error.contains("0.9window or 0.9estimate"),
+            "{error}"
+        );
     }
 }

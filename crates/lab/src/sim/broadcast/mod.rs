@@ -197,7 +197,8 @@ impl Transmission {
                 .spawn(Box::pin(async move { this.link.send(group_to_send).await }));
             for frame in group {
                 time::sleep(&*self.runtime, due(frame)).await;
-                let (now, (smoothed_rtt, rates)) = (self.now(), self.link.path());
+                let estimate = self.control.estimate(self.runtime.now());
+                let (now, (smoothed_rtt, rates)) = (self.now(), self.link.path(estimate));
                 let rate = pace.rate(now, rates);
                 self.control.knowledge().set_average_rate(Some(rate));
                 let size = pace.size(frame.size);

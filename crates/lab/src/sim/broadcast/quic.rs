@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use playrate_cc::Estimate;
 use playrate_transport::{ConnectionController, TransportOptions, time};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::rustls;
@@ -112,14 +113,14 @@ impl Link {
         Ok(IncomingGroups(receiver?))
     }
 
-    /// Smoothed RTT, zero before the handshake, and the rates that follow from the connection's state.
-    pub(super) fn path(&self) -> (Duration, PathRates) {
+    /// Smoothed RTT, zero before the handshake, and the rates that follow from the connection's state and its estimate.
+    pub(super) fn path(&self, estimate: Option<Estimate>) -> (Duration, PathRates) {
         let Some(connection) = self.connection.get() else {
             return (Duration::ZERO, PathRates::default());
         };
         let path = connection.stats().path;
         let window = playrate_units::Bytes::new(path.cwnd).per(path.rtt);
-        (path.rtt, PathRates { window })
+        (path.rtt, PathRates { window, estimate })
     }
 
     /// Totals of the sender; `None` before the handshake.

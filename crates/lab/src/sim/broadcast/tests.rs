@@ -115,3 +115,13 @@ fn an_encoder_that_follows_the_window_stays_below_the_link() {
         "{frames:?}"
     );
 }
+
+#[test]
+fn an_encoder_that_follows_the_estimate_approaches_the_link_from_below() {
+    let frames = broadcast(10, "0.9estimate").frames.unwrap();
+    assert!(frames.frames_on_time_share > 0.9, "{frames:?}");
+    assert!(
+        (2_000_000..4_800_000).contains(&frames.encoded_rate_bps),
+        "{frames:?}"
+    );
+}
