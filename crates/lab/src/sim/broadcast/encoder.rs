@@ -9,8 +9,10 @@ use playrate_units::{Bitrate, Bytes};
 
 use crate::rounding::whole;
 
-/// Factor by which an encoder grows per update, and its largest ratio to the estimate while it does: a quarter more.
-const GROWTH: f64 = 1.25;
+/// Factor by which an encoder that follows the estimate grows per update.
+const GROWTH: f64 = 1.1;
+/// Largest ratio of its rate to the estimate while it grows. Between key frames the estimate is below the mean.
+const HEADROOM: f64 = 1.25;
 
 /// An encoder's rate and the latency that its viewers accept. Its highest rate is that of its title.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -90,7 +92,7 @@ fn scaled(rate: Bitrate, factor: f64) -> Bitrate {
 /// The rate after `current` of an encoder that stays below `share` of the estimate unless it is the bottleneck.
 fn next_rate(current: Bitrate, estimate: Estimate, share: f64) -> Bitrate {
     match estimate.source {
-        EstimateSource::Application => scaled(current.min(estimate.rate), GROWTH),
+        EstimateSource::Application => scaled(current, GROWTH).min(scaled(estimate.rate, HEADROOM)),
         _ => current.min(scaled(estimate.rate, share)),
     }
 }
@@ -190,16 +192,16 @@ mod tests {
 
     #[rstest]
     #[case::nothing_known(2_000, None, 2_000)]
-    #[case::grows_while_it_is_the_bottleneck(2_000, Some((2_000, EstimateSource::Application)), 2_500)]
-    #[case::not_beyond_a_quarter_above(4_000, Some((3_600, EstimateSource::Application)), 4_500)]
+    #[case::grows_while_it_is_the_bottleneck(2_000, Some((2_000, EstimateSource::Application)), 2_200)]
+    #[case::not_beyond_a_quarter_above(4_000, Some((3_400, EstimateSource::Application)), 4_250)]
     #[case::falls_if_less_arrives(4_000, Some((2_000, EstimateSource::Application)), 2_500)]
-    #[case::by_a_quarter_at_most(2_000, Some((8_000, EstimateSource::Application)), 2_500)]
+    #[case::by_a_tenth_at_most(2_000, Some((8_000, EstimateSource::Application)), 2_200)]
     #[case::below_a_busy_link(5_000, Some((5_000, EstimateSource::BusyLink)), 4_000)]
     #[case::stays_below_a_busy_link(3_000, Some((5_000, EstimateSource::BusyLink)), 3_000)]
     #[case::below_the_window(5_000, Some((2_000, EstimateSource::Window)), 1_600)]
     #[case::stays_below_the_window(1_500, Some((2_000, EstimateSource::Window)), 1_500)]
     #[case::not_below_the_lowest_rate(5_000, Some((500, EstimateSource::BusyLink)), 1_000)]
-    #[case::not_above_the_highest_rate(9_000, Some((9_000, EstimateSource::Application)), 10_000)]
+    #[case::not_above_the_highest_rate(9_500, Some((9_500, EstimateSource::Application)), 10_000)]
     fn an_encoder_grows_only_while_it_is_the_bottleneck(
         #[case] current_kbps: u64,
         #[case] estimate: Option<(u64, EstimateSource)>,
@@ -235,7 +237,7 @@ mod tests {
         let bits_per_second = rates.map(Bitrate::as_bits_per_second);
         assert_eq!(
             bits_per_second,
-            [1_000_000, 1_000_000, 1_250_000, 1_250_000, 1_562_500]
+            [1_000_000, 1_000_000, 1_100_000, 1_100_000, 1_210_000]
         );
     }
 
