@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use playrate_cc::{Estimate, Path, VideoKnowledge};
+use playrate_cc::{CoupledPaths, Estimate, Path, VideoKnowledge};
 use playrate_units::Bytes;
 
 use crate::estimator::Measurement;
@@ -25,6 +25,8 @@ pub struct ConnectionController<S: QuicStack> {
     unsent: Arc<UnsentBytes>,
     /// Bytes delivered on all paths.
     delivered: Arc<AtomicU64>,
+    /// All paths, for controllers that couple them.
+    paths: CoupledPaths,
     measured: Arc<Mutex<Option<Measurement>>>,
     /// Packets per ACK frame that the most demanding controller of this connection requires.
     packets_per_ack: Option<u32>,
@@ -77,6 +79,7 @@ impl<S: QuicStack> ConnectionController<S> {
             overhead: Arc::default(),
             unsent: Arc::default(),
             delivered: Arc::default(),
+            paths: CoupledPaths::default(),
             measured: Arc::default(),
             ack_request: None,
             switched_to: None,
@@ -245,7 +248,7 @@ impl<S: QuicStack> ConnectionController<S> {
 
     /// A path with an MTU of `mtu` bytes.
     pub(crate) fn path(&self, mtu: u16) -> Path {
-        let mut path = Path::new(Bytes::new(mtu.into()));
+        let mut path = Path::new(Bytes::new(mtu.into())).coupled(self.paths.clone());
         path.paced = S::PACES_BY_RATE;
         if self.fits_rates && S::IS_STRICT {
             path.strict()

@@ -25,6 +25,8 @@ pub(crate) struct Needs {
     pub(crate) bursts: Bursts,
     /// A clock of the time during which something other than the window limited the sender.
     pub(crate) limited_time: bool,
+    /// The path's window is shared with those of the connection's other paths.
+    pub(crate) coupled: bool,
     /// Time after which the largest RTT is forgotten, ns; zero never forgets it.
     pub(crate) rtt_window_ns: u64,
     /// Facts of the video that it uses.

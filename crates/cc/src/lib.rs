@@ -126,6 +126,7 @@ mod state;
 mod tests;
 mod timestamp;
 
+pub use algorithm::coupled::CoupledPaths;
 pub use controller::CongestionController;
 pub use estimate::{Estimate, EstimateSource};
 pub use knowledge::{Facts, Playback, VideoKnowledge};

@@ -2,6 +2,8 @@
 
 use playrate_units::Bytes;
 
+use crate::CoupledPaths;
+
 /// The path that a new controller will govern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -14,6 +16,8 @@ pub struct Path {
     /// The transport paces by [`CongestionController::pacing_rate`](crate::CongestionController::pacing_rate). A window
     /// then only bounds the flight, and does not stand for a rate.
     pub paced: bool,
+    /// The paths of the connection, for algorithms that couple their growth; `None` if this one is not coupled.
+    pub coupled: Option<CoupledPaths>,
 }
 
 impl Path {
@@ -23,6 +27,7 @@ impl Path {
             mtu,
             strict: false,
             paced: false,
+            coupled: None,
         }
     }
 
@@ -37,6 +42,13 @@ impl Path {
     #[must_use]
     pub const fn paced(mut self) -> Self {
         self.paced = true;
+        self
+    }
+
+    /// The same path as one of the connection's `paths`.
+    #[must_use]
+    pub fn coupled(mut self, paths: CoupledPaths) -> Self {
+        self.coupled = Some(paths);
         self
     }
 }

@@ -77,6 +77,8 @@
 //! | [`copa`] | Copa: a few packets in the queue, more while other flows fill it |
 //! | [`vegas`] | TCP Vegas: two to four segments in the queue |
 //! | [`compound`] | Compound TCP: NewReno's window plus one that grows while the queue is empty |
+//! | [`lia`] | NewReno whose paths together take one flow's share (RFC 6356); quinn has one path |
+//! | [`olia`] | the same, and the windows move to the paths with the fewest losses |
 //! | [`stream`] | TCP Stream: NewReno up to the video's rate, and a window above it that yields to others |
 //! | [`ccp`] | half of what the path's storage has room for |
 //! | [`ccpd`] | all of that room, damped by how fast it fills |
@@ -91,6 +93,8 @@
 //! [`copa`]: ../../../docs/controllers.md#copa
 //! [`vegas`]: ../../../docs/controllers.md#vegas
 //! [`compound`]: ../../../docs/controllers.md#compound
+//! [`lia`]: ../../../docs/controllers.md#lia
+//! [`olia`]: ../../../docs/controllers.md#olia
 //! [`stream`]: ../../../docs/controllers.md#stream
 //! [`ccp`]: ../../../docs/controllers.md#ccp
 //! [`ccpd`]: ../../../docs/controllers.md#ccpd

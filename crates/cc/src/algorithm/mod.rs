@@ -11,6 +11,7 @@
 
 pub(crate) mod ccp;
 pub(crate) mod compound;
+pub(crate) mod coupled;
 pub(crate) mod cubic;
 pub(crate) mod reno;
 mod round_rtt;
@@ -24,6 +25,7 @@ use crate::state::{Batch, Core};
 use crate::{Reason, Snapshot, Timestamp};
 use ccp::Ccp;
 use compound::Compound;
+use coupled::Coupled;
 pub(crate) use cubic::Cubic;
 use reno::Reno;
 use stream::Stream;
@@ -79,7 +81,7 @@ pub(crate) trait Algorithm {
 }
 
 dispatch! {
-    enum AnyAlgorithm { Reno, Cubic, Compound, Vegas, Stream, Ccp }
+    enum AnyAlgorithm { Reno, Cubic, Compound, Coupled, Vegas, Stream, Ccp }
     fn add_needs(&self, needs: &mut Needs);
     fn minimum_packets(&self) -> u64;
     fn begin(&mut self, core: &mut Core, reason: Reason, now: Timestamp);

@@ -8,6 +8,7 @@ mod rules;
 use core::time::Duration;
 use std::sync::Arc;
 
+use crate::algorithm::coupled::Membership;
 use crate::component::{Bursts, Needs};
 use crate::estimator::{Capacity, LimitedTime, Rounds, Rtt};
 use crate::events::{AckFrame, Congestion, Sent, Signal};
@@ -70,6 +71,8 @@ pub(crate) struct Core {
     growth_bound: u64,
     /// Facts of the video.
     pub(crate) known: Arc<VideoKnowledge>,
+    /// The path's place among the connection's paths, if the algorithm couples them.
+    pub(crate) membership: Option<Membership>,
 }
 
 impl Core {
@@ -90,6 +93,7 @@ impl Core {
             max_flight: initial_window,
             rules,
             known,
+            membership: (path.coupled.clone().filter(|_| needs.coupled)).map(Membership::new),
             ..Self::default()
         }
     }

@@ -36,7 +36,7 @@ pub(crate) const MS_IN_NS: u64 = 1_000_000;
 /// Bytes of a packet on the smallest path, [`Path::default`].
 pub(crate) const MTU: u64 = 1_200;
 /// The algorithms that grow their windows by acknowledged bytes.
-pub(crate) const WINDOW_BASED: [&str; 5] = ["reno", "cubic", "compound", "vegas", "stream"];
+pub(crate) const WINDOW_BASED: [&str; 7] = ["reno", "cubic", "compound", "lia", "olia", "vegas", "stream"];
 
 pub(crate) fn at(ms: u64) -> Timestamp {
     Timestamp::from_millis(ms)

@@ -3,6 +3,7 @@
 use crate::algorithm::AnyAlgorithm;
 use crate::algorithm::ccp::{self, Ccp};
 use crate::algorithm::compound::Compound;
+use crate::algorithm::coupled::{Coupled, Rule};
 use crate::algorithm::cubic::{self, Cubic};
 use crate::algorithm::reno::Reno;
 use crate::algorithm::stream::Stream;
@@ -32,6 +33,16 @@ pub(super) fn entries() -> Vec<Entry> {
     .about("Compound TCP: Reno's window plus one that grows without a queue and shrinks with one")
     .defined_in("draft-sridharan-tcpm-ctcp-02; Cavendish et al. 2015 eq. (2), (3), corrected")
     .with_traits(|traits| traits.delay_based = true);
+    let lia = Entry::component(None, "lia", |components, _| {
+        components.algorithm = AnyAlgorithm::Coupled(Coupled::new(Rule::Lia));
+    })
+    .about("LIA: NewReno whose paths together take one flow's share of a bottleneck")
+    .defined_in("RFC 6356");
+    let olia = Entry::component(None, "olia", |components, _| {
+        components.algorithm = AnyAlgorithm::Coupled(Coupled::new(Rule::Olia));
+    })
+    .about("OLIA: like LIA, and moves the windows to the paths with the fewest losses")
+    .defined_in("draft-khalili-mptcp-congestion-control-05; Khalili et al. 2013");
     let vegas = Entry::component(None, "vegas", |components, arguments| {
         components.algorithm = AnyAlgorithm::Vegas(Vegas::from_arguments(arguments));
     })
@@ -51,7 +62,7 @@ pub(super) fn entries() -> Vec<Entry> {
     let ccpd = storage_based("ccpd", &ccp::PARAMETERS)
         .about("CCPD: all of the room in the path's storage, damped by how fast it fills")
         .defined_in("Watanabe et al. 2013 eq. (6)");
-    [reno, cubic, compound, vegas, stream, ccp, ccpd]
+    [reno, cubic, compound, lia, olia, vegas, stream, ccp, ccpd]
         .map(Entry::with_shared_parameters)
         .to_vec()
 }
