@@ -220,3 +220,23 @@ fn bytes_between_losses_are_the_larger_of_the_last_two_counts() {
         assert_eq!(between(), expected * MTU);
     }
 }
+
+#[test]
+fn a_copy_takes_a_place_of_its_own_when_it_reports() {
+    let set = CoupledPaths::default();
+    let places = || {
+        set.0
+            .lock()
+            .unwrap()
+            .map(|member| member.map(|member| member.window / 1_000))
+    };
+    let mut path = Membership::new(set.clone());
+    let _ = path.update(member((1, 100, 0)), Rule::Lia);
+    drop(path.clone());
+    assert_eq!(places()[..2], [Some(1), None]);
+    let mut copy = path.clone();
+    let _ = copy.update(member((2, 100, 0)), Rule::Lia);
+    assert_eq!(places()[..2], [Some(1), Some(2)]);
+    drop(path);
+    assert_eq!(places()[..2], [None, Some(2)]);
+}

@@ -14,6 +14,7 @@ use playrate_units::{Bitrate, Bytes};
 use crate::telemetry::{Monitor, TimeSeries};
 use crate::{AckRequest, Baseline, ConnectionController, ControllerChoice, EndpointFactory, NoqController};
 
+mod coupled;
 mod live;
 mod wire;
 

@@ -1,21 +1,14 @@
 //! noq's own server and client in virtual time.
 
-use std::io::{self, IoSliceMut};
-use std::net::SocketAddr;
-use std::num::NonZeroUsize;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join;
-use noq::udp::{EcnCodepoint, RecvMeta, Transmit};
-use noq::{Endpoint, PathId, VarInt};
+use noq::{Endpoint, PathId, Runtime as _, VarInt};
 use playrate_netsim::{
-    DelaySchedule, HostConfig, LinkConfig, PathConfig, Rate, Seed, Simulation, VirtualRuntime, VirtualSocket,
+    DelaySchedule, HostConfig, LinkConfig, PathConfig, Rate, Seed, Simulation, VirtualSocket,
 };
-use quinn::{AsyncUdpSocket as _, Runtime as _};
 use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use tokio::sync::mpsc;
@@ -36,86 +29,6 @@ pub(super) fn path(delay: &str) -> PathConfig {
     let delay: DelaySchedule = delay.parse().unwrap();
     let link = LinkConfig::new(Rate::Unlimited, delay);
     PathConfig::new(link.clone(), link)
-}
-
-/// The simulation's runtime, which implements quinn's trait, for noq.
-#[derive(Debug)]
-struct NoqRuntime(Arc<VirtualRuntime>);
-
-#[derive(Debug)]
-struct Timer(Pin<Box<dyn quinn::AsyncTimer>>);
-
-/// A simulated socket for noq.
-#[derive(Clone, Debug)]
-struct Socket(Arc<VirtualSocket>);
-
-impl noq::Runtime for NoqRuntime {
-    fn new_timer(&self, at: Instant) -> Pin<Box<dyn noq::AsyncTimer>> {
-        Box::pin(Timer(self.0.new_timer(at)))
-    }
-    fn spawn(&self, future: Pin<Box<dyn Future<Output = ()> + Send>>) {
-        self.0.spawn(future);
-    }
-    fn wrap_udp_socket(&self, _: std::net::UdpSocket) -> io::Result<Box<dyn noq::AsyncUdpSocket>> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-    fn now(&self) -> Instant {
-        self.0.now()
-    }
-}
-
-impl noq::AsyncTimer for Timer {
-    fn reset(mut self: Pin<&mut Self>, at: Instant) {
-        self.0.as_mut().reset(at);
-    }
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        self.0.as_mut().poll(cx)
-    }
-}
-
-impl noq::AsyncUdpSocket for Socket {
-    fn create_sender(&self) -> Pin<Box<dyn noq::UdpSender>> {
-        Box::pin(self.clone())
-    }
-    fn poll_recv(
-        &mut self,
-        cx: &mut Context<'_>,
-        buffers: &mut [IoSliceMut<'_>],
-        metas: &mut [RecvMeta],
-    ) -> Poll<io::Result<usize>> {
-        let mut received = vec![quinn::udp::RecvMeta::default(); metas.len()];
-        let count = std::task::ready!(self.0.poll_recv(cx, buffers, &mut received))?;
-        for (meta, received) in metas.iter_mut().zip(&received[..count]) {
-            meta.addr = received.addr;
-            meta.len = received.len;
-            meta.stride = received.stride;
-            meta.ecn = received.ecn.and_then(|ecn| EcnCodepoint::from_bits(ecn as u8));
-            meta.dst_ip = received.dst_ip;
-        }
-        Poll::Ready(Ok(count))
-    }
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.0.local_addr()
-    }
-    fn may_fragment(&self) -> bool {
-        false
-    }
-}
-
-impl noq::UdpSender for Socket {
-    fn poll_send(self: Pin<&mut Self>, transmit: &Transmit<'_>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let ecn = |ecn| quinn::udp::EcnCodepoint::from_bits(ecn as u8);
-        Poll::Ready(self.0.try_send(&quinn::udp::Transmit {
-            destination: transmit.destination,
-            ecn: transmit.ecn.and_then(ecn),
-            contents: transmit.contents,
-            segment_size: transmit.segment_size,
-            src_ip: transmit.src_ip,
-        }))
-    }
-    fn max_transmit_segments(&self) -> NonZeroUsize {
-        NonZeroUsize::new(self.0.max_transmit_segments()).unwrap()
-    }
 }
 
 /// A client, a server that sends with the controller under test, and the paths between them.
@@ -139,11 +52,10 @@ impl Wire {
         let runtime = simulation.runtime();
         let (server_config, client_config) = configs(control);
         let endpoint = |seed, host, config| {
-            let socket = Box::new(Socket(simulation.bind(host, 0).unwrap()));
+            let socket = Box::new(VirtualSocket::clone(&simulation.bind(host, 0).unwrap()));
             let mut endpoint = noq::EndpointConfig::default();
             endpoint.rng_seed(Some([seed; 32]));
-            let runtime = Arc::new(NoqRuntime(runtime.clone()));
-            Endpoint::new_with_abstract_socket(endpoint, config, socket, runtime).unwrap()
+            Endpoint::new_with_abstract_socket(endpoint, config, socket, runtime.clone()).unwrap()
         };
         let server = endpoint(1, hosts[0], Some(server_config));
         let client = endpoint(2, hosts[1], None);
