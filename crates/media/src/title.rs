@@ -89,6 +89,10 @@ impl Title {
         let frames: Vec<Frame> = parser.drain_frames().collect();
         let mut kept = parser.take_kept();
         kept.audio.sort_by_key(|sample| sample.time);
+        // Sound and hidden samples may lie beyond the end of the file; segments must not.
+        for start in &mut kept.starts {
+            start.offset = start.offset.min(file_size);
+        }
         let duration = parser.playing_time();
         let media_bytes = parser.media_bytes();
         let mut info = parser
@@ -102,7 +106,7 @@ impl Title {
             frames,
             audio: kept.audio,
             starts: kept.starts,
-            media_end: parser.media_end(),
+            media_end: parser.media_end().min(file_size),
             file_size,
             media_bytes,
             notes: parser.notes().to_vec(),

@@ -201,9 +201,11 @@ fn streams_that_differ_in_their_sound_alone_are_one_representation() {
 }
 
 #[test]
-fn a_film_without_h264_is_bad_alone_and_a_part_beside_a_manifest() {
+fn a_film_without_frames_is_bad_alone_and_a_part_with_a_manifest() {
     let directory = Media::new();
-    directory.copy("not-h264.mov", "sound.mp4");
+    let film = fs::read(fixture("fragmented.mp4")).unwrap();
+    let fragments = film.windows(4).position(|name| name == b"moof").unwrap() - 4;
+    directory.put("sound.mp4", &film[..fragments]);
     assert!(matches!(refused(&directory), LibraryError::BadTitles { .. }));
     directory.put("manifest.mpd", mpd("sound.mp4", "PT10S"));
     let library = scan(&directory);
@@ -214,4 +216,11 @@ fn a_film_without_h264_is_bad_alone_and_a_part_beside_a_manifest() {
         part.average_rate,
         Some(Bitrate::from_bits_per_second(size * 8 / 10))
     );
+}
+
+#[test]
+fn a_film_in_any_codec_is_a_title() {
+    let directory = Media::new();
+    directory.copy("not-h264.mov", "film.mp4");
+    assert_eq!(titles(&scan(&directory)), ["film.mp4"]);
 }
