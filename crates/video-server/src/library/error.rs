@@ -84,7 +84,7 @@ pub enum FaultKind {
     Manifest,
     /// A directory below the media directory that cannot be read. Its titles are not served.
     Directory,
-    /// Anything else that is left out although no title is bad.
+    /// Anything else that is left out, or a contradiction in a title that is served.
     Warning,
 }
 

@@ -64,8 +64,10 @@ pub struct TitleSummary {
     pub height: u32,
     /// Duration of the title.
     pub duration: Duration,
-    /// Video and audio bytes over playing time, but at least a quarter of the peak rate over 10 s.
+    /// Video and audio bytes over playing time.
     pub average_rate: Bitrate,
+    /// Rate that the controller receives: the average, but at least a quarter of the peak over 10 s.
+    pub sending_rate: Bitrate,
     /// The highest rate of any second of playing time.
     pub peak_rate: Bitrate,
     /// Size of the file.
@@ -84,7 +86,8 @@ impl TitleSummary {
             width: info.width,
             height: info.height,
             duration: title.duration(),
-            average_rate: title.sending_rate(),
+            average_rate: title.average_rate(),
+            sending_rate: title.sending_rate(),
             peak_rate: title.peak_rate(Duration::from_secs(1)),
             size: title.file_size(),
             layout: title.layout(),
@@ -111,7 +114,7 @@ pub struct Library {
     open_files: Arc<OpenFiles>,
     indexed: BTreeMap<ResourceName, TitleSummary>,
     sources: BTreeMap<ResourceName, Arc<dyn MediaSource>>,
-    /// Highest average rate among the sources that may replace a source during playback.
+    /// Highest sending rate among the sources that may replace a source during playback.
     highest_rates: BTreeMap<ResourceName, Bitrate>,
     packaged: PackagedIndex,
     /// The versions of titles, playable or not, and of manifests that were read.
@@ -234,7 +237,7 @@ impl Library {
     ) -> Result<Self, LibraryError> {
         let (mut library, mut names, mut highest) = (self, Vec::new(), Bitrate::ZERO);
         for (name, source) in representations {
-            highest = highest.max(source.title().average_rate());
+            highest = highest.max(source.title().sending_rate());
             library = library.with_source(&name, source)?;
             names.extend(ResourceName::from_relative(Path::new(&name)));
         }
@@ -299,7 +302,7 @@ impl Library {
     /// The set of representations that the resource `name` belongs to, and its average rate if known; `None` if it is
     /// not known to be media. Opens nothing, so a file that changed since it was indexed has its previous rate.
     pub(crate) fn media(&self, name: &ResourceName) -> Option<(usize, Option<Bitrate>)> {
-        let indexed = self.indexed.get(name).map(|title| title.average_rate);
+        let indexed = self.indexed.get(name).map(|title| title.sending_rate);
         match self.representation(name) {
             Some(one) => Some((one.set, one.average_rate.or(indexed))),
             None => indexed.map(|rate| (0, Some(rate))),
@@ -345,7 +348,7 @@ impl Library {
                     "changed since it was indexed: its rate is unknown until the directory is read again"
                 );
             }
-            same.then_some(title.average_rate)
+            same.then_some(title.sending_rate)
         });
         Ok(Some(Resource {
             info: ContentInfo {
@@ -408,7 +411,8 @@ fn is_absence(error: &io::Error) -> bool {
 pub struct Resource {
     /// Length, media type and version.
     pub(crate) info: ContentInfo,
-    /// Average rate of its title or representation, if known. `None` for a title that has changed since it was indexed.
+    /// Sending rate of its title, or average rate of its representation, if known. `None` for a title that has changed
+    /// since it was indexed.
     pub average_rate: Option<Bitrate>,
     /// Average rate of the best representation that may replace it during playback, if there are several.
     pub(crate) highest_rate: Option<Bitrate>,

@@ -45,6 +45,8 @@ pub(super) fn scan(
         ..previous.without_media()
     };
     let mut manifests = Vec::new();
+    // They do not count as titles.
+    let mut warnings = Vec::new();
     let mut cuts = BTreeMap::new();
     let bad_before = previous.faults(FaultKind::Title);
     let bad_before: BTreeMap<&Path, &Fault> = bad_before.iter().map(|bad| (&*bad.path, *bad)).collect();
@@ -78,7 +80,7 @@ pub(super) fn scan(
         // A file that a manifest may name is read again: segments are kept only for files of manifests.
         let is_kept = !is_settled || (is_same && !packaged);
         if let Some(known) = previous.indexed.get(&name).filter(|_| is_kept) {
-            library.faults.extend(known.warnings(&path));
+            warnings.extend(known.warnings(&path));
             library.indexed.insert(name, known.clone());
             continue;
         }
@@ -96,7 +98,7 @@ pub(super) fn scan(
                     library.other_files += 1;
                     continue;
                 }
-                library.faults.extend(title.warnings(&path));
+                warnings.extend(title.warnings(&path));
                 library.indexed.insert(name, title);
             }
             Err(error) if packaged && is_part(&error) => {
@@ -108,6 +110,7 @@ pub(super) fn scan(
                 .push(Fault::of_media(FaultKind::Title, &path, &error)),
         }
     }
+    library.faults.append(&mut warnings);
     let files = MediaFiles {
         manifest: &|path, name| Manifest::open(path, name.as_str()),
         size: &|name| Some(fs::metadata(root.join(name.as_str())).ok()?.len()),

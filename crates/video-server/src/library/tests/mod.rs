@@ -284,6 +284,29 @@ fn a_title_from_memory_stands_beside_the_directory() {
     }
 }
 
+/// A picture that stands for 1,000 s after 9 s of sound: the average says little about the rate of the sound.
+#[test]
+fn a_controller_receives_more_than_the_average_of_a_slide_show() {
+    let mut bytes = fs::read(fixture("progressive-moov-first.mp4")).unwrap();
+    let edit = bytes.windows(4).position(|name| name == b"elst").unwrap() + 12;
+    bytes[edit..edit + 4].copy_from_slice(&1_000_000_u32.to_be_bytes());
+    bytes[edit + 8..edit + 12].fill(0);
+    let directory = Media::new();
+    directory.put("slides.mp4", &bytes);
+    let library = scan(&directory);
+    let (title, summary) = library.titles().next().unwrap();
+    let read = Title::open(directory.path("slides.mp4")).unwrap();
+    assert_eq!(summary.average_rate, read.average_rate());
+    assert_eq!(summary.sending_rate, read.sending_rate());
+    assert!(summary.sending_rate > summary.average_rate);
+    let resource = library.open(title).unwrap().unwrap();
+    assert_eq!(resource.average_rate, Some(summary.sending_rate));
+    let source: Arc<dyn MediaSource> = Arc::new(playrate_media::MemorySource::new(bytes).unwrap());
+    let library = Library::new().with_representations([("slides.mp4".to_owned(), source)]);
+    let rate = open(&library.unwrap(), "slides.mp4").highest_rate;
+    assert_eq!(rate, Some(summary.sending_rate));
+}
+
 #[test]
 fn representations_from_memory_know_the_best_rate_among_them() {
     let source = |name| -> Arc<dyn MediaSource> {
