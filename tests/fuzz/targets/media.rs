@@ -130,6 +130,8 @@ fn parse_in_pieces(
     }
     assert_eq!(parser.position(), length);
     parser.finish()?;
+    // The tables may be in a box that runs to the end of the file.
+    frames.extend(parser.drain_frames());
     Ok(frames)
 }
 
