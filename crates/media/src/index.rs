@@ -23,6 +23,8 @@ pub(crate) struct Kept {
 
 /// Largest number of notes kept about a file.
 const NOTES: usize = 16;
+/// Times that the largest allowed tables may be walked: each edit of a list walks them.
+const WALKS: u64 = 100;
 
 #[derive(Debug, Default)]
 pub(crate) struct Index {
@@ -36,6 +38,10 @@ pub(crate) struct Index {
     /// Frames known so far, drained or not.
     pub(crate) frame_count: usize,
     sample_count: u64,
+    /// Samples shown so far; an edit list may show a sample more than once.
+    shown_count: u64,
+    /// Table entries and samples visited so far, once for each edit.
+    visits: u64,
     fragment_count: u64,
     /// Bytes of all video and audio samples shown so far.
     media_bytes: u64,
@@ -75,18 +81,19 @@ impl Index {
             let Some(tables) = track.tables.take() else {
                 continue;
             };
-            let edits = track.clock.edits.clone();
-            // Edits that show nothing at all cannot be meant.
+            self.count_samples(tables.len(), moov)?;
+            let edits = std::mem::take(&mut track.clock.edits);
+            // Ignore an edit list that shows nothing.
             for edits in [edits, vec![Edit::ALL]] {
                 let before = self.media_end;
                 self.media_end = 0;
-                track.clock.edits = edits;
-                for edit in &track.clock.edits.clone() {
-                    self.count_samples(tables.len(), moov)?;
+                for edit in &edits {
+                    self.count_visits(tables.steps(), moov)?;
                     let placed = tables.walk(|sample| {
                         track.next_dts = sample.dts.saturating_add(u64::from(sample.duration));
                         self.take_sample(track, (at == main, !movie.fragmented), (edit, &sample));
                     });
+                    self.check_shown(moov)?;
                     if placed < tables.len() {
                         let (id, all) = (track.id, tables.len());
                         self.note(format!(
@@ -94,6 +101,7 @@ impl Index {
                         ));
                     }
                 }
+                track.clock.edits = edits;
                 let has_shown = self.media_end > 0;
                 self.media_end = self.media_end.max(before);
                 if has_shown || tables.len() == 0 {
@@ -134,7 +142,7 @@ impl Index {
             .find_map(|track| track.codec.encryption.clone());
         if let Some(scheme) = &encryption {
             self.note(format!(
-                "it is encrypted ({scheme}): it is served as it is, and plays with a key only"
+                "encrypted ({scheme}): served unchanged; players need a key"
             ));
         }
         self.info = Some(TitleInfo {
@@ -149,10 +157,7 @@ impl Index {
                 .tracks
                 .get(main)
                 .is_some_and(|track| track.kind == TrackKind::Video),
-            encryption: movie
-                .tracks
-                .iter()
-                .find_map(|track| track.codec.encryption.clone()),
+            encryption,
         });
         self.movie = Some(movie);
         Ok(())
@@ -185,16 +190,19 @@ impl Index {
             let Some(track) = movie.tracks.get_mut(part.track) else {
                 continue;
             };
-            let last = track.clock.edits.len().saturating_sub(1);
-            for (at, mut edit) in track.clock.edits.clone().into_iter().enumerate() {
-                self.count_samples(part.samples.len() as u64, moof)?;
-                if at == last {
-                    edit.open();
-                }
+            self.count_samples(part.samples.len() as u64, moof)?;
+            let mut edits = std::mem::take(&mut track.clock.edits);
+            if let Some(last) = edits.last_mut() {
+                last.open();
+            }
+            for edit in &edits {
+                self.count_visits(part.samples.len() as u64 + 1, moof)?;
                 for sample in &part.samples {
-                    self.take_sample(track, (is_main, false), (&edit, sample));
+                    self.take_sample(track, (is_main, false), (edit, sample));
                 }
             }
+            track.clock.edits = edits;
+            self.check_shown(moof)?;
         }
         self.movie = Some(movie);
         Ok(())
@@ -211,6 +219,22 @@ impl Index {
         self.sample_count = self.sample_count.saturating_add(more);
         if self.sample_count > self.limits.samples {
             return Err(whose.beyond_limit("samples", self.limits.samples));
+        }
+        Ok(())
+    }
+
+    fn count_visits(&mut self, more: u64, whose: BoxView<'_>) -> Result<(), MediaError> {
+        let limit = self.limits.samples.saturating_mul(WALKS);
+        self.visits = self.visits.saturating_add(more);
+        if self.visits > limit {
+            return Err(whose.beyond_limit("samples × edits", limit));
+        }
+        Ok(())
+    }
+
+    fn check_shown(&self, whose: BoxView<'_>) -> Result<(), MediaError> {
+        if self.shown_count > self.limits.samples {
+            return Err(whose.beyond_limit("shown samples", self.limits.samples));
         }
         Ok(())
     }
@@ -239,6 +263,11 @@ impl Index {
         let Some(shown) = track.clock.show(sample, edit, is_main) else {
             return;
         };
+        self.shown_count = self.shown_count.saturating_add(1);
+        // The caller returns an error; until then the frames take no more memory.
+        if self.shown_count > self.limits.samples {
+            return;
+        }
         track.clock.end = track.clock.end.max(shown.end);
         self.media_bytes = self.media_bytes.saturating_add(u64::from(sample.size));
         self.media_end = self.media_end.max(sample.end());

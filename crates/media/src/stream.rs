@@ -140,7 +140,8 @@ impl StreamParser {
         self.index.playing_time()
     }
 
-    /// Ends the file and checks that it is complete.
+    /// Ends the file and checks that it is complete. If its last box runs to the end of the file, more frames may be
+    /// known after this call.
     ///
     /// # Errors
     /// If the file ends within a box or a frame, has no `moov` box or no frames, or an earlier call failed.
@@ -159,7 +160,7 @@ impl StreamParser {
         result
     }
 
-    /// Contradictions found so far, each with the value used in its place.
+    /// Contradictions found so far, each with the value used, and other remarks such as the file's encryption.
     pub fn notes(&self) -> &[String] {
         &self.index.notes
     }
@@ -233,7 +234,7 @@ impl StreamParser {
                     return Ok(());
                 }
                 match self.read_header(offset) {
-                    // Once frames are known, what follows the boxes need not be one.
+                    // Once frames are known, trailing bytes need not form a box.
                     Err(MediaError::Malformed { name, .. }) if self.index.frame_count > 0 => {
                         self.index.note(format!(
                             "no box begins at offset {offset}; the rest is passed over"

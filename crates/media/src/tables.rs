@@ -122,10 +122,20 @@ impl SampleTables {
         }
     }
 
+    /// Largest number of steps of a [`walk`](Self::walk): the samples, and the entries of all tables.
+    pub(crate) fn steps(&self) -> u64 {
+        let runs = self.composition.as_ref().map_or(0, |table| table.entries.len());
+        let keys = self.keys.as_ref().map_or(0, |table| table.entries.len());
+        let entries = self.times.entries.len() + runs + keys + self.chunks.entries.len() + self.offsets.len();
+        self.len().saturating_add(entries as u64)
+    }
+
     /// Replaces sample durations that cannot be right by the one before, and returns a note about it. Those of 2³¹
     /// ticks and more are negative numbers. One of more than [`LONGEST`] has to agree with more of the `declared`
     /// playing times of the track than the duration before.
     pub(crate) fn settle(&mut self, timescale: u32, declared: [Duration; 3]) -> Option<String> {
+        // Runs without samples say nothing about the durations.
+        self.times.entries.retain(|run| run.sample_count > 0);
         let longest = LONGEST.as_secs().saturating_mul(timescale.into());
         let is_long = |delta: u32| u64::from(delta) > longest;
         let mut ordinary = self

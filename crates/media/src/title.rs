@@ -203,7 +203,7 @@ impl Title {
         self.info.average_rate.unwrap_or(Bitrate::ZERO)
     }
 
-    /// Contradictions in the file, each with the value used in its place. None in a file as it should be.
+    /// Contradictions in the file, each with the value used, and other remarks such as its encryption.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -224,8 +224,8 @@ impl Title {
         rates::peak(&self.frames, &self.audio, window)
     }
 
-    /// The separately fetchable pieces of the title in file order, without gaps: the fragments of a fragmented file,
-    /// otherwise one piece from each key frame to the next.
+    /// The separately fetchable pieces of the title in decode order; without gaps unless the edit list repeats or
+    /// reorders media: the fragments of a fragmented file, otherwise one piece from each key frame to the next.
     pub fn segments(&self) -> Vec<Segment> {
         let starts = segments::with_frames(&self.starts, self.frames.len());
         segments::cut(&self.frames, &starts, self.media_end, self.duration())

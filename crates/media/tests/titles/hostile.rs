@@ -78,7 +78,7 @@ fn every_cut_of_a_file_is_refused() {
                     .iter()
                     .copied()
                     .find(|&next| next >= at)
-                    .unwrap_or(whole.len())
+                    .unwrap_or(if fragments.is_empty() { at } else { whole.len() })
             };
             let is_whole = |&at: &usize| (at..next(at) + 8).contains(&end);
             if !ends.iter().any(is_whole) {
@@ -262,6 +262,66 @@ fn claims_beyond_the_limits_are_refused_without_paying_for_them(#[case] file: Ve
         "{error:?}"
     );
     assert!(memory.bytes_max < 100_000, "{} bytes", memory.bytes_max);
+}
+
+/// `file` with the boxes `new` in place of its first box of the same name; the boxes `around` it grow.
+fn with_boxes(mut file: Vec<u8>, new: &[u8], around: &[&[u8; 4]]) -> Vec<u8> {
+    let name = new[4..8].try_into().unwrap();
+    let at = find(&file, name, 0) - 4;
+    let old = number_at(&file, at);
+    for name in around {
+        let at = find(&file, name, 0) - 4;
+        let size = u32::try_from(number_at(&file, at) + new.len() - old).unwrap();
+        file[at..at + 4].copy_from_slice(&size.to_be_bytes());
+    }
+    file.splice(at..at + old, new.iter().copied());
+    file
+}
+
+/// `file` with `count` edits of its first track, each of a millisecond.
+fn with_edits(file: Vec<u8>, count: u32) -> Vec<u8> {
+    let edits = [[0, 0, 0, 1], [0, 0, 4, 0], [0, 1, 0, 0]].concat();
+    let entries = edits.repeat(count as usize);
+    let elst = boxed(b"elst", &[&[0; 4], &count.to_be_bytes()[..], &entries].concat());
+    let at = find(&file, b"tkhd", 0) - 4;
+    let tkhd = file[at..at + number_at(&file, at)].to_vec();
+    with_boxes(file, &[tkhd, boxed(b"edts", &elst)].concat(), &[b"moov", b"trak"])
+}
+
+/// 30 edits, and a table of 50,000 keys before the first sample.
+fn edits_and_tables() -> Vec<u8> {
+    let keys = [&[0; 4][..], &50_000_u32.to_be_bytes(), &vec![0; 200_000]].concat();
+    let around: [&[u8; 4]; 5] = [b"moov", b"trak", b"mdia", b"minf", b"stbl"];
+    let file = with_boxes(bytes_of("progressive-moov-last"), &boxed(b"stss", &keys), &around);
+    with_edits(file, 30)
+}
+
+/// 3,000 edits, and 1,000 parts of a fragment without samples.
+fn edits_and_empty_fragments() -> Vec<u8> {
+    let file = with_edits(bytes_of("fragmented"), 3_000);
+    let tfhd = boxed(b"tfhd", &[[0, 2, 0, 0], [0, 0, 0, 1]].concat());
+    let moof = boxed(b"moof", &boxed(b"traf", &tfhd).repeat(1_000));
+    [&file[..find(&file, b"moof", 0) - 4], &moof].concat()
+}
+
+/// The time to read a file does not grow with the product of its edits and its tables.
+#[rstest]
+#[case(edits_and_tables())]
+#[case(edits_and_empty_fragments())]
+fn edits_of_large_tables_are_refused(#[case] file: Vec<u8>) {
+    let mut limits = Limits::default();
+    limits.samples = 10_000;
+    let error = Title::read_within(Cursor::new(file), limits).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            MediaError::BeyondLimit {
+                what: "samples × edits",
+                ..
+            }
+        ),
+        "{error:?}"
+    );
 }
 
 type Change = fn(&mut Limits);
