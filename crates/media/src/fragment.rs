@@ -4,7 +4,7 @@ use mp4_atom::{Tfdt, Tfhd, Trun};
 
 use crate::boxes::BoxView;
 use crate::error::MediaError;
-use crate::movie::Movie;
+use crate::movie::{Movie, TrackKind};
 use crate::tables::{self, TrackSample};
 
 /// The samples of one track in a fragment.
@@ -24,31 +24,54 @@ pub(crate) fn read(
     mut samples: u64,
     limit: u64,
 ) -> Result<Vec<TrackFragment>, MediaError> {
-    let mut fragments = Vec::new();
-    // Without an explicit base, the first track's data offset counts from the moof box, and the next track's from the
-    // end of the previous track's data (§8.8.7.1).
-    let mut previous_end = moof.offset;
+    let mut parts = Vec::new();
+    let mut earliest: Option<i128> = None;
     for traf in moof.children(0) {
         let traf = traf?;
         if &traf.name.0 != b"traf" {
             continue;
         }
-        let header_box = traf.require(*b"tfhd")?;
-        let header: Tfhd = header_box.decode()?;
+        let header: Tfhd = traf.require(*b"tfhd")?.decode()?;
         let mut tracks = movie.tracks.iter();
         let Some(index) = tracks.position(|track| track.id == header.track_id) else {
             let id = header.track_id;
-            let note = format!("fragments name track {id}, which the moov box does not describe");
+            let note = format!(
+                "fragments of track {id} are passed over: the moov box has no usable description of it"
+            );
             movie.notes.push(note);
             continue;
         };
+        let is_played = movie
+            .tracks
+            .get(index)
+            .is_some_and(|track| track.kind != TrackKind::Other);
+        // Its data may determine the place of the next track's, unless the file says otherwise.
+        if !is_played && header.default_base_is_moof {
+            continue;
+        }
+        let tfdt: Option<Tfdt> = match traf.find(0, *b"tfdt")? {
+            Some(found) if is_played => Some(found.decode()?),
+            _ => None,
+        };
+        let declared = tfdt.map(|time| time.base_media_decode_time);
+        let time = declared.and_then(|time| movie.nanos(index, time));
+        earliest = earliest.into_iter().chain(time).min();
+        parts.push((traf, index, header, declared));
+    }
+    if let Some(earliest) = earliest {
+        movie.begin(earliest);
+    }
+    let mut fragments = Vec::new();
+    // Without an explicit base, the first track's data offset counts from the moof box, and the next track's from the
+    // end of the previous track's data (§8.8.7.1).
+    let mut previous_end = moof.offset;
+    for (traf, index, header, declared) in parts {
         let base = match header.base_data_offset {
             Some(base) => base,
             None if header.default_base_is_moof => moof.offset,
             None => previous_end,
         };
-        let tfdt: Option<Tfdt> = traf.find(0, *b"tfdt")?.map(|found| found.decode()).transpose()?;
-        let declared = tfdt.and_then(|time| movie.fragment_time(index, time.base_media_decode_time));
+        let declared = declared.and_then(|time| movie.fragment_time(index, time));
         let Some(track) = movie.tracks.get_mut(index) else {
             continue;
         };

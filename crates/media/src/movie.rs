@@ -71,6 +71,15 @@ impl Edit {
         dwells: false,
     };
 
+    /// Moves the beginning and the end of the shown media by `ticks` to earlier times.
+    fn move_back(&mut self, ticks: i128) {
+        for end in [&mut self.media.start, &mut self.media.end] {
+            if !matches!(*end, i128::MIN | i128::MAX) {
+                *end -= ticks;
+            }
+        }
+    }
+
     /// Lets the edit last as long as there is media: fragments extend the last edit, whatever its duration.
     pub(crate) fn open(&mut self) {
         if !self.dwells {
@@ -97,8 +106,13 @@ pub(crate) struct ShownAt {
 }
 
 impl TrackClock {
-    /// Times of `sample` in `edit`, or `None` if the edit does not show it. Times before zero are zero. Of the sound,
-    /// the sample just before the edit counts, too: decoders need it.
+    /// The tick closest to `nanos` nanoseconds.
+    fn ticks(&self, nanos: i128) -> i128 {
+        (nanos * i128::from(self.timescale) + SECOND / 2).div_euclid(SECOND)
+    }
+
+    /// Times of `sample` in `edit`, or `None` if the edit does not show it. Times before zero are zero. For
+    /// sound, the sample just before the edit is included, because decoders need it.
     pub(crate) fn show(&self, sample: &TrackSample, edit: &Edit, is_frame: bool) -> Option<ShownAt> {
         let (from, until) = (sample.cts(), sample.cts() + i128::from(sample.duration));
         let start = edit.media.start.max(0);
@@ -122,6 +136,9 @@ impl TrackClock {
         })
     }
 }
+
+/// One second in nanoseconds, the unit of shifts.
+const SECOND: i128 = 1_000_000_000;
 
 /// `ticks` of a clock with `timescale` ticks per second, rounded down to a nanosecond; zero if negative.
 pub(crate) fn duration_of(ticks: i128, timescale: u32) -> Duration {
@@ -215,28 +232,54 @@ impl Movie {
         })
     }
 
-    /// Time of a fragment of the track `at` in ticks of the movie's clock. The first fragment of a file begins at zero.
-    /// If a decode time is more than 1 s before or [`LONGEST`] after the end of the track's previous fragment, the
-    /// clock of the recording was set, or recordings were joined: the fragment then follows the previous ones.
-    pub(crate) fn fragment_time(&mut self, at: usize, declared: u64) -> Option<u64> {
-        const SECOND: i128 = 1_000_000_000;
-        let decoded = i128::try_from(self.decoded.as_nanos()).unwrap_or(i128::MAX);
+    /// Begins the movie's clock at `earliest`, the first decode time of the first fragment in nanoseconds. An edit list
+    /// that refers to the recording's clock moves with it. One that begins earlier and within 1 s only hides the
+    /// reordering delay, and stays as it is.
+    pub(crate) fn begin(&mut self, earliest: i128) {
+        if self.shift.is_some() {
+            return;
+        }
+        let shift = if self.decoded.is_zero() { earliest } else { 0 };
+        self.shift = Some(shift);
+        for track in &mut self.tracks {
+            track.shift = shift;
+            let start = track
+                .clock
+                .edits
+                .first()
+                .map_or(0, |edit| edit.media.start.max(0));
+            let start = start * SECOND / i128::from(track.clock.timescale);
+            if start >= shift || start > SECOND {
+                let ticks = track.clock.ticks(shift);
+                track
+                    .clock
+                    .edits
+                    .iter_mut()
+                    .for_each(|edit| edit.move_back(ticks));
+            }
+        }
+    }
+
+    /// Decode time of a fragment of the track `at`, in nanoseconds; `None` for a track that is not played.
+    pub(crate) fn nanos(&self, at: usize, declared: u64) -> Option<i128> {
         let played = self
             .tracks
             .get(at)
             .filter(|track| track.kind != TrackKind::Other)?;
-        let timescale = i128::from(played.clock.timescale);
-        let time = i128::from(declared) * SECOND / timescale;
-        let common = self.shift.unwrap_or_else(|| {
-            let shift = if decoded == 0 { time } else { 0 };
-            self.tracks.iter_mut().for_each(|track| track.shift = shift);
-            shift
-        });
-        let track = self.tracks.get_mut(at)?;
+        Some(i128::from(declared) * SECOND / i128::from(played.clock.timescale))
+    }
+
+    /// Time of a fragment of the track `at` in ticks of the movie's clock, which [`begin`](Self::begin) has set.
+    /// If a decode time is more than 1 s before or [`LONGEST`] after the end of the track's previous fragment, the
+    /// clock of the recording was set, or recordings were joined: the fragment then follows the previous ones.
+    pub(crate) fn fragment_time(&mut self, at: usize, declared: u64) -> Option<u64> {
+        let time = self.nanos(at, declared)?;
+        let common = self.shift.unwrap_or_default();
+        let decoded = i128::try_from(self.decoded.as_nanos()).unwrap_or(i128::MAX);
         let longest = i128::from(LONGEST.as_secs()) * SECOND;
+        let track = self.tracks.get_mut(at)?;
         let end = i128::try_from(track.decoded().as_nanos()).unwrap_or(i128::MAX);
         let follows = |shift: i128| (end - SECOND..=end + longest).contains(&(time - shift));
-        self.shift = Some(common);
         if !follows(track.shift) {
             track.shift = if follows(common) { common } else { time - decoded };
             self.shift = Some(track.shift);
@@ -248,7 +291,7 @@ impl Movie {
                 self.notes.push(note);
             }
         }
-        let ticks = i128::from(declared) - track.shift * timescale / SECOND;
+        let ticks = i128::from(declared) - track.clock.ticks(track.shift);
         u64::try_from(ticks.max(0)).ok()
     }
 

@@ -70,7 +70,7 @@ fn read(bytes: &[u8]) -> Title {
     title
 }
 
-/// Two seconds of media at 15,360 ticks per second, which is shown from tick 1,024 on.
+/// Ticks per second of the video; its media is shown from tick 1,024 on.
 const SECONDS: u32 = 15_360;
 
 /// ISO/IEC 14496-12 §8.6.6: frames, playing time in milliseconds, first presentation time in milliseconds.
@@ -115,23 +115,27 @@ fn an_edit_list_decides_what_is_shown_and_when(
     );
 }
 
-/// The fragmented fixture with `seconds` added to the decode times from the second fragment on.
-fn jumping(seconds: i64) -> Vec<u8> {
+/// The fragmented fixture with `ticks` added to the decode times of video and sound from the fragment `first` on.
+fn delayed(ticks: [i64; 2], first: usize) -> Vec<u8> {
     let mut bytes = bytes_of("fragmented");
     let times: Vec<usize> = find_all(&bytes, b"tfdt").collect();
-    for (at, place) in times.into_iter().enumerate().skip(2) {
-        let timescale = if at % 2 == 0 { 15_360 } else { 24_000 };
+    for (at, place) in times.into_iter().enumerate().skip(2 * first) {
         let time = i64::from_be_bytes(bytes[place + 8..place + 16].try_into().unwrap());
-        let later = (time + seconds * timescale).max(0);
+        let later = (time + ticks[at % 2]).max(0);
         bytes[place + 8..place + 16].copy_from_slice(&later.to_be_bytes());
     }
     bytes
 }
 
+/// The fragmented fixture with `seconds` added to the decode times from the fragment `first` on.
+fn jumping(seconds: i64, first: usize) -> Vec<u8> {
+    delayed([seconds * 15_360, seconds * 24_000], first)
+}
+
 /// Each of these says what contradicts it, and plays for the time that most of it agrees on.
 #[rstest]
-#[case::clock_set_forward(jumping(9 * 3_600), 9_000, "decode times jump")]
-#[case::clock_set_back(jumping(-6), 9_000, "decode times jump")]
+#[case::clock_set_forward(jumping(9 * 3_600, 1), 9_000, "decode times jump")]
+#[case::clock_set_back(jumping(-6, 1), 9_000, "decode times jump")]
 #[case::last_duration_negative(
     replaced(bytes_of(PROGRESSIVE), b"stts", 0, &boxed(b"stts", &words(&[0, 2, 267, 512, 1, EMPTY]))),
     8_933,
@@ -165,13 +169,67 @@ fn a_time_that_cannot_be_right_is_named_and_not_used(
 
 /// Decode times that begin late, as in a live recording, and gaps that a camera leaves are no contradiction.
 #[rstest]
-#[case::gap_of_3_s(jumping(3), 12_000)]
+#[case::gap_of_3_s(jumping(3, 1), 12_000)]
+#[case::begins_late(jumping(9 * 3_600, 0), 9_000)]
+#[case::video_begins_after_sound(delayed([2 * 15_360, 0], 0), 11_000)]
+#[case::sound_begins_after_video(delayed([0, 3 * 24_000], 0), 11_997)]
+#[case::run_without_samples(
+    replaced(bytes_of(PROGRESSIVE), b"stts", 0, &boxed(b"stts", &words(&[0, 2, 0, EMPTY, 268, 512]))),
+    8_933
+)]
 fn a_time_that_may_be_right_is_used(#[case] file: Vec<u8>, #[case] millis: u64) {
     let title = read(&file);
-    assert_eq!(
-        (title.duration(), title.notes()),
-        (Duration::from_millis(millis), &[][..])
-    );
+    assert_eq!(title.notes(), &[] as &[String]);
+    let late = title.duration().abs_diff(Duration::from_millis(millis));
+    assert!(late < Duration::from_millis(2), "{:?}", title.duration());
+}
+
+/// The first fragment begins at zero. An edit list may refer to its decode time, or to that of an earlier fragment.
+#[rstest]
+#[case::at_zero(0, 1_024)]
+#[case::a_second_and_a_tick(15_361, 1_024)]
+#[case::a_second(15_360, 15_360 + 1_024)]
+#[case::an_hour(3_600 * 15_360, 1_024)]
+#[case::an_hour_in_the_edit_list(3_600 * 15_360, 3_600 * 15_360 + 1_024)]
+fn every_frame_is_shown_from_zero_on(#[case] time: i64, #[case] start: u32) {
+    let title = |time: i64, start| {
+        let delayed = delayed([time, time * 24_000 / 15_360 + 1], 0);
+        let title = read(&with_first_edit(delayed, &[(0, start, 1)]));
+        assert_eq!(title.frames()[0].pts, Duration::ZERO);
+        let times = title.frames().iter().map(|frame| (frame.dts, frame.pts));
+        times.collect::<Vec<_>>()
+    };
+    assert_eq!(title(time, start), title(0, 1_024));
+}
+
+/// `file` with an edit list in front of any that its first track has.
+fn with_first_edit(file: Vec<u8>, edits: &[(u32, u32, u32)]) -> Vec<u8> {
+    let at = find(&file, b"tkhd", 0) - 4;
+    let tkhd = &file[at..at + number_at(&file, at)];
+    let new = [tkhd, &boxed(b"edts", &elst(edits))].concat();
+    replaced(file, b"tkhd", 0, &new)
+}
+
+/// Segments of a packaged title are read one by one, each with the edit list for all.
+#[rstest]
+fn an_edit_list_hides_no_later_segment(#[values(2, 20)] start: u32) {
+    let later = jumping(3_600, 0);
+    let title = read(&with_first_edit(later, &[(0, start * SECONDS, 1)]));
+    assert_eq!(title.frames().len(), 268);
+}
+
+/// Edits count the samples that they show, not all samples of the track.
+#[rstest]
+#[case::pieces(&[(3_000, 1_024, 1), (3_000, 1_024 + 3 * SECONDS, 1), (2_900, 1_024 + 6 * SECONDS, 1)], true)]
+#[case::repeated(&[(3_000, 1_024, 1); 5], false)]
+fn the_limit_of_samples_holds_for_those_shown(#[case] edits: &[(u32, u32, u32)], #[case] is_read: bool) {
+    let mut limits = Limits::default();
+    limits.samples = 500;
+    let read = Title::read_within(Cursor::new(edited(0, edits)), limits);
+    match read {
+        Err(MediaError::BeyondLimit { what, .. }) => assert!(!is_read && what == "shown samples"),
+        read => assert!(is_read && read.unwrap().frames().len() == 267),
+    }
 }
 
 /// Composition offsets that are negative in boxes of version 0: all 1,024 ticks earlier than in the fixture.
@@ -244,6 +302,15 @@ fn negative_offsets_in_version_0_are_read_as_such(#[case] name: &str, #[case] in
 #[case::sizes_cut(patched(PROGRESSIVE, (b"stsz", 0), 12, &words(&[99_999])), 268)]
 #[case::edits_unreadable(patched(PROGRESSIVE, (b"elst", 0), 16, &words(&[EMPTY - 8])), 268)]
 #[case::subtitles_on_a_clock_of_their_own(subtitles(), 268)]
+#[case::subtitles_outside_of_the_file(
+    {
+        let mut bytes = subtitles();
+        let run = find(&bytes, b"trun", 1);
+        bytes[run + 12..run + 16].copy_from_slice(&i32::MIN.to_be_bytes());
+        bytes
+    },
+    268
+)]
 #[case::sound_without_tables(replaced(bytes_of(PROGRESSIVE), b"stbl", 1, &boxed(b"free", b"")), 268)]
 #[case::fragments_of_an_unknown_track(patched("fragmented", (b"tfhd", 1), 8, &words(&[77])), 268)]
 fn a_defect_that_leaves_it_playable_does_not_condemn_a_file(#[case] file: Vec<u8>, #[case] frames: usize) {
@@ -255,6 +322,19 @@ fn a_defect_that_leaves_it_playable_does_not_condemn_a_file(#[case] file: Vec<u8
         "{:?}",
         title.duration()
     );
+}
+
+#[test]
+fn sound_beyond_the_end_of_the_file_extends_no_segment() {
+    let title = read(&patched(
+        "progressive-moov-first",
+        (b"stco", 1),
+        12,
+        &words(&[1_000_000]),
+    ));
+    assert_eq!(title.frames().len(), 268);
+    let ends = title.segments().into_iter().map(|segment| segment.bytes.end);
+    assert_eq!(ends.max(), Some(title.file_size().as_u64()));
 }
 
 /// The second track is of another kind, and its fragments are far ahead of the video's.
