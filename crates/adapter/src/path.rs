@@ -446,6 +446,11 @@ impl<S: QuicStack> PathController<S> {
         self.recorder.last.as_ref().map(|sample| &sample.snapshot)
     }
 
+    /// Makes this copy take no sample when it is dropped: the original takes it. For copies that are only read.
+    pub fn leave_samples_to_original(&mut self) {
+        self.recorder.frame.ended = None;
+    }
+
     #[cold]
     fn sample(&mut self, now: Instant) {
         self.recorder.totals.estimate = self.control.estimate(now);

@@ -43,7 +43,9 @@ impl NoqController {
     /// The controller behind a path's `state`, which is a copy; `congestion_state` of noq's and of iroh's connections
     /// returns it. `None` for noq's own controllers, which keep their type, and for those of other crates.
     pub fn of(state: Box<dyn Controller>) -> Option<Self> {
-        Some(*state.into_any().downcast().ok()?)
+        let mut copy: Self = *state.into_any().downcast().ok()?;
+        copy.path.leave_samples_to_original();
+        Some(copy)
     }
 
     /// The congestion control of the path's connection: its knowledge and its samples.

@@ -40,6 +40,11 @@ impl QuinnController {
         self.path.control()
     }
 
+    /// Makes this copy take no sample when it is dropped, because the original takes it.
+    pub(crate) fn leave_samples_to_original(&mut self) {
+        self.path.leave_samples_to_original();
+    }
+
     /// State of the controller for telemetry.
     pub fn snapshot(&self) -> Snapshot {
         self.path.snapshot()

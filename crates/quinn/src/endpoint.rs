@@ -68,6 +68,7 @@ impl ControllerFactory for EndpointFactory {
 /// controller of quinn's own or of another crate.
 pub fn controller_of(connection: &quinn::Connection) -> Option<ConnectionController> {
     let state = connection.congestion_state().into_any();
-    let path = state.downcast::<QuinnController>().ok()?;
+    let mut path = state.downcast::<QuinnController>().ok()?;
+    path.leave_samples_to_original();
     Some(path.control().clone())
 }

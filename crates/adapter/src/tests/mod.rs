@@ -221,6 +221,26 @@ fn a_copy_goes_on_from_the_same_state_on_the_same_clock() {
 }
 
 #[test]
+fn a_copy_that_leaves_its_samples_to_the_original_records_none() {
+    let monitor = Arc::new(Monitor::new(Duration::from_secs(1)));
+    let control = scripted(&Script::new(20_000)).with_monitor(Arc::clone(&monitor));
+    let (mut path, built) = path(control);
+    let frame = |path: &mut Path, millis| {
+        let now = built + ms(millis);
+        path.on_ack(&packet(built, now, 1_200), &ms(50));
+        path.on_end_acks(now, Bytes::ZERO, false);
+    };
+    frame(&mut path, 50);
+    frame(&mut path, 60);
+    let mut read = path.clone();
+    read.leave_samples_to_original();
+    drop(read);
+    assert_eq!(monitor.latest().unwrap().at, ms(50));
+    drop(path.clone());
+    assert_eq!(monitor.latest().unwrap().at, ms(60), "any other copy does");
+}
+
+#[test]
 fn a_frames_packets_are_one_run_if_they_left_together_under_the_same_limit() {
     let script = Script::new(12_000);
     let (mut path, built) = by_hand(&script);

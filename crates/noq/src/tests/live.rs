@@ -7,6 +7,7 @@ use std::time::Duration;
 use noq::{Endpoint, PathId};
 use playrate_units::{Bitrate, Bytes};
 
+use super::monitored;
 use super::wire::configs;
 use crate::{ConnectionController, EndpointFactory, NoqController};
 
@@ -69,7 +70,7 @@ async fn connections_of_an_endpoint_have_controllers_of_their_own() {
         let control = ConnectionController::new("video".parse().unwrap());
         let (mut server, client_config) = configs(&control);
         let mut transport = noq::TransportConfig::default();
-        let factory = EndpointFactory::new("video".parse().unwrap());
+        let factory = EndpointFactory::with(|| monitored("video").0);
         transport.congestion_controller_factory(Arc::new(factory));
         server.transport_config(Arc::new(transport));
         let server = Endpoint::server(server, LOOPBACK).unwrap();

@@ -99,6 +99,19 @@ fn noq_gets_windows_metrics_and_a_copy_of_the_adapters_type() {
 }
 
 #[test]
+fn reading_a_controller_takes_no_sample() {
+    let (control, _) = scripted(20_000);
+    let control = control.with_monitor(Arc::new(Monitor::new(Duration::from_secs(1))));
+    let mut controller = controller(control.clone());
+    for millis in [10, 20] {
+        controller.on_end_acks(origin() + Duration::from_millis(millis), 0, true, None);
+    }
+    let sampled = control.monitor().latest().unwrap().at;
+    drop(NoqController::of(controller.clone_box()));
+    assert_eq!(control.monitor().latest().unwrap().at, sampled);
+}
+
+#[test]
 fn noqs_controllers_are_chosen_by_their_names() {
     for (baseline, name) in Baseline::ALL
         .into_iter()

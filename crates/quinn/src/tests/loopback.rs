@@ -109,6 +109,22 @@ async fn connections_of_one_endpoint_have_separate_controllers() {
 }
 
 #[tokio::test]
+async fn reading_a_controller_takes_no_sample() {
+    let rarely = || {
+        let control = ConnectionController::new("cubic".parse().unwrap());
+        control.with_monitor(Arc::new(Monitor::new(Duration::from_secs(3_600))))
+    };
+    let (mut server, client) = configs();
+    server.transport_config(transport(EndpointFactory::with(rarely)));
+    let (receiver, sender) = Endpoints::new(server).connect(client).await;
+    let control = controller_of(&sender).unwrap();
+    transfer(&sender, &receiver, BULK).await;
+    let sampled = control.monitor().latest().unwrap();
+    assert!(controller_of(&sender).is_some());
+    assert_eq!(control.monitor().latest(), Some(sampled));
+}
+
+#[tokio::test]
 async fn a_client_sends_under_a_controller_of_its_own() {
     let (server, client) = configs();
     let endpoints = Endpoints::new(server);
