@@ -185,7 +185,7 @@ impl VideoKnowledge {
         self.follows_path.load(Relaxed)
     }
 
-    /// Sets if an encoder [follows the path](Self::follows_path).
+    /// Records that an encoder [follows the path](Self::follows_path), or no longer does.
     pub fn set_follows_path(&self, follows: bool) {
         self.follows_path.store(follows, Relaxed);
     }

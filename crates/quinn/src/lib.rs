@@ -38,8 +38,8 @@
 //!
 //! # A client that sends
 //!
-//! The sender's controller decides, so an upload or a live contribution is under the client's. The client sets it for a
-//! connection, or by an [`EndpointFactory`] for all of them:
+//! The sender's controller decides, so a client that uploads needs its own. It sets one for a connection, or an
+//! [`EndpointFactory`] for all connections:
 //!
 //! ```
 //! use playrate_quinn::ConnectionController;

@@ -70,7 +70,7 @@ async fn send(endpoint: &Endpoint, address: EndpointAddr) -> anyhow::Result<usiz
             .context("the path is closed")?;
         NoqController::of(state).context("another controller")
     };
-    // What is known of the video, as an encoder would say it; it may change at any time.
+    // The encoder's rate. It may change at any time.
     let rate = Bitrate::from_mbps(6);
     controller()?.control().knowledge().set_average_rate(Some(rate));
 
