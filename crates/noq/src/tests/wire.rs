@@ -6,9 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join;
 use noq::{Endpoint, PathId, Runtime as _, VarInt};
-use playrate_netsim::{
-    DelaySchedule, HostConfig, LinkConfig, PathConfig, Rate, Seed, Simulation, VirtualSocket,
-};
+use playrate_netsim::{DelaySchedule, HostConfig, LinkConfig, PathConfig, Rate, Seed, Simulation};
 use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use tokio::sync::mpsc;
@@ -51,14 +49,13 @@ impl Wire {
         simulation.connect(hosts[0], hosts[1], &[path]);
         let runtime = simulation.runtime();
         let (server_config, client_config) = configs(control);
-        let endpoint = |seed, host, config| {
-            let socket = Box::new(VirtualSocket::clone(&simulation.bind(host, 0).unwrap()));
-            let mut endpoint = noq::EndpointConfig::default();
-            endpoint.rng_seed(Some([seed; 32]));
-            Endpoint::new_with_abstract_socket(endpoint, config, socket, runtime.clone()).unwrap()
+        let endpoint = |name, host, config| {
+            let socket = Box::new((*simulation.bind(host, 0).unwrap()).clone());
+            let endpoint = simulation.noq_endpoint_config(name);
+            Endpoint::new_with_abstract_socket(endpoint, config, socket, simulation.runtime()).unwrap()
         };
-        let server = endpoint(1, hosts[0], Some(server_config));
-        let client = endpoint(2, hosts[1], None);
+        let server = endpoint("server", hosts[0], Some(server_config));
+        let client = endpoint("client", hosts[1], None);
         let connecting = client
             .connect_with(client_config, server.local_addr().unwrap(), "localhost")
             .unwrap();
