@@ -6,7 +6,7 @@ use serde_json::Value;
 use video_server::pages::Pages;
 
 use crate::http3::common::{Running, Setup, field, get};
-use playrate_test_support::assert_contains;
+use playrate_test_support::{assert_contains, until};
 
 const CONNECTION: &str = "/.playrate/connection.json";
 
@@ -102,10 +102,15 @@ async fn a_client_reads_the_state_of_its_own_connection_and_nothing_of_others() 
     for known in ["window", "rtt_ms", "in_flight", "phase"] {
         assert!(!state[known].is_null(), "{known}: {state}");
     }
-    let delivered = state["delivered"].as_u64().unwrap();
-    assert!(delivered > long.len() as u64 / 2, "{state}");
     // Contains neither a connection number nor an address.
     assert!(state["id"].is_null() && state["peer"].is_null() && !state.to_string().contains("127.0.0.1"));
+    // A fast transfer outruns the samples; each request brings acknowledgements and so another sample.
+    until("half of the title delivered", async || {
+        let (_, state) = get(&own, CONNECTION, &[]).await;
+        let state: Value = serde_json::from_slice(&state).unwrap();
+        state["delivered"].as_u64().unwrap() > long.len() as u64 / 2
+    })
+    .await;
     let (_, state) = get(&other, CONNECTION, &[]).await;
     let state: Value = serde_json::from_slice(&state).unwrap();
     assert!(
