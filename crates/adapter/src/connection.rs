@@ -130,8 +130,8 @@ impl<S: QuicStack> ConnectionController<S> {
         self
     }
 
-    /// Counter of response bodies; the application reports its writes to it. `None` if windows are not
-    /// [fitted](Self::with_fitted_rates).
+    /// Counter of response bodies; the application reports its writes to it.
+    /// `None` if windows are not [fitted](Self::with_fitted_rates) to them.
     pub fn overhead(&self) -> Option<&WireOverhead> {
         self.fits_rates.then_some(&*self.overhead)
     }

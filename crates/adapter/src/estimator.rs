@@ -106,8 +106,8 @@ impl RateEstimator {
         }
     }
 
-    /// Processes an ACK frame that ended at `now`, after `delivered` bytes in all. Returns a measurement if the frame
-    /// ends a slot.
+    /// Processes an ACK frame that ended at `now`, after `delivered` bytes in all.
+    /// Returns a measurement if the frame ends a slot.
     #[inline]
     pub(crate) fn on_ack_frame(
         &mut self,
@@ -276,12 +276,12 @@ mod tests {
         delay: u64,
         /// Packets per ACK frame.
         per_frame: u64,
-        /// Largest additional delay of an ACK frame, in nanoseconds, and the values of successive frames in parts of
-        /// 255.
+        /// Largest additional delay of an ACK frame, in nanoseconds.
+        /// `draws` are the delays of successive frames in parts of 255.
         jitter: u64,
         draws: Vec<u8>,
-        /// Packets per burst, and the time between bursts in nanoseconds; zero keeps 20 packets more than the path's
-        /// storage in flight.
+        /// Packets per burst, and the time between bursts in nanoseconds.
+        /// Zero keeps 20 packets more in flight than the path stores.
         bursts: (u64, u64),
         /// Every packet whose number is a multiple of this is lost.
         lost: u64,

@@ -399,8 +399,8 @@ impl<S: QuicStack> PathController<S> {
         }
     }
 
-    /// Rate at which the stack should pace, if one of playrate's controllers [sets
-    /// it](CongestionController::pacing_rate).
+    /// Rate at which the stack should pace.
+    /// `None` unless one of playrate's controllers [sets it](CongestionController::pacing_rate).
     #[inline]
     pub fn pacing_rate(&self) -> Option<Bitrate> {
         match &self.kind {

@@ -24,8 +24,8 @@ pub trait CongestionController: Debug + Send + Sync {
     fn on_congestion(&mut self, _event: &Congestion) {}
 
     /// All the packets that the transport declared lost have arrived, so the last [congestion](Self::on_congestion) was
-    /// spurious (RFC 9438 §4.9). Called before the ACK frame that shows this, and never by a transport that does not
-    /// detect it.
+    /// spurious (RFC 9438 §4.9). Called before the ACK frame that shows this.
+    /// Transports that cannot detect spurious losses never call it.
     fn on_spurious_congestion(&mut self) {}
 
     /// From now on, the largest UDP payload that the path carries is `mtu`; this crate uses it wherever TCP says MSS or

@@ -223,6 +223,7 @@ impl Simulation {
     /// Adds another address to `host`, such as that of a second network interface; [`Simulation::connect`] adds its
     /// routes. Sockets of the host receive datagrams for it at their port, and send from it if the stack says so, as
     /// sockets do that are bound to all addresses. A socket can also be bound to it alone.
+    /// Runtimes, crashes and suspensions of the host need `host` itself, not the returned address.
     pub fn add_address(&self, host: Host) -> Host {
         let ip = lock(&self.shared.network).add_address(host.ip);
         Host { ip }
