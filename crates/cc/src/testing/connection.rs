@@ -1,5 +1,6 @@
 //! [`Connection`]: a model of the transport around a controller.
 
+use core::mem;
 use core::time::Duration;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -40,6 +41,8 @@ pub struct Connection {
     /// Largest flight since congestion or a pause last reduced the algorithm's window; at first the initial
     /// window.
     max_flight: u64,
+    /// `max_flight` before the last reduction, which returns with the window if the losses were spurious.
+    earlier_max_flight: u64,
     /// Facts of the video, shared with the controllers.
     pub known: Arc<VideoKnowledge>,
     now: Timestamp,
@@ -65,6 +68,7 @@ impl Connection {
         let controller = spec.build(path, Arc::clone(&known));
         Self {
             max_flight: controller.initial_window().as_u64(),
+            earlier_max_flight: 0,
             controller,
             reference: spec.build(path, Arc::clone(&known)),
             unreported: None,
@@ -292,9 +296,13 @@ impl Connection {
 
     /// Reports that all packets declared lost have arrived.
     pub fn find_losses_spurious(&mut self) {
+        let before = self.algorithm_window();
         self.controller.on_spurious_congestion();
         self.reference.on_spurious_congestion();
         self.check();
+        if self.algorithm_window() > before {
+            self.max_flight = self.max_flight.max(self.earlier_max_flight);
+        }
     }
 
     /// Reports an ECN-CE mark on the newest packet that was acknowledged.
@@ -376,7 +384,7 @@ impl Connection {
     fn check_reduction(&mut self, before: u64) {
         self.check();
         if self.algorithm_window() < before {
-            self.max_flight = 0;
+            self.earlier_max_flight = mem::take(&mut self.max_flight);
         }
     }
 

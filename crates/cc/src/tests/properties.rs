@@ -13,6 +13,18 @@ use crate::events::{Acked, Congestion, Sent, Signal};
 use crate::testing::Connection;
 use crate::{Bytes, ControllerSpec, Path, Timestamp, VideoKnowledge};
 
+// The first window counts as a flight until a loss. It counts again if the loss was spurious.
+#[test]
+fn a_restored_window_is_bounded_by_the_flight_before_its_reduction() {
+    let spec: ControllerSpec = "compound(growth=ratelimited,initial_window=665)".parse().unwrap();
+    let mut connection = Connection::new(&spec);
+    connection.offer(1);
+    connection.lose(1);
+    connection.find_losses_spurious();
+    connection.offer(1);
+    connection.ack(1);
+}
+
 /// An event with arbitrary numbers, in any order: more than a correct transport would report.
 #[derive(Clone, Debug)]
 enum Event {
