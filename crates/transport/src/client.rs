@@ -267,7 +267,7 @@ impl Connection {
         options: &ClientOptions,
     ) -> Result<Self, ConnectError> {
         // This client reads at most a header's worth of each stream that a server opens.
-        let adapter = quic::Connection::new(quinn.clone(), HEADER_LIMIT, None);
+        let adapter = quic::Connection::new(quinn.clone(), HEADER_LIMIT, None, None);
         let (mut driver, sender) = h3::client::builder()
             .max_field_section_size(HEADER_LIMIT)
             .send_grease(options.transport.seed.is_none())

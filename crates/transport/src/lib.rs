@@ -40,8 +40,8 @@ pub use playrate_quinn::{
 };
 pub use server::{
     Activity, Arrival, BodyWriter, ClientTotals, CountedExchange, Datagram, DatagramRouter, EndpointKey,
-    Exchange, ForwardedTotals, Incoming, PlaceLimits, Places, QuicLb, Server, ServerOptions, Session,
-    Succession, Worker,
+    Exchange, ForwardedTotals, Incoming, PlaceLimits, Places, Priority, QuicLb, Server, ServerOptions,
+    Session, Succession, Turn, Turns, Worker,
 };
 pub use socket_layer::{LayeredSocket, SocketLayer};
 pub use tls::{Identity, Pin, TlsError};

@@ -5,7 +5,7 @@
 //! - the end of a QPACK stream ends the connection;
 //! - a response's body does not pass through `h3`, which would have it copied: its [`ResponseStream`] writes DATA
 //!   frames itself, and waits for the client's acknowledgement of all of it;
-//! - a stream can be given a priority;
+//! - responses have the priorities that their clients state ([`Turns`]);
 //! - an abandoned stream is reset (quinn alone would end it as if it were complete), and stopped with HTTP/3's codes
 //!   (quinn's 0 makes curl drop the response).
 //!
@@ -23,6 +23,8 @@ use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId};
 use parking_lot::Mutex;
 use playrate_quinn::ConnectionController;
 use quinn::ConnectionError;
+
+use crate::server::Turns;
 
 mod convert;
 mod receive;
@@ -89,11 +91,13 @@ struct ConnectionState {
 
 impl Connection {
     /// `limit` is the maximum number of bytes accepted on one stream that the peer opens. If the connection has a
-    /// `control`, closing lifts its window so that the close is sent.
+    /// `control`, closing lifts its window so that the close is sent. A server has `turns`, which receive the priorities
+    /// of the client's `PRIORITY_UPDATE` frames.
     pub(crate) fn new(
         quinn: quinn::Connection,
         limit: u64,
         control: Option<Arc<ConnectionController>>,
+        turns: Option<Arc<Turns>>,
     ) -> Self {
         Self {
             quinn,
@@ -106,7 +110,7 @@ impl Connection {
                 limit,
                 accepted: AcceptedResponse::default(),
                 rejecting: Arc::default(),
-                peer_streams: PeerStreams::default(),
+                peer_streams: PeerStreams::new(turns),
             }),
         }
     }

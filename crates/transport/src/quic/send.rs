@@ -130,6 +130,11 @@ pub(crate) struct ResponseStream {
 }
 
 impl ResponseStream {
+    /// Number of the stream's request on its connection, from 0.
+    pub(crate) fn number(&self) -> u64 {
+        self.stream.lock().quinn.id().index()
+    }
+
     /// Sends this stream's bytes before those of streams with a lower priority. All start at 0.
     pub(crate) fn set_priority(&self, priority: i32) {
         // Fails only on a stream that has ended; the next write reports this.

@@ -3,7 +3,7 @@
 //! `h3` 0.0.8 reads once from a control stream for each frame that it takes out, so many small frames would accumulate
 //! in its memory. It also keeps a frame of unknown type there until it is complete. So it gets one frame at a time, of
 //! bounded length. It never reads QPACK's streams (RFC 9204 §4.2) once it knows their type: they are read here, to
-//! detect their end.
+//! detect their end. It ignores `PRIORITY_UPDATE` frames (RFC 9218 §7.2), which are read here, too.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
@@ -17,11 +17,15 @@ use quinn_proto::coding::Codec as _;
 
 use super::convert::{stream_id, var_int};
 use super::receive::poll_chunk;
+use crate::server::{Priority, Turns};
 
 /// Maximum number of bytes accepted in one frame of a control stream. The frames that `h3` knows have tens of bytes.
 const FRAME_LIMIT: usize = 64 << 10;
 /// Type of a control stream (RFC 9114 §6.2.1).
 const CONTROL: u64 = 0x00;
+/// Types of `PRIORITY_UPDATE` frames, for a request and for a push (RFC 9218 §7.2).
+const PRIORITY_UPDATE: u64 = 0xF0700;
+const PRIORITY_UPDATE_OF_PUSH: u64 = 0xF0701;
 /// Types of the streams of QPACK (RFC 9204 §4.2).
 const QPACK: [u64; 2] = [0x02, 0x03];
 
@@ -34,6 +38,12 @@ pub(super) enum PeerStreamError {
     /// A frame is longer than [`FRAME_LIMIT`].
     #[error("a control frame of {length} bytes, at most {FRAME_LIMIT}")]
     TooLong { length: u64 },
+    /// A priority of a stream that is no request, or of a push, which is never promised (RFC 9218 §7.2).
+    #[error("a priority of a stream that is no request")]
+    NoRequest,
+    /// A priority from the side that sends responses (RFC 9218 §7).
+    #[error("a priority from a server")]
+    FromServer,
 }
 
 impl PeerStreamError {
@@ -41,13 +51,19 @@ impl PeerStreamError {
         match self {
             Self::Closed => Code::H3_CLOSED_CRITICAL_STREAM,
             Self::TooLong { .. } => Code::H3_EXCESSIVE_LOAD,
+            Self::NoRequest => Code::H3_ID_ERROR,
+            Self::FromServer => Code::H3_FRAME_UNEXPECTED,
         }
     }
 }
 
 /// The streams of a connection that `h3` ignores, and the first error on a unidirectional stream. Clones are the same.
 #[derive(Clone, Debug, Default)]
-pub(super) struct PeerStreams(Arc<Mutex<PeerStreamsState>>);
+pub(super) struct PeerStreams {
+    state: Arc<Mutex<PeerStreamsState>>,
+    /// Responses of this side, if it is the server.
+    turns: Option<Arc<Turns>>,
+}
 
 #[derive(Debug, Default)]
 struct PeerStreamsState {
@@ -57,15 +73,44 @@ struct PeerStreamsState {
 }
 
 impl PeerStreams {
+    pub(super) fn new(turns: Option<Arc<Turns>>) -> Self {
+        Self {
+            turns,
+            ..Self::default()
+        }
+    }
+
+    /// Reads a frame of a control stream, as far as `h3` ignores it.
+    fn read_frame(&self, mut frame: &[u8]) -> Result<(), PeerStreamError> {
+        let kind = VarInt::decode(&mut frame).map(VarInt::into_inner);
+        let (_, id) = (VarInt::decode(&mut frame), VarInt::decode(&mut frame));
+        match (kind, id, &self.turns) {
+            (Ok(PRIORITY_UPDATE | PRIORITY_UPDATE_OF_PUSH), _, None) => Err(PeerStreamError::FromServer),
+            (Ok(PRIORITY_UPDATE), Ok(id), Some(turns)) => {
+                let id = quinn::StreamId::from(id);
+                if id.initiator() != quinn::Side::Client || id.dir() != quinn::Dir::Bi {
+                    return Err(PeerStreamError::NoRequest);
+                }
+                // A malformed priority has no effect.
+                if let Some(priority) = Priority::parse(frame) {
+                    turns.update(id.index(), priority);
+                }
+                Ok(())
+            }
+            (Ok(PRIORITY_UPDATE | PRIORITY_UPDATE_OF_PUSH), ..) => Err(PeerStreamError::NoRequest),
+            _ => Ok(()),
+        }
+    }
+
     /// Watches `stream` from now on.
     fn add(&self, stream: quinn::RecvStream) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         state.qpack.push(stream);
         state.wake();
     }
 
     fn fail(&self, error: PeerStreamError) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         state.error.get_or_insert(error);
         state.wake();
     }
@@ -73,7 +118,7 @@ impl PeerStreams {
     /// Waits for an error. QPACK instructions are dropped: this side never offers a dynamic table, and without one they
     /// have no effect.
     pub(super) fn poll_error(&self, cx: &mut Context<'_>) -> Poll<PeerStreamError> {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         state.waker = Some(cx.waker().clone());
         let mut closed = false;
         state.qpack.retain_mut(|stream| {
@@ -145,9 +190,14 @@ impl quic::RecvStream for UniStream {
             return Poll::Pending;
         };
         loop {
+            let begins = matches!(self.part, Part::Frame(0));
             match self.part.next(&self.unread) {
                 Ok(0) => {}
                 Ok(length) => {
+                    if begins && let Err(error) = self.others.read_frame(&self.unread[..length]) {
+                        self.others.fail(error);
+                        return Poll::Pending;
+                    }
                     if let Part::Qpack = self.part
                         && let Some(stream) = self.stream.take()
                     {
@@ -197,7 +247,7 @@ enum Part {
 
 impl Part {
     /// Number of bytes at the beginning of `bytes` that `h3` may receive at once: the stream's type, or the bytes of
-    /// one frame. Zero if more bytes must arrive first.
+    /// one frame. Zero if more bytes must arrive first: the rest of a header, or of a `PRIORITY_UPDATE`.
     ///
     /// # Errors
     /// The frame is too long.
@@ -218,13 +268,17 @@ impl Part {
             Self::Frame(missing) => {
                 if *missing == 0 {
                     let header = [VarInt::decode(&mut rest), VarInt::decode(&mut rest)];
-                    let [Ok(_), Ok(length)] = header.map(|it| it.map(VarInt::into_inner)) else {
+                    let [Ok(kind), Ok(length)] = header.map(|it| it.map(VarInt::into_inner)) else {
                         return Ok(0);
                     };
-                    *missing = usize::try_from(length)
+                    let whole = usize::try_from(length)
                         .ok()
                         .filter(|&length| length <= FRAME_LIMIT)
                         .ok_or(PeerStreamError::TooLong { length })?;
+                    if matches!(kind, PRIORITY_UPDATE | PRIORITY_UPDATE_OF_PUSH) && rest.len() < whole {
+                        return Ok(0);
+                    }
+                    *missing = whole;
                 }
                 let payload = rest.len().min(*missing);
                 *missing -= payload;
@@ -238,6 +292,7 @@ impl Part {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rstest::rstest;
 
     /// Bytes of the longest header of a frame: two variable-length integers (RFC 9114 §7.1, RFC 9000 §16).
     const LONGEST_HEADER: usize = 16;
@@ -260,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_control_stream_is_divided_into_its_frames() {
-        let long = [&[0x80, 0x0F, 0x07, 0x00, 0x40, 0x50][..], &[7; 80]].concat();
+        let long = [&[0x80, 0x0F, 0x07, 0x02, 0x40, 0x50][..], &[7; 80]].concat();
         let frames: [&[u8]; 5] = [
             &[0x00],
             &[0x04, 0x00],
@@ -273,6 +328,35 @@ mod tests {
         for chunk in 1..all.len() {
             assert_eq!(pieces(&all, chunk).unwrap().concat(), all, "{chunk}");
         }
+    }
+
+    /// `PRIORITY_UPDATE` of stream 4 with `u=1`.
+    const UPDATE: [u8; 9] = [0x80, 0x0F, 0x07, 0x00, 0x04, 0x04, b'u', b'=', b'1'];
+
+    #[test]
+    fn a_priority_update_is_passed_on_in_one_piece() {
+        let all = [&[0x00][..], &UPDATE, &[0x0D, 0x01, 0]].concat();
+        for chunk in 1..all.len() {
+            assert_eq!(pieces(&all, chunk).unwrap()[1], UPDATE, "{chunk}");
+        }
+    }
+
+    #[rstest]
+    #[case::of_a_request(&UPDATE, Ok(()))]
+    #[case::malformed_has_no_effect(&[0x80, 0x0F, 0x07, 0x00, 0x02, 0x04, b'='], Ok(()))]
+    #[case::of_a_unidirectional_stream(&[0x80, 0x0F, 0x07, 0x00, 0x01, 0x02], Err(PeerStreamError::NoRequest))]
+    #[case::of_no_stream(&[0x80, 0x0F, 0x07, 0x00, 0x00], Err(PeerStreamError::NoRequest))]
+    #[case::of_a_push(&[0x80, 0x0F, 0x07, 0x01, 0x01, 0x00], Err(PeerStreamError::NoRequest))]
+    #[case::another_frame(&[0x0D, 0x01, 0x00], Ok(()))]
+    fn a_priority_is_one_of_a_request(#[case] frame: &[u8], #[case] expected: Result<(), PeerStreamError>) {
+        let turns = Turns::new(Arc::new(quinn::TokioRuntime));
+        assert_eq!(PeerStreams::new(Some(turns)).read_frame(frame), expected);
+        let from_server = PeerStreams::new(None).read_frame(frame);
+        let is_update = frame[..3] == UPDATE[..3];
+        assert_eq!(
+            from_server.err(),
+            is_update.then_some(PeerStreamError::FromServer)
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! [`Exchange`]: one request and its response.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use quinn::{Runtime, StoppedError, WriteError};
 
 use super::activity::CountedExchange;
 use super::options::ServerOptions;
+use super::priority::{Priority, Turn, Turns};
 use crate::error::{ConnectionLost, ExchangeError};
 use crate::quic::{self, ResponseStream};
 use crate::time;
@@ -30,6 +32,7 @@ pub(super) struct SessionContext {
     pub(super) control: Arc<ConnectionController>,
     pub(super) options: Arc<ServerOptions>,
     pub(super) runtime: Arc<dyn Runtime>,
+    pub(super) turns: Arc<Turns>,
 }
 
 impl SessionContext {
@@ -157,11 +160,6 @@ impl Exchange {
         &self.context.quinn
     }
 
-    /// Sends this response before those of lower priority on the same connection. All start at 0.
-    pub fn set_priority(&self, priority: i32) {
-        self.response.set_priority(priority);
-    }
-
     /// Sends a whole response, and waits until the client has acknowledged it. The response to a HEAD has no body.
     pub async fn respond(self, response: Response<()>, body: Bytes) -> Result<(), ExchangeError> {
         let mut writer = self.start(response).await?;
@@ -179,12 +177,15 @@ impl Exchange {
         if let Some(overhead) = context.control.overhead() {
             overhead.begin();
         }
+        let stated = Priority::of_request(self.request.headers());
         Ok(BodyWriter {
             mute: self.request.method() == Method::HEAD,
             stream: self.stream,
+            turn: Some(context.turns.begin(self.response.number(), stated)),
+            stream_priority: None,
             body: self.response,
             context,
-            is_ready: true,
+            is_ready: false,
             delivered: false,
             _count: count,
         })
@@ -199,6 +200,10 @@ pub struct BodyWriter {
     context: SessionContext,
     /// True for the response to a HEAD, which has no body (RFC 9110 §9.3.2).
     mute: bool,
+    /// `None` once everything has been written.
+    turn: Option<Turn>,
+    /// Priority of the stream in quinn; `None` until the first chunk.
+    stream_priority: Option<i32>,
     /// True if a chunk may be written immediately.
     is_ready: bool,
     /// True once the client has acknowledged the whole body.
@@ -224,26 +229,43 @@ impl Drop for BodyWriter {
 }
 
 impl BodyWriter {
-    /// Waits until few bytes written on this connection are unsent. A caller that reads the next chunk only afterwards
-    /// saves the memory for it in the meantime. The first chunk of a body never waits here.
+    /// Waits until no response that precedes this one is being written (RFC 9218), and until few bytes written on this
+    /// connection are unsent; the first chunk does not wait for the latter. A caller that reads the next chunk only
+    /// afterwards saves the memory for it in the meantime.
     pub async fn ready(&mut self) -> Result<(), ExchangeError> {
         if self.mute || self.is_ready {
             return Ok(());
         }
-        let Self { body, context, .. } = self;
-        let room = context.control.wait_for_room(&context.quinn);
+        let mut priority = self.stream_priority;
+        let is_first = priority.is_none();
+        let Self {
+            body, context, turn, ..
+        } = self;
+        let may_write = async {
+            if let Some(turn) = turn {
+                priority = Some(poll_fn(|cx| turn.poll(cx)).await);
+            }
+            if !is_first {
+                context.control.wait_for_room(&context.quinn).await;
+            }
+        };
         let waited = async {
             tokio::select! {
                 biased;
-                () = room => None,
+                () = may_write => None,
                 stopped = body.stopped() => Some(stopped),
             }
         };
         if let Some(Ok(Some(code))) = context.unless_stalled(waited).await? {
             return Err(ExchangeError::Cancelled(code));
         }
+        if priority != self.stream_priority
+            && let Some(changed) = priority
+        {
+            self.body.set_priority(changed);
+        }
         // Even if the connection is lost: the next write returns the reason.
-        self.is_ready = true;
+        (self.stream_priority, self.is_ready) = (priority, true);
         Ok(())
     }
 
@@ -282,6 +304,7 @@ impl BodyWriter {
 
     /// Ends the body and waits until the client has acknowledged all of it.
     pub async fn finish(mut self) -> Result<(), ExchangeError> {
+        self.turn = None;
         let finished = self.stream.finish().await;
         finished.map_err(|error| self.context.failed(error))?;
         let Self { body, context, .. } = &mut self;

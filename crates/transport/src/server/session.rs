@@ -62,7 +62,12 @@ impl Session {
         if control.overhead().is_some() {
             WireOverhead::assume(control.knowledge());
         }
-        let adapter = quic::Connection::new(quinn.clone(), REQUEST_LIMIT, Some(Arc::clone(control)));
+        let adapter = quic::Connection::new(
+            quinn.clone(),
+            REQUEST_LIMIT,
+            Some(Arc::clone(control)),
+            Some(Arc::clone(&context.turns)),
+        );
         let (accepted, rejecting) = (adapter.accepted(), adapter.rejecting());
         let h3 = h3::server::builder()
             .max_field_section_size(REQUEST_LIMIT)

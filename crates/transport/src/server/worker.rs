@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use super::clients::{ClientPlace, Clients, Decision};
 use super::exchange::SessionContext;
 use super::options::ServerOptions;
+use super::priority::Turns;
 use super::session::Session;
 use crate::error::ConnectionLost;
 use crate::time;
@@ -134,6 +135,7 @@ impl Incoming {
                 quinn: connecting.await?,
                 control: Arc::new(control),
                 options: Arc::clone(&shared.options),
+                turns: Turns::new(Arc::clone(&runtime)),
                 runtime: Arc::clone(&runtime),
             };
             Session::new(context, self.place, shared.stop.subscribe()).await

@@ -1,7 +1,7 @@
 //! Requests and responses on one connection.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use playrate_cc::Bitrate;
 use playrate_transport::{
-    BodyWriter, ConnectionLost, ExchangeError, QuinnController, TransportOptions, time,
+    Body, BodyWriter, ConnectionLost, ExchangeError, QuinnController, TransportOptions, time,
 };
 use playrate_units::Bytes as Size;
 
@@ -381,4 +381,41 @@ async fn a_reader_that_falls_behind_holds_the_sender_back() {
     assert!(came <= most, "{came} B arrived, {} were read", body.received());
     let rest = rest(&mut body).await.unwrap().len();
     assert!(rest > 10_000_000, "the rest still arrives: {rest}");
+}
+
+/// RFC 9218: of two responses of 2 MB, most of one arrives before most of the other.
+#[rstest]
+#[case::more_urgent("u=6, i", "u=1", true)]
+#[case::more_urgent_and_incremental("u=3", "u=1, i", true)]
+#[case::less_urgent("u=2", "u=3", false)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_urgent_response_overtakes(#[case] earlier: &str, #[case] later: &str, #[case] overtakes: bool) {
+    let rig = big_rig(|_| {}, payload(2_000_000));
+    // The server waits for the client, which reads the first response only once both have begun.
+    let client = rig.client(|options| {
+        options.transport.stream_receive_window = Size::new(50_000);
+        options.transport.receive_window = Size::new(100_000);
+    });
+    let connection = client.connect(&rig.target()).await.unwrap();
+    let order = Mutex::new(Vec::new());
+    let begin = async |priority: &str| {
+        let headers = HeaderMap::from_iter([("priority".parse().unwrap(), priority.parse().unwrap())]);
+        connection.get("/big", headers).await.unwrap().1
+    };
+    let read = async |number: usize, body: &mut Body| {
+        while let Some(chunk) = body.chunk().await.unwrap() {
+            order.lock().unwrap().push((number, chunk.len()));
+        }
+    };
+    let (mut earlier, mut later) = (begin(earlier).await, begin(later).await);
+    tokio::join!(read(0, &mut earlier), read(1, &mut later));
+    let order = order.into_inner().unwrap();
+    let (first, second) = if overtakes { (1, 0) } else { (0, 1) };
+    let end = order.iter().rposition(|(number, _)| *number == first).unwrap();
+    let before: usize = order[..end]
+        .iter()
+        .filter(|(number, _)| *number == second)
+        .map(|(_, bytes)| bytes)
+        .sum();
+    assert!(before < 1_000_000, "{before} B of the other response");
 }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
-use playrate_transport::CountedExchange;
+use playrate_transport::{CountedExchange, Turn};
 use playrate_units::Bytes as ByteCount;
 use video_server::library::CHUNK;
 use video_server::site::Content;
@@ -26,15 +26,18 @@ pub(super) struct ResponseBody {
     content: Content,
     /// Maximum size of the next chunk.
     next_chunk: ByteCount,
+    /// `None` once everything has been read.
+    turn: Option<Turn>,
     connection: Arc<TcpConnection>,
     /// `None` on a connection that must end because it has made room for another.
     exchange: Option<CountedExchange>,
 }
 
 impl ResponseBody {
-    /// Creates the body of a response on `connection`, which counts as its `exchange`.
+    /// Creates the body of a response on `connection`, which counts as its `exchange` and writes in its `turn`.
     pub(super) fn new(
         content: Content,
+        turn: Turn,
         connection: Arc<TcpConnection>,
         exchange: Option<CountedExchange>,
     ) -> Self {
@@ -43,6 +46,7 @@ impl ResponseBody {
         Self {
             content,
             next_chunk: FIRST_CHUNK,
+            turn: Some(turn),
             exchange,
             connection,
         }
@@ -69,6 +73,9 @@ impl Body for ResponseBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        if let Some(turn) = &mut self.turn {
+            ready!(turn.poll(context));
+        }
         let most = self.next_chunk;
         let chunk = match &mut self.content {
             Content::Text(text) if text.is_empty() => Ok(None),
@@ -77,6 +84,9 @@ impl Body for ResponseBody {
         };
         let share = READ_AHEAD.as_u64() / self.connection.open.load(Relaxed).max(1);
         self.next_chunk = ByteCount::new(share).clamp(FIRST_CHUNK, CHUNK);
+        if self.content.is_empty() {
+            self.turn = None;
+        }
         match &chunk {
             Ok(Some(chunk)) => {
                 self.connection.bytes.fetch_add(chunk.len() as u64, Relaxed);

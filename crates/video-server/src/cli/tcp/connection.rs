@@ -15,7 +15,7 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulConnection;
-use playrate_transport::{Activity, time};
+use playrate_transport::{Activity, Priority, Turns, time};
 use quinn::{Runtime, TokioRuntime};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -51,6 +51,8 @@ pub(super) struct TcpConnection {
     pub(super) admission: AdmissionSlot,
     pub(super) activity: Activity,
     pub(super) unsent: Arc<UnsentResponses>,
+    /// The responses in progress over HTTP/2, by their priority.
+    turns: Arc<Turns>,
     /// Objects that its player is going to request.
     #[cfg(feature = "object-store")]
     ahead: playrate_origin::ReadAhead,
@@ -68,6 +70,7 @@ impl TcpConnection {
             context,
             activity,
             unsent: Arc::default(),
+            turns: Turns::new(Arc::new(TokioRuntime)),
             #[cfg(feature = "object-store")]
             ahead: playrate_origin::ReadAhead::default(),
             requests: AtomicU64::new(0),
@@ -214,7 +217,7 @@ fn has_host(fields: &HeaderMap) -> bool {
 
 /// Answers a request. On a connection that makes room for another client, the answer is 503.
 pub(super) async fn answer(request: &Request<()>, connection: &Arc<TcpConnection>) -> Response<ResponseBody> {
-    connection.requests.fetch_add(1, Relaxed);
+    let number = connection.requests.fetch_add(1, Relaxed);
     let site = &connection.context.site;
     let exchange = connection.activity.begin();
     let mut reply = if exchange.is_none() {
@@ -242,5 +245,8 @@ pub(super) async fn answer(request: &Request<()>, connection: &Arc<TcpConnection
     site.count_reply(request.version(), reply.status());
     let status = reply.status().as_u16();
     tracing::debug!(method = %request.method(), path = request.uri().path(), status, "answering over TCP");
-    reply.map(|content| ResponseBody::new(content, Arc::clone(connection), exchange))
+    let turn = connection
+        .turns
+        .begin(number, Priority::of_request(request.headers()));
+    reply.map(|content| ResponseBody::new(content, turn, Arc::clone(connection), exchange))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Uri};
-use http_body_util::Empty;
+use http_body_util::{BodyExt as _, Empty};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use playrate_transport::{Activity, ControllerChoice, Places, Server};
@@ -111,6 +111,51 @@ async fn a_client_that_never_begins_tls_is_disconnected() {
 async fn pings_do_not_keep_a_connection_open(#[case] responses: usize) {
     let server = TestServer::start((LONG, SHORT));
     server.hold(responses).await;
+}
+
+/// RFC 9218: of two responses of 2 MB, most of one arrives before most of the other.
+#[rstest]
+#[case::more_urgent("u=6, i", "u=1", true)]
+#[case::less_urgent("u=2", "u=3", false)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_urgent_response_overtakes(#[case] earlier: &str, #[case] later: &str, #[case] overtakes: bool) {
+    let server = TestServer::start((LONG, LONG));
+    let (mut sender, connection) = http2::Builder::new(TokioExecutor::new())
+        .initial_stream_window_size(50_000)
+        .initial_connection_window_size(100_000)
+        .handshake(TokioIo::new(server.connect(b"h2").await))
+        .await
+        .unwrap();
+    let mut driving = JoinSet::new();
+    driving.spawn(connection);
+    let mut bodies = Vec::new();
+    for priority in [earlier, later] {
+        let request = Request::get("https://localhost/long.bin")
+            .header("range", "bytes=0-1999999")
+            .header("priority", priority);
+        let request = request.body(Empty::<Bytes>::new()).unwrap();
+        bodies.push(sender.send_request(request).await.unwrap().into_body());
+    }
+    let order = std::sync::Mutex::new(Vec::new());
+    let read = async |number: usize, mut body: hyper::body::Incoming| {
+        while let Some(frame) = body.frame().await {
+            order
+                .lock()
+                .unwrap()
+                .push((number, frame.unwrap().into_data().unwrap().len()));
+        }
+    };
+    let [earlier, later] = bodies.try_into().unwrap();
+    tokio::join!(read(0, earlier), read(1, later));
+    let order = order.into_inner().unwrap();
+    let (first, second) = if overtakes { (1, 0) } else { (0, 1) };
+    let end = order.iter().rposition(|(number, _)| *number == first).unwrap();
+    let before: usize = order[..end]
+        .iter()
+        .filter(|(number, _)| *number == second)
+        .map(|(_, bytes)| bytes)
+        .sum();
+    assert!(before < 1_000_000, "{before} B of the other response");
 }
 
 const REQUEST: &[u8] = b"GET /long.bin HTTP/1.1\r\nHost: localhost\r\n\r\n";
