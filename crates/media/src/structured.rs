@@ -25,10 +25,26 @@ pub(crate) fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
 
 /// A member `key=value`; a key alone has the value `?1` (true).
 pub(crate) fn member(text: &str) -> (&str, FieldValue<'_>) {
+    member_of(text, "")
+}
+
+/// A [`member`]. The value of an inner list, such as `(4820;v 128;a)`, is that of the item with the parameter `wanted`,
+/// or else the first one.
+pub(crate) fn member_of<'a>(text: &'a str, wanted: &str) -> (&'a str, FieldValue<'a>) {
     match text.split_once('=') {
-        Some((key, value)) => (key.trim(), FieldValue::parse(value.trim())),
+        Some((key, value)) => (key.trim(), FieldValue::parse(item_of(value.trim(), wanted))),
         None => (text, FieldValue::parse("?1")),
     }
+}
+
+fn item_of<'a>(text: &'a str, wanted: &str) -> &'a str {
+    let Some(list) = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) else {
+        return text;
+    };
+    let items = || split(list, ' ').filter(|item| !item.is_empty());
+    let own = items().find(|item| split(item, ';').skip(1).any(|parameter| parameter == wanted));
+    let item = own.or_else(|| items().next()).unwrap_or_default();
+    split(item, ';').next().unwrap_or_default()
 }
 
 /// The value of a member.

@@ -1,4 +1,4 @@
-//! Reading CMCD: `br=3200,bs,sid="6e2fb550"` (CTA-5004 §2).
+//! Reading CMCD: `br=3200,bs,sid="6e2fb550"` (CTA-5004 §2), `br=(3200)` since its version 2 (CTA-5004-B).
 
 use core::ops::Range;
 use core::time::Duration;
@@ -8,7 +8,7 @@ use percent_encoding::percent_decode_str;
 use playrate_units::Bitrate;
 
 use super::{Cmcd, FIELDS, MAX_FIELD, MAX_IDENTIFIER, MAX_MEMBERS, MAX_RATE, MAX_TIME, ObjectType};
-use crate::structured::{FieldValue, member, split};
+use crate::structured::{FieldValue, member_of, split};
 
 impl Cmcd {
     /// Reads the CMCD of a request; `None` if there is none. If a header field and the query both have a key, the field
@@ -35,11 +35,19 @@ fn parameter(query: &str) -> Option<&str> {
     pairs.find_map(|(name, value)| (name == "CMCD").then_some(value))
 }
 
+/// Keys of requests in version 2 that are accepted and not used (CTA-5004-B).
+const UNUSED: [&str; 23] = [
+    "ab", "bg", "bsa", "bsd", "bsda", "cdn", "cs", "dfa", "ec", "lab", "lb", "ltc", "msd", "nr", "pb", "pt",
+    "sn", "sta", "tab", "tbl", "tpb", "ts", "v",
+];
+
 /// Reads all CMCD texts of one request.
 #[derive(Debug, Default)]
 struct CmcdReader {
     cmcd: Cmcd,
     members: usize,
+    /// Token of the object's type, if it has been read: it selects the item of a list with values of several types.
+    object_type: &'static str,
 }
 
 impl CmcdReader {
@@ -50,13 +58,15 @@ impl CmcdReader {
             self.cmcd.ignored += 1;
             return;
         }
+        let object_type = split(text, ',').find_map(|text| ObjectType::from_token(text.strip_prefix("ot=")?));
+        self.object_type = object_type.map_or(self.object_type, ObjectType::token);
         for text in split(text, ',').filter(|text| !text.is_empty()) {
             if self.members == MAX_MEMBERS {
                 self.cmcd.ignored += 1;
                 return;
             }
             self.members += 1;
-            let (key, value) = member(text);
+            let (key, value) = member_of(text, self.object_type);
             if self.set(key, &value).is_none() {
                 self.cmcd.ignored += 1;
             }
@@ -84,10 +94,7 @@ impl CmcdReader {
             "st" => cmcd.stream_type = Some(letter(value, "vl")?),
             "su" => cmcd.startup = value.flag()?,
             "tb" => cmcd.top_bitrate = Some(rate(value)?),
-            "v" => {
-                value.number()?;
-            }
-            _ => return None,
+            _ => return UNUSED.contains(&key).then_some(()),
         }
         Some(())
     }

@@ -90,13 +90,62 @@ fn a_request_without_cmcd_says_nothing(#[case] uri: &str, #[case] headers: &[(&'
 #[case::empty_key("=5,br=100")]
 #[case::after_quote("sid=\"a\"b,br=100")]
 #[case::flag_with_a_number("bs=5,br=100")]
-#[case::list("mtp=(1 2),br=100")]
+#[case::empty_list("mtp=(),br=100")]
+#[case::list_without_an_end("mtp=(1 2,br=100")]
+#[case::list_of_another_type("mtp=(\"1\"),br=100")]
 #[case::range("nrr=\"9-3\",br=100")]
 fn what_is_not_understood_costs_nothing_but_itself(#[case] text: &str) {
     let cmcd = in_field(text);
     let expected = Cmcd {
         bitrate: Some(Bitrate::from_kbps(100)),
         ignored: 1,
+        ..Cmcd::default()
+    };
+    assert_eq!(cmcd, expected);
+}
+
+/// CTA-5004-B: a list has a value for each type of object.
+#[rstest]
+#[case::of_one_type("ot=v,br=(4820)", 4_820)]
+#[case::of_this_type("ot=a,br=(4820;v 128;a)", 128)]
+#[case::the_type_comes_later("br=(4820;v 128;a),ot=a", 128)]
+#[case::of_other_types("ot=av,br=(4820;v 128;a)", 4_820)]
+#[case::without_a_type("br=( 4820;v  128;a )", 4_820)]
+#[case::version_1("br=4820,ot=v", 4_820)]
+fn the_value_of_a_list_is_that_of_the_requested_type(#[case] text: &str, #[case] kbps: u64) {
+    let cmcd = in_field(text);
+    assert_eq!((cmcd.bitrate, cmcd.ignored), (Some(Bitrate::from_kbps(kbps)), 0));
+}
+
+#[test]
+fn version_2_as_a_player_writes_it() {
+    let headers = fields(&[
+        (
+            "cmcd-object",
+            "br=(4820),d=4000,lb=(400),ot=v,tb=(6000),tpb=(6000)",
+        ),
+        (
+            "cmcd-request",
+            "bl=(12300),dl=12300,ltc=4200,mtp=(48100),nor=(\"seg%206.m4s\"),pb=(4820),sn=7,sta=p,tbl=(20000)",
+        ),
+        ("cmcd-status", "bg=?0,bs=?0,pt=1000,rtp=15000"),
+        ("cmcd-session", "cid=\"film\",msd=310,sf=d,sid=\"6e2f\",st=v,v=2"),
+    ]);
+    let cmcd = Cmcd::read(&headers, &Uri::from_static("/")).unwrap();
+    let expected = Cmcd {
+        bitrate: Some(Bitrate::from_kbps(4_820)),
+        buffer_length: Some(Duration::from_millis(12_300)),
+        content: Some("film".into()),
+        object_duration: Some(Duration::from_secs(4)),
+        deadline: Some(Duration::from_millis(12_300)),
+        measured_throughput: Some(Bitrate::from_kbps(48_100)),
+        next_object: Some("seg%206.m4s".into()),
+        object_type: Some(ObjectType::Video),
+        requested_throughput: Some(Bitrate::from_kbps(15_000)),
+        streaming_format: Some('d'),
+        session: Some("6e2f".into()),
+        stream_type: Some('v'),
+        top_bitrate: Some(Bitrate::from_kbps(6_000)),
         ..Cmcd::default()
     };
     assert_eq!(cmcd, expected);
