@@ -248,7 +248,8 @@ impl<S: QuicStack> ConnectionController<S> {
 
     /// A path with an MTU of `mtu` bytes.
     pub(crate) fn path(&self, mtu: u16) -> Path {
-        let mut path = Path::new(Bytes::new(mtu.into())).coupled(self.paths.clone());
+        let mut path = Path::new(Bytes::new(mtu.into()));
+        path.coupled = S::IS_MULTIPATH.then(|| self.paths.clone());
         path.paced = S::PACES_BY_RATE;
         if self.fits_rates && S::IS_STRICT {
             path.strict()

@@ -29,6 +29,9 @@ pub trait QuicStack: Copy + Debug + PartialEq + Send + Sync + 'static {
     const IS_STRICT: bool;
     /// True if the stack paces by [`PathController::pacing_rate`](crate::PathController::pacing_rate).
     const PACES_BY_RATE: bool = false;
+    /// True if a connection can send on several paths at once. Otherwise, the controllers of a connection before and
+    /// after a migration are not coupled.
+    const IS_MULTIPATH: bool = false;
 
     /// Name of `baseline` in a [`ControllerChoice`](crate::ControllerChoice).
     fn name(baseline: Self::Baseline) -> &'static str;

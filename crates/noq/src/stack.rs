@@ -35,6 +35,7 @@ impl QuicStack for Noq {
     // noq sends a packet unless `in_flight + mtu > window`.
     const IS_STRICT: bool = false;
     const PACES_BY_RATE: bool = true;
+    const IS_MULTIPATH: bool = true;
 
     fn name(baseline: Baseline) -> &'static str {
         baseline.name()

@@ -19,6 +19,10 @@ const ONE: i64 = 1 << 16;
 /// Paths that a set can hold. Further paths are not coupled.
 const PATHS: usize = 8;
 
+/// A path that has not reported for this long does not count: stacks keep the controller of a path that a connection
+/// migrated from. The other paths measure the time, each by its own clock, so with several of them it is shorter.
+const SILENT_NS: u64 = 10_000_000_000;
+
 /// The paths of one connection whose growth is coupled. Copies refer to the same set.
 ///
 /// A path joins with its first acknowledgement after its first RTT sample, and leaves when its controller is dropped.
@@ -44,6 +48,8 @@ struct Member {
     rtt_ns: u64,
     /// Bytes acknowledged between losses: `l_r` of OLIA.
     between: u64,
+    /// Time of other paths since its last report, ns.
+    silent_ns: u64,
 }
 
 impl Member {
@@ -64,16 +70,25 @@ impl Member {
 pub(crate) struct Membership {
     set: CoupledPaths,
     place: Option<usize>,
+    reported: Timestamp,
 }
 
 impl Membership {
     pub(crate) const fn new(set: CoupledPaths) -> Self {
-        Self { set, place: None }
+        Self {
+            set,
+            place: None,
+            reported: Timestamp::ZERO,
+        }
     }
 
-    /// Stores `own` and returns the part of acknowledged bytes that counts under `rule`, in units of 2⁻¹⁶.
-    fn update(&mut self, own: Member, rule: Rule) -> i64 {
+    /// Stores `own` at `now` and returns the part of acknowledged bytes that counts under `rule`, in units of 2⁻¹⁶.
+    fn update(&mut self, own: Member, now: Timestamp, rule: Rule) -> i64 {
         let mut members = self.set.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let passed = now.nanos_since(core::mem::replace(&mut self.reported, now));
+        for member in members.iter_mut().flatten() {
+            member.silent_ns = member.silent_ns.saturating_add(passed);
+        }
         let place = self.place.or_else(|| members.iter().position(Option::is_none));
         let Some(member) = place.and_then(|place| members.get_mut(place)) else {
             return ONE;
@@ -109,10 +124,27 @@ pub(crate) enum Rule {
 }
 
 impl Rule {
+    /// Reports the window and the bytes `between` losses of the path to its set. Returns the part of acknowledged bytes
+    /// that counts, in units of 2⁻¹⁶.
+    fn report(self, core: &mut Core, window: u64, between: u64) -> i64 {
+        let now = core.last_acked.unwrap_or(Timestamp::ZERO);
+        let (Some(membership), Some(rtt_ns)) = (&mut core.membership, core.rtt.smoothed_ns()) else {
+            return ONE;
+        };
+        let own = Member {
+            window,
+            rtt_ns: rtt_ns.max(1),
+            between,
+            silent_ns: 0,
+        };
+        membership.update(own, now, self)
+    }
+
     /// Growth of `own`'s window in relation to Reno's, `mtu · bytes/w`, in units of 2⁻¹⁶. The window shrinks if it is
     /// negative, which only OLIA's can be; it is at most 1.
     fn part(self, own: Member, members: &[Option<Member>]) -> i64 {
-        let members = || members.iter().flatten();
+        let counts = |member: &&Member| member.silent_ns <= SILENT_NS;
+        let members = || members.iter().flatten().filter(counts);
         let largest = |value: fn(&Member) -> f64| members().map(value).fold(0.0, f64::max);
         let sum: f64 = members().map(Member::rate).sum();
         let part = match self {
@@ -170,16 +202,8 @@ impl Coupled {
 
     /// Reports `window` to the set, and returns the part of acknowledged bytes that counts.
     fn report(&self, core: &mut Core, window: u64) -> i64 {
-        let rtt_ns = core.rtt.smoothed_ns();
-        let (Some(membership), Some(rtt_ns)) = (&mut core.membership, rtt_ns) else {
-            return ONE;
-        };
-        let own = Member {
-            window,
-            rtt_ns: rtt_ns.max(1),
-            between: self.acked.into_iter().max().unwrap_or(0),
-        };
-        membership.update(own, self.rule)
+        let between = self.acked.into_iter().max().unwrap_or(0);
+        self.rule.report(core, window, between)
     }
 
     /// Counts acknowledged bytes, and reports the window.

@@ -14,6 +14,7 @@ fn member((window_kb, rtt_ms, between_kb): (u64, u64, u64)) -> Member {
         window: window_kb * 1_000,
         rtt_ns: rtt_ms * MS_IN_NS,
         between: between_kb * 1_000,
+        silent_ns: 0,
     }
 }
 
@@ -161,6 +162,19 @@ fn a_path_is_coupled_while_the_other_lives_and_a_copy_that_idles_is_no_path(
     assert_eq!(first.growth(1_000) / MTU, 1_000, "the set has one path again");
 }
 
+// quinn and noq keep the controller of the path that a connection migrated from.
+#[rstest]
+fn a_path_that_has_been_silent_for_ten_seconds_does_not_count(#[values("lia", "olia")] name: &str) {
+    let set = CoupledPaths::default();
+    let mut silent = Driven::in_avoidance(join(name, &set));
+    let mut path = Driven::in_avoidance(join(name, &set));
+    assert!(path.growth(90) < 60 * MTU, "nine seconds");
+    path.growth(10);
+    assert_eq!(path.growth(40), 40 * MTU, "alone");
+    silent.round();
+    assert!(path.growth(40) < 30 * MTU, "it sends again");
+}
+
 #[rstest]
 fn a_path_beyond_the_eighth_grows_as_if_it_were_alone(#[values("lia", "olia")] name: &str) {
     let set = CoupledPaths::default();
@@ -176,7 +190,7 @@ fn the_largest_window_of_olia_shrinks_if_another_path_is_better() {
     let mut better = Membership::new(set.clone());
     for _ in 0..2 {
         let small = member((95, 100, 8_000_000));
-        let _ = better.update(small, Rule::Olia);
+        let _ = better.update(small, Timestamp::ZERO, Rule::Olia);
     }
     let mut core = Core::sample(120_000, 100, 100);
     core.membership = Some(Membership::new(set));
@@ -231,11 +245,11 @@ fn a_copy_takes_a_place_of_its_own_when_it_reports() {
             .map(|member| member.map(|member| member.window / 1_000))
     };
     let mut path = Membership::new(set.clone());
-    let _ = path.update(member((1, 100, 0)), Rule::Lia);
+    let _ = path.update(member((1, 100, 0)), Timestamp::ZERO, Rule::Lia);
     drop(path.clone());
     assert_eq!(places()[..2], [Some(1), None]);
     let mut copy = path.clone();
-    let _ = copy.update(member((2, 100, 0)), Rule::Lia);
+    let _ = copy.update(member((2, 100, 0)), Timestamp::ZERO, Rule::Lia);
     assert_eq!(places()[..2], [Some(1), Some(2)]);
     drop(path);
     assert_eq!(places()[..2], [None, Some(2)]);
