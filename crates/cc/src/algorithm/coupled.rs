@@ -179,6 +179,12 @@ impl Rule {
     }
 }
 
+/// Reports the window of `core`, and returns LIA's part of its growth, from 0 to 1.
+pub(crate) fn growth_part(core: &mut Core) -> f64 {
+    let window = core.window();
+    Rule::Lia.report(core, window, 0) as f64 / ONE as f64
+}
+
 /// Reno with coupled growth in congestion avoidance, under either rule.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Coupled {

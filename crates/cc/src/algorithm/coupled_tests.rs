@@ -175,6 +175,19 @@ fn a_path_that_has_been_silent_for_ten_seconds_does_not_count(#[values("lia", "o
     assert!(path.growth(40) < 30 * MTU, "it sends again");
 }
 
+#[test]
+fn videos_part_is_lias_for_several_paths_and_one_for_a_path_alone() {
+    let set = CoupledPaths::default();
+    let mut cores = [(); 2].map(|()| {
+        let mut core = Core::sample(120_000, 100, 100);
+        core.membership = Some(Membership::new(set.clone()));
+        core
+    });
+    let parts: Vec<f64> = [0, 1, 0].map(|path| growth_part(&mut cores[path])).into();
+    assert_eq!(parts, [1.0, 0.25, 0.25]);
+    assert_eq!(growth_part(&mut Core::sample(120_000, 100, 100)), 1.0, "no set");
+}
+
 #[rstest]
 fn a_path_beyond_the_eighth_grows_as_if_it_were_alone(#[values("lia", "olia")] name: &str) {
     let set = CoupledPaths::default();

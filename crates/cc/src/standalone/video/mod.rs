@@ -11,6 +11,8 @@
 //! - *Ceiling*: the video's rate times a factor that falls while the player's supply grows. So a path is never probed
 //!   for more than its player can use, and a player with a large supply leaves the path to others.
 //!
+//! On one of several paths of a connection, the window grows by a part of that (RFC 6356, squared).
+//!
 //! Reports of the player and facts from the library can only lower the window, so false values gain nothing.
 //!
 //! docs/controllers/video.md has the equations, docs/controllers/video-design.md the tested alternatives.
@@ -61,6 +63,7 @@ impl Video {
     fn new(path: &Path, arguments: &Arguments, known: Arc<VideoKnowledge>) -> Self {
         let needs = Needs {
             limited_time: true,
+            coupled: true,
             knowledge: Facts::AVERAGE_RATE,
             ..Needs::default()
         };

@@ -1,12 +1,12 @@
 use super::policy::AFTER_LOSS;
 use super::*;
-use crate::Phase;
 use crate::events::{Acked, Signal};
 use crate::testing::Demand as Application;
 use crate::tests::trace::{
     Conditions, LINK, Link, trace, trace_beside_filler, trace_to_browser, trace_under,
 };
 use crate::tests::{MS, MS_IN_NS, MTU, assert_in, at, spec};
+use crate::{CoupledPaths, Phase};
 
 /// A sender without a ceiling in any state of its player.
 const GREEDY: &str = "video(rate=off)";
@@ -53,6 +53,38 @@ fn alone_it_fills_the_link_with_a_short_queue_and_a_random_loss_costs_nothing() 
     // 4 ms of 20 Mbit/s are 10 kB, and the pacer sends ten packets at once, usually before the previous ones have left.
     assert_in(trace.mean_queue(5, 30), ..=30_000);
     assert_eq!(trace.lost(5, 30), 1, "the random one, after those of slow start");
+}
+
+#[test]
+fn one_of_two_equal_paths_grows_by_about_a_sixteenth_and_a_path_alone_as_without_a_set() {
+    let paths = CoupledPaths::default();
+    let path = Path::default().coupled(paths.clone());
+    let build = |path: &Path| Video::new(path, &Arguments::defaults(PARAMETERS), Arc::default());
+    let grow = |videos: &mut [Video]| -> Vec<u64> {
+        let mut now = at(0);
+        // Slow start, which is not coupled, ends with a queue.
+        for rtt in [100, 100, 100, 150, 100, 100, 100] {
+            let ends = videos.iter_mut().map(|video| rounds(video, now, &[rtt]));
+            now = ends.max().unwrap();
+        }
+        let before: Vec<_> = videos.iter().map(|video| video.core.window()).collect();
+        for video in &mut *videos {
+            assert_eq!(video.policy.mode, Mode::Alone);
+            rounds(video, now, &[100]);
+        }
+        let grown = |(video, before): (&Video, u64)| video.core.window() - before;
+        videos.iter().zip(before).map(grown).collect()
+    };
+    let without_set = grow(&mut [video()]);
+    assert!(without_set[0] > 1_000, "{without_set:?}");
+    assert_eq!(grow(&mut [build(&path)]), without_set);
+    let of_two = grow(&mut [build(&path), build(&path)]);
+    // Both have grown less in the rounds before, so their steps are shorter, too.
+    let sixteenth = without_set[0] / 20..=without_set[0] / 16;
+    assert!(
+        of_two.iter().all(|growth| sixteenth.contains(growth)),
+        "{of_two:?}"
+    );
 }
 
 #[test]
