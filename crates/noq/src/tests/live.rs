@@ -7,8 +7,8 @@ use std::time::Duration;
 use noq::{Endpoint, PathId};
 use playrate_units::{Bitrate, Bytes};
 
+use super::configs::configs;
 use super::monitored;
-use super::wire::configs;
 use crate::{ConnectionController, EndpointFactory, NoqController};
 
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);

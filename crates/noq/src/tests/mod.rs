@@ -14,7 +14,9 @@ use playrate_units::{Bitrate, Bytes};
 use crate::telemetry::{Monitor, TimeSeries};
 use crate::{AckRequest, Baseline, ConnectionController, ControllerChoice, EndpointFactory, NoqController};
 
-mod coupled;
+/// Shared with the example `multipath`.
+#[path = "../../examples/multipath/configs.rs"]
+mod configs;
 mod live;
 mod wire;
 
