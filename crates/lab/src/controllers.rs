@@ -1,20 +1,115 @@
-//! [`Controllers`]: a list of controllers on a command line; [`short_name`]: a controller's name in tables.
+//! [`Controller`]: a controller of any QUIC stack, by name; [`Controllers`]: a list of them on a command line;
+//! [`short_name`]: a controller's name in tables.
 
+use std::fmt;
 use std::str::FromStr;
 
-use playrate_cc::SpecError;
-use playrate_cc::registry::Registry;
+use playrate_cc::registry::{Registry, split_list};
+use playrate_cc::{ControllerSpec, SpecError};
 use playrate_transport::ControllerChoice;
+
+/// QUIC implementation of a flow's endpoints. The default is quinn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the names of the crates")]
+pub enum Stack {
+    #[default]
+    Quinn,
+    Noq,
+}
+
+/// The controller of a sender. Its text form is a spec or the name of one of quinn's or noq's own controllers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Controller {
+    /// One of playrate's controllers, over any stack.
+    Spec(ControllerSpec),
+    /// One of quinn's own, over quinn only.
+    Quinn(playrate_transport::Baseline),
+    /// One of noq's own, over noq only.
+    Noq(playrate_noq::Baseline),
+}
+
+impl Controller {
+    /// The controller over quinn.
+    ///
+    /// # Errors
+    /// If it is one of noq's own; the text says what would be right.
+    pub(crate) fn quinn(&self) -> Result<ControllerChoice, String> {
+        match self {
+            Self::Spec(spec) => Ok(spec.clone().into()),
+            Self::Quinn(baseline) => Ok((*baseline).into()),
+            Self::Noq(_) => Err(format!(
+                "`{self}` runs over noq only, and only live encoders do: write `encoder.stack = \"noq\"`, or leave \
+                 it out"
+            )),
+        }
+    }
+
+    /// The controller over noq.
+    ///
+    /// # Errors
+    /// If it is one of quinn's own; the text says what would be right.
+    pub(crate) fn noq(&self) -> Result<playrate_noq::ControllerChoice, String> {
+        match self {
+            Self::Spec(spec) => Ok(spec.clone().into()),
+            Self::Noq(baseline) => Ok((*baseline).into()),
+            Self::Quinn(_) => Err(format!(
+                "`{self}` runs over quinn only: write `encoder.stack = \"quinn\"`, or a controller such as `cubic` or \
+                 `noq-cubic`"
+            )),
+        }
+    }
+
+    /// Checks that the controller runs over `stack`.
+    ///
+    /// # Errors
+    /// If it is another stack's own; the text says what would be right.
+    pub(crate) fn check(&self, stack: Stack) -> Result<(), String> {
+        match stack {
+            Stack::Quinn => self.quinn().map(drop),
+            Stack::Noq => self.noq().map(drop),
+        }
+    }
+}
+
+impl FromStr for Controller {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        use playrate_noq::ControllerChoice as OverNoq;
+        match (text.parse::<OverNoq>(), text.parse::<ControllerChoice>()) {
+            (Ok(OverNoq::Baseline(baseline)), _) => Ok(Self::Noq(baseline)),
+            (_, Ok(ControllerChoice::Baseline(baseline))) => Ok(Self::Quinn(baseline)),
+            (Err(error @ SpecError::TakesNoComponents { .. }), _) => Err(error),
+            (_, Err(error)) => {
+                let noqs = playrate_noq::Baseline::ALL.map(playrate_noq::Baseline::name);
+                Err(error.with_controllers(&noqs))
+            }
+            _ => Registry::installed().parse(text).map(Self::Spec),
+        }
+    }
+}
+
+impl fmt::Display for Controller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Spec(spec) => spec.fmt(f),
+            Self::Quinn(baseline) => f.pad(baseline.name()),
+            Self::Noq(baseline) => f.pad(baseline.name()),
+        }
+    }
+}
 
 /// Controllers to compare, at least one.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Controllers(pub Vec<ControllerChoice>);
+pub struct Controllers(pub Vec<Controller>);
 
 impl FromStr for Controllers {
     type Err = SpecError;
 
     fn from_str(text: &str) -> Result<Self, SpecError> {
-        ControllerChoice::list(text).map(Self)
+        let all = split_list(text).map(str::parse).collect::<Result<_, _>>()?;
+        Ok(Self(all))
     }
 }
 
@@ -80,7 +175,7 @@ mod tests {
     #[case("cubic+idle=new-cwv", "cubic+idle=new-cwv")]
     fn short_names_are_the_papers_and_name_the_same_controller(#[case] spec: &str, #[case] name: &str) {
         assert_eq!(short_name(spec), name);
-        let choice: ControllerChoice = name.parse().unwrap();
-        assert_eq!(choice.to_string(), spec);
+        let controller: Controller = name.parse().unwrap();
+        assert_eq!(controller.to_string(), spec);
     }
 }

@@ -30,7 +30,7 @@ mod summary;
 mod words;
 
 pub use cli::main;
-pub use controllers::Controllers;
+pub use controllers::{Controller, Controllers, Stack};
 pub use error::CommandError;
 
 #[cfg(test)]

@@ -20,9 +20,12 @@ const MOST_VIEWERS: u32 = 16;
 /// # Errors
 /// If it is invalid, or cannot be run live.
 pub(super) fn scenario(args: &LiveArgs) -> Result<Arc<Scenario>, CommandError> {
+    let controllers = args.controllers.iter();
+    let controllers = controllers.map(|list| Setting::new("controllers", list.names()));
     let mut changes = Changes {
         trials: Some(args.trials.get()),
         seed: args.seed,
+        settings: controllers.collect(),
         ..Changes::default()
     };
     let watching = args.watching();
@@ -31,9 +34,6 @@ pub(super) fn scenario(args: &LiveArgs) -> Result<Arc<Scenario>, CommandError> {
         let time = duration::display(watching).to_string();
         changes.settings.push(Setting::new("viewer.leaves_after", time));
         scenario = one(args, &changes)?;
-    }
-    if let Some(requested) = &args.controllers {
-        scenario.controllers.clone_from(&requested.0);
     }
     // The ideal sender exists only in virtual time.
     scenario.ideal = false;

@@ -16,7 +16,6 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use playrate_transport::ControllerChoice;
 use playrate_units::rounded::time;
 use tokio_util::sync::CancellationToken;
 
@@ -25,6 +24,7 @@ pub(crate) use compare::ReferenceVerdict;
 pub use compare::{Attempt, COMPARED, ControllerComparison, MetricComparison, Rule};
 pub use output::LiveReport;
 
+use crate::controllers::Controller;
 use crate::error::CommandError;
 use crate::result::Row;
 use crate::run::{Job, ProgressDisplay, plan, work};
@@ -177,7 +177,7 @@ impl LiveRunner<'_> {
     /// `None` if stopped.
     async fn attempt(
         &mut self,
-        controller: &ControllerChoice,
+        controller: &Controller,
         seed: u64,
     ) -> Result<Option<(Vec<Attempt>, LiveRun)>, CommandError> {
         let rehearsal = Arc::new(RunHandle::default());
@@ -212,7 +212,7 @@ impl LiveRunner<'_> {
 }
 
 /// The reason why the last attempt is invalid.
-fn invalid(controller: &ControllerChoice, attempts: &[Attempt]) -> String {
+fn invalid(controller: &Controller, attempts: &[Attempt]) -> String {
     let why = attempts.last().map(|attempt| attempt.flaws.join("; "));
     let next = if attempts.len() < ATTEMPTS {
         "trying again"

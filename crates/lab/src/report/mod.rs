@@ -10,11 +10,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use playrate_transport::ControllerChoice;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::controllers::short_name;
+use crate::controllers::{Controller, short_name};
 use crate::error::CommandError;
 use crate::metric::{METRICS, Metric};
 use crate::result::{Row, read_directories};
@@ -31,7 +30,7 @@ pub(crate) struct ReportArgs {
 
     /// Controller with which the others are compared, trial by trial
     #[arg(long, value_name = "SPEC")]
-    pub(crate) baseline: Option<ControllerChoice>,
+    pub(crate) baseline: Option<Controller>,
 
     /// Directory of the page [default: the first directory of results]
     #[arg(long, value_name = "DIR")]

@@ -9,10 +9,10 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use clap::ValueEnum;
-use playrate_transport::ControllerChoice;
 use tokio_util::sync::CancellationToken;
 
 use super::progress::ProgressDisplay;
+use crate::controllers::Controller;
 use crate::result::{IDEAL, ResultKey, Row, Store, series_files};
 use crate::scenario::{Scenario, TrialValues, Vary};
 use crate::sim::{self, RunHandle, SimError, Viewer};
@@ -25,7 +25,7 @@ const TICK: Duration = Duration::from_millis(100);
 pub(crate) struct Job {
     pub(crate) scenario: Arc<Scenario>,
     /// Controller of the viewers; `None` for the ideal sender.
-    pub(crate) controller: Option<ControllerChoice>,
+    pub(crate) controller: Option<Controller>,
     pub(crate) key: ResultKey,
     /// True if the run keeps time series.
     pub(crate) series: bool,
@@ -77,7 +77,7 @@ impl Job {
 pub(crate) fn plan(scenarios: &[Arc<Scenario>]) -> Vec<Job> {
     let mut jobs = Vec::new();
     for scenario in scenarios {
-        let mut add = |controller: Option<&ControllerChoice>, trial: u32| {
+        let mut add = |controller: Option<&Controller>, trial: u32| {
             jobs.push(Job {
                 scenario: Arc::clone(scenario),
                 controller: controller.cloned(),

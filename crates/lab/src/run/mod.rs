@@ -17,13 +17,12 @@ use std::sync::Arc;
 
 use clap::Args;
 use indexmap::{IndexMap, IndexSet};
-use playrate_transport::ControllerChoice;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use job::{Job, plan, work};
 pub(crate) use progress::{ProgressDisplay, bar_style};
 
-use crate::controllers::Controllers;
+use crate::controllers::{Controller, Controllers};
 use crate::error::CommandError;
 use crate::result::{Row, Store};
 use crate::scenario::generated::{Half, PathSet};
@@ -88,7 +87,7 @@ pub(crate) struct RunArgs {
 
     /// Controller with which the others are compared, trial by trial; it must be one of those that run
     #[arg(long, value_name = "SPEC")]
-    pub(crate) baseline: Option<ControllerChoice>,
+    pub(crate) baseline: Option<Controller>,
 
     /// Print the summary of every metric as one JSON object instead of tables
     #[arg(long)]
@@ -273,7 +272,7 @@ pub(crate) fn run(
 }
 
 /// Checks that every scenario runs `baseline`.
-fn check_baseline(baseline: &ControllerChoice, jobs: &[Job]) -> Result<(), CommandError> {
+fn check_baseline(baseline: &Controller, jobs: &[Job]) -> Result<(), CommandError> {
     let name = baseline.to_string();
     let with: BTreeSet<String> = jobs
         .iter()

@@ -12,6 +12,7 @@ use super::error::{ScenarioError, SourceMap};
 use super::file::{EncoderTable, TitleTable, time as time_of};
 use super::titles::within;
 use super::variation::{MILLION, part};
+use crate::controllers::Stack;
 use crate::rounding::whole;
 use crate::sim::{Encoder, ServedTitle};
 
@@ -24,6 +25,7 @@ const OF_RECEIVERS: [&str; 5] = ["count", "joins", "join_every", "ack_packets", 
 #[derive(Clone, Debug)]
 pub(crate) struct FrameSource {
     pub(crate) encoder: Encoder,
+    pub(crate) stack: Stack,
     highest: Bitrate,
     duration: Duration,
     frame_rate: f64,
@@ -94,6 +96,7 @@ impl FrameSource {
             return Err(map.at_key("encoder.least_rate", problem));
         }
         Ok(Self {
+            stack: table.stack,
             encoder: Encoder {
                 rate: table.rate.0,
                 least,

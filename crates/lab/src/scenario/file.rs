@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use playrate_cc::SpecError;
 use playrate_netsim::{Aqm, CrossTraffic, DelaySchedule, Loss, Policer, QueueLimit, Rate, Reordering, Seed};
-use playrate_transport::{ControllerChoice, LossDetection};
+use playrate_transport::LossDetection;
 use playrate_units::{Bitrate, Bytes, duration};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use video_client::Seek;
@@ -17,6 +17,7 @@ use video_client::dash::Abr;
 use video_client::playout::ClockKind;
 
 use super::link_rate::LinkRate;
+use crate::controllers::{Controller, Stack};
 use crate::sim::{EncoderRate, TransportProfile, Window};
 
 /// A scenario with one case's values applied.
@@ -25,7 +26,7 @@ use crate::sim::{EncoderRate, TransportProfile, Window};
 pub(crate) struct ScenarioFile {
     pub(super) about: String,
     pub(super) source: Option<String>,
-    pub(crate) controllers: Vec<Text<ControllerChoice>>,
+    pub(crate) controllers: Vec<Text<Controller>>,
     pub(super) trials: Option<u32>,
     pub(super) seed: Option<u64>,
     #[serde(default)]
@@ -82,6 +83,9 @@ pub(super) struct EncoderTable {
     pub(super) key_frame_factor: Option<f64>,
     /// Largest deviation of a frame's size from its mean, as a share.
     pub(super) variation: Option<f64>,
+    /// QUIC implementation of both ends.
+    #[serde(default)]
+    pub(super) stack: Stack,
     /// Rule for the encoder's rate.
     pub(super) rate: Text<EncoderRate>,
     pub(super) least_rate: Option<Text<Bitrate>>,
@@ -203,7 +207,7 @@ pub(super) struct ViewerTable {
 #[derive(Clone, Debug)]
 pub(super) enum BulkController {
     Same,
-    Own(ControllerChoice),
+    Own(Controller),
 }
 
 impl FromStr for BulkController {

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use playrate_cc::Snapshot;
-use playrate_transport::ControllerChoice;
 use playrate_units::Bytes;
 
 use super::{Scenario, ScenarioError, SourceMap};
+use crate::controllers::Controller;
 use crate::sim::{self, RunHandle, SimError};
 
 /// Difference between the seeds of a run and its rehearsal.
@@ -16,7 +16,7 @@ const SEEDS_APART: u64 = 1_000;
 pub(super) fn check(
     map: SourceMap<'_>,
     remembers: bool,
-    controllers: &[ControllerChoice],
+    controllers: &[Controller],
 ) -> Result<(), ScenarioError> {
     if !remembers {
         return Ok(());
@@ -37,14 +37,11 @@ pub(super) fn check(
 ///
 /// # Errors
 /// If it has no such parameter; the text says so.
-pub(super) fn with_ssthresh(
-    controller: &ControllerChoice,
-    ssthresh: Bytes,
-) -> Result<ControllerChoice, String> {
+pub(super) fn with_ssthresh(controller: &Controller, ssthresh: Bytes) -> Result<Controller, String> {
     match controller {
-        ControllerChoice::Spec(spec) => spec
+        Controller::Spec(spec) => spec
             .with_argument("ssthresh", &ssthresh.to_string())
-            .map(ControllerChoice::from)
+            .map(Controller::Spec)
             .map_err(|error| error.to_string()),
         other => Err(format!("`{other}` takes no parameters")),
     }
@@ -65,10 +62,10 @@ impl Scenario {
     /// If the rehearsal cannot be made.
     pub(crate) fn rehearsed(
         &self,
-        controller: &ControllerChoice,
+        controller: &Controller,
         seed: u64,
         handle: &Arc<RunHandle>,
-    ) -> Result<ControllerChoice, SimError> {
+    ) -> Result<Controller, SimError> {
         if !self.remembers_ssthresh {
             return Ok(controller.clone());
         }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use playrate_netsim::{Loss, PathConfig, Rate, Seed};
-use playrate_transport::{AckRequest, ControllerChoice};
+use playrate_transport::AckRequest;
 use playrate_units::Bitrate;
 use sha2::{Digest, Sha256};
 use toml::Table;
@@ -40,6 +40,7 @@ pub(crate) use path::UPLINK_QUEUE;
 pub use setting::Setting;
 pub(crate) use variation::TrialValues;
 
+use crate::controllers::{Controller, Stack};
 use crate::sim::{Access, Broadcast, Bulk, ServedTitle, Setup, TransportProfile, Viewer, Window};
 use document::{Case, Document};
 use encoder::FrameSource;
@@ -65,7 +66,7 @@ pub struct Scenario {
     /// Publication of the original experiment, such as `P13, figure 9`.
     pub(crate) source: Option<String>,
     /// Controllers to compare, with the same seeds.
-    pub controllers: Vec<ControllerChoice>,
+    pub controllers: Vec<Controller>,
     pub(crate) trials: u32,
     /// Seed of the first trial; see [`Self::seed_of`].
     pub(crate) seed: u64,
@@ -113,7 +114,7 @@ pub(crate) struct Flows {
 pub(crate) struct BulkFlows {
     pub(crate) flows: Flows,
     /// Controller of these flows; `None` for the viewers' controller.
-    controller: Option<ControllerChoice>,
+    controller: Option<Controller>,
     /// Minimum duration of the run, over which these flows are compared.
     pub(crate) stays: Option<Duration>,
 }
@@ -202,11 +203,12 @@ impl Scenario {
         let bulk = file.bulk.map(|table| BulkFlows::new(map, table)).transpose()?;
         let bulk = bulk.filter(|bulk| bulk.flows.count > 0);
         let controllers = file.controllers.into_iter();
-        let controllers: Vec<ControllerChoice> = controllers.map(|text| text.0).collect();
+        let controllers: Vec<Controller> = controllers.map(|text| text.0).collect();
         let Some(first) = controllers.first() else {
             let problem = "`controllers` must name at least one controller, such as [\"cubic\"]";
             return Err(map.at_key("controllers", problem));
         };
+        check_stacks(map, &controllers, frames.as_ref(), bulk.as_ref())?;
         memory::check(map, table.remembers_ssthresh, &controllers)?;
         let longest = LONGEST_ACK_DELAY.min(path.round_trip() / 4);
         let request = |packets: NonZeroU32| AckRequest::new(packets.get()).within(longest);
@@ -270,7 +272,7 @@ impl Scenario {
     }
 
     /// The run of `controller` with this seed.
-    pub fn setup(&self, controller: &ControllerChoice, seed: u64) -> Setup {
+    pub fn setup(&self, controller: &Controller, seed: u64) -> Setup {
         let values = self.trial_values(seed);
         let seed = Seed::new(seed);
         let mut setup = Setup::new(values.path.clone(), seed);
@@ -282,6 +284,7 @@ impl Scenario {
             if let Some(frames) = &self.frames {
                 setup.broadcasts.push(Broadcast {
                     controller: controller.clone(),
+                    stack: frames.stack,
                     title: values.title.clone(),
                     encoder: frames.encoder,
                     joins: joins.saturating_add(values.late_start(seed)),
@@ -339,6 +342,29 @@ impl Scenario {
             .filter(|part| !part.is_empty())
             .collect::<Vec<_>>()
             .join(" ")
+    }
+}
+
+/// Checks that all controllers run over the stack of their flows: viewers and downloads over quinn, frames over the
+/// encoder's.
+fn check_stacks(
+    map: SourceMap<'_>,
+    controllers: &[Controller],
+    frames: Option<&FrameSource>,
+    bulk: Option<&BulkFlows>,
+) -> Result<(), ScenarioError> {
+    let over = |stack, key, controllers: &[Controller]| {
+        let checked = controllers
+            .iter()
+            .try_for_each(|controller| controller.check(stack));
+        checked.map_err(|problem| map.at_key(key, problem))
+    };
+    let stack = frames.map_or(Stack::Quinn, |frames| frames.stack);
+    over(stack, "controllers", controllers)?;
+    match bulk.map(|bulk| &bulk.controller) {
+        None => Ok(()),
+        Some(None) => over(Stack::Quinn, "controllers", controllers),
+        Some(Some(own)) => over(Stack::Quinn, "bulk.controller", std::slice::from_ref(own)),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, Response};
 use playrate_transport::telemetry::{Monitor, Sample};
-use playrate_transport::{Arrival, Client, ConnectionController, Server, Target, time};
+use playrate_transport::{Arrival, Client, ConnectionController, ControllerChoice, Server, Target, time};
 use quinn::{ConnectionStats, Runtime};
 
 use super::recording::Recording;
@@ -75,6 +75,8 @@ impl Download {
         let ends = FlowEnds::new(setup, endpoints, &format!("bulk {index}"));
         let (identity, pin) = ends.identity()?;
         let server = ends.server(identity, None)?;
+        let controller = bulk.controller.quinn();
+        let controller = controller.map_err(|error| SimError::setup("the controller", &error))?;
         let flow = Arc::new(Self {
             client: ends.client(pin, ReceiveWindow::Fixed(setup.wide_receive_window()))?,
             bulk: bulk.clone(),
@@ -86,7 +88,8 @@ impl Download {
             }),
             runtime,
         });
-        flow.runtime.spawn(Box::pin(Arc::clone(&flow).serve(server)));
+        flow.runtime
+            .spawn(Box::pin(Arc::clone(&flow).serve(server, controller)));
         Ok(flow)
     }
 
@@ -94,14 +97,13 @@ impl Download {
         look(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    async fn serve(self: Arc<Self>, server: Server) {
+    async fn serve(self: Arc<Self>, server: Server, controller: ControllerChoice) {
         while let Some(incoming) = server.accept().await {
             let mut monitor = Monitor::default();
             for sink in self.recording.sinks() {
                 monitor = monitor.with_sink(sink);
             }
-            let control =
-                ConnectionController::new(self.bulk.controller.clone()).with_monitor(Arc::new(monitor));
+            let control = ConnectionController::new(controller.clone()).with_monitor(Arc::new(monitor));
             let Ok(mut session) = incoming.establish(control).await else {
                 continue;
             };

@@ -67,7 +67,7 @@ pub use windows::{Window, WindowCounts};
 
 use broadcast::Transmission;
 use bulk::Download;
-use session::{Endpoints, Session};
+use session::{Endpoints, Session, VirtualEndpoints};
 
 /// The MTU without discovery: the value that quinn finds on Ethernet.
 const MTU: u16 = 1_452;
@@ -211,7 +211,7 @@ pub(crate) fn run_with(setup: &Setup, handle: &Arc<RunHandle>) -> Result<Simulat
     let path = simulation.add_path(path);
     let (sender, mut finished) = mpsc::unbounded_channel();
     for (index, viewer) in setup.viewers.iter().enumerate() {
-        let endpoints = endpoints(&simulation, viewer.access, path, setup.encrypts)?;
+        let endpoints = endpoints(&simulation, viewer.access, path, setup.encrypts)?.into();
         let session = Session::new(setup, index, viewer, &endpoints)?;
         let (sender, handle, joins) = (sender.clone(), Arc::clone(handle), viewer.joins);
         let runtime = simulation.runtime();
@@ -239,7 +239,7 @@ pub(crate) fn run_with(setup: &Setup, handle: &Arc<RunHandle>) -> Result<Simulat
     drop(broadcasting);
     let mut downloads = Vec::new();
     for (index, bulk) in setup.bulk.iter().enumerate() {
-        let endpoints = endpoints(&simulation, bulk.access, path, setup.encrypts)?;
+        let endpoints = endpoints(&simulation, bulk.access, path, setup.encrypts)?.into();
         let download = Download::new(setup, index, bulk, &endpoints)?;
         let run = Arc::clone(&download).run(Arc::clone(handle));
         simulation.runtime().spawn(Box::pin(run));
@@ -291,7 +291,7 @@ fn endpoints(
     access: Access,
     path: PathId,
     encrypts: bool,
-) -> Result<Endpoints, SimError> {
+) -> Result<VirtualEndpoints, SimError> {
     let host = |delay| simulation.add_host(HostConfig::default().with_access_delay(delay));
     let (server, client) = (host(access.server), host(access.client));
     simulation.connect(server, client, &[path]);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use playrate_media::{MediaSource, Title};
-use playrate_netsim::{LinkSeries, Seed};
+use playrate_netsim::{LinkSeries, Seed, VirtualRuntime, VirtualSocket};
 use playrate_transport::{
     Client, ClientOptions, Identity, Pin, Server, ServerOptions, Target, TransportOptions, Trust,
 };
@@ -36,10 +36,10 @@ const FIRST_AUTOTUNED_WINDOW: Bytes = Bytes::new(65_535);
 
 /// Runtime and sockets of one flow.
 #[derive(Debug)]
-pub(super) struct Endpoints {
-    pub(super) runtime: Arc<dyn Runtime>,
-    pub(super) server: Arc<dyn AsyncUdpSocket>,
-    pub(super) client: Arc<dyn AsyncUdpSocket>,
+pub(super) struct Endpoints<R: ?Sized = dyn Runtime, S: ?Sized = dyn AsyncUdpSocket> {
+    pub(super) runtime: Arc<R>,
+    pub(super) server: Arc<S>,
+    pub(super) client: Arc<S>,
     /// Address of the server for the client.
     pub(super) address: SocketAddr,
     /// Beginning of the run, on the runtime's clock.
@@ -50,16 +50,33 @@ pub(super) struct Endpoints {
     pub(super) crypto_provider: Option<Arc<CryptoProvider>>,
 }
 
+/// Those of a flow in virtual time, for any stack.
+pub(super) type VirtualEndpoints = Endpoints<VirtualRuntime, VirtualSocket>;
+
+impl From<VirtualEndpoints> for Endpoints {
+    fn from(ends: VirtualEndpoints) -> Self {
+        Self {
+            runtime: ends.runtime,
+            server: ends.server,
+            client: ends.client,
+            address: ends.address,
+            start: ends.start,
+            shutdown_timeout: ends.shutdown_timeout,
+            crypto_provider: ends.crypto_provider,
+        }
+    }
+}
+
 /// Creates the two ends of one flow, with the lab's fixed transport parameters.
-pub(super) struct FlowEnds<'a> {
+pub(super) struct FlowEnds<'a, E = Endpoints> {
     pub(super) setup: &'a Setup,
-    pub(super) endpoints: &'a Endpoints,
+    pub(super) endpoints: &'a E,
     pub(super) seed: Seed,
 }
 
-impl<'a> FlowEnds<'a> {
+impl<'a, E> FlowEnds<'a, E> {
     /// The ends of the flow `name`, such as `viewer 3`, with all random choices drawn from the setup's seed.
-    pub(super) fn new(setup: &'a Setup, endpoints: &'a Endpoints, name: &str) -> Self {
+    pub(super) fn new(setup: &'a Setup, endpoints: &'a E, name: &str) -> Self {
         let seed = setup.seed.child(name);
         Self {
             setup,
@@ -68,6 +85,19 @@ impl<'a> FlowEnds<'a> {
         }
     }
 
+    /// Applies the setup's transport parameters, and draws all random choices of the end called `name` from the seed.
+    pub(super) fn fix(&self, options: &mut TransportOptions, name: &str) {
+        let profile = self.setup.transport;
+        if !profile.mtu_discovery {
+            options.initial_mtu = MTU;
+            options.mtu_discovery = None;
+        }
+        options.loss_detection = profile.loss_detection;
+        options.seed = Some(self.seed.derive(name));
+    }
+}
+
+impl FlowEnds<'_> {
     /// The server's certificate, and the pin that identifies it to the client.
     pub(super) fn identity(&self) -> Result<(Identity, Pin), SimError> {
         identity(self.seed)
@@ -115,17 +145,6 @@ impl<'a> FlowEnds<'a> {
     /// The address of the server for the client.
     pub(super) fn target(&self) -> Target {
         Target::at(SERVER_NAME, self.endpoints.address)
-    }
-
-    /// Applies the setup's transport parameters, and draws all random choices of the end called `name` from the seed.
-    pub(super) fn fix(&self, options: &mut TransportOptions, name: &str) {
-        let profile = self.setup.transport;
-        if !profile.mtu_discovery {
-            options.initial_mtu = MTU;
-            options.mtu_discovery = None;
-        }
-        options.loss_detection = profile.loss_detection;
-        options.seed = Some(self.seed.derive(name));
     }
 }
 
@@ -248,7 +267,7 @@ impl Session {
         let (identity, pin) = ends.identity()?;
         // A player of the papers may pause for the playing time of its receive buffer.
         let server = ends.server(identity, Some(Duration::from_secs(3_600)))?;
-        let settings = settings(viewer, &recording);
+        let settings = settings(viewer, &recording)?;
         let server = VideoServer::start(server, Arc::clone(&runtime), library(viewer)?, settings);
         let client = ends.client(pin, setup.receive_window(viewer))?;
         let title = viewer.title.source().title();
@@ -369,8 +388,10 @@ impl MediaSource for Misdeclared {
     }
 }
 
-fn settings(viewer: &Viewer, recording: &Arc<Recording>) -> Settings {
-    let mut settings = Settings::new(viewer.controller.clone());
+fn settings(viewer: &Viewer, recording: &Arc<Recording>) -> Result<Settings, SimError> {
+    let controller = viewer.controller.quinn();
+    let controller = controller.map_err(|error| SimError::setup("the controller", &error))?;
+    let mut settings = Settings::new(controller);
     let buffer = match viewer.title.representations() {
         Some(presentation) => viewer.dash.playout_buffer(presentation),
         None => viewer.playout.playout_buffer,
@@ -378,7 +399,7 @@ fn settings(viewer: &Viewer, recording: &Arc<Recording>) -> Settings {
     settings.playout_buffer = viewer.server_knows_buffer.then_some(buffer);
     settings.ack_request = viewer.ack_request;
     settings.observers.push(Arc::clone(recording) as Arc<_>);
-    settings
+    Ok(settings)
 }
 
 impl FinishedSession {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use playrate_media::{FrameTrace, Ladder, MediaSource, TraceSource};
 use playrate_netsim::{PathConfig, Seed};
-use playrate_transport::{AckRequest, ControllerChoice, LossDetection, TransportOptions};
+use playrate_transport::{AckRequest, LossDetection, TransportOptions};
 use playrate_units::Bytes;
 use video_client::dash::{DashOptions, MediaSegment, Presentation, PresentationError, Representation};
 use video_client::playout::{PlayoutConfig, RECEIVE_BUFFER_PAPERS};
@@ -14,6 +14,7 @@ use video_client::{FrameSource, Seek};
 
 use super::broadcast::Broadcast;
 use super::windows::Window;
+use crate::controllers::Controller;
 
 /// Minimum receive window of a client: as much as the product's server keeps ready to send.
 const LEAST_RECEIVE_WINDOW: Bytes = Bytes::from_mib(4);
@@ -171,7 +172,7 @@ impl Default for TransportProfile {
 #[derive(Clone, Debug)]
 pub struct Viewer {
     /// Controller of the viewer's server.
-    pub controller: ControllerChoice,
+    pub controller: Controller,
     /// Title that the viewer watches.
     pub title: ServedTitle,
     /// Modelled player for a title in one file.
@@ -222,7 +223,7 @@ impl Access {
 #[derive(Clone, Debug)]
 pub struct Bulk {
     /// Controller of the flow's server.
-    pub controller: ControllerChoice,
+    pub controller: Controller,
     /// Time of the flow's request, since the run began.
     pub joins: Duration,
     /// Duration of the flow; `None` means up to the end of the run.
@@ -234,7 +235,7 @@ pub struct Bulk {
 impl Viewer {
     /// A viewer with the papers' player (catch-up clock, 448 packets of playout buffer, a receive buffer of 256 MB),
     /// from the beginning of the run to the end of the title.
-    pub fn new(controller: ControllerChoice, title: ServedTitle) -> Self {
+    pub fn new(controller: Controller, title: ServedTitle) -> Self {
         let playout = PlayoutConfig {
             receive_buffer: RECEIVE_BUFFER_PAPERS,
             ..PlayoutConfig::default()

@@ -89,6 +89,24 @@ fn a_mistake_in_an_encoder_names_the_key_and_what_would_be_right() {
             "count, joins",
         ),
         (
+            "controllers = [\"cubic\"]",
+            "controllers = [\"cubic\", \"noq-bbr3\"]",
+            "`controllers`",
+            "`encoder.stack = \"noq\"`",
+        ),
+        (
+            "[encoder]",
+            "[bulk]\ncontroller = \"noq-cubic\"\n[encoder]",
+            "`bulk.controller`",
+            "leave it out",
+        ),
+        (
+            "[encoder]",
+            "[encoder]\nstack = \"tcp\"",
+            "`encoder.stack`",
+            "`quinn` or `noq`",
+        ),
+        (
             "[title]",
             "ideal = true\n[title]",
             "`title",
@@ -98,4 +116,28 @@ fn a_mistake_in_an_encoder_names_the_key_and_what_would_be_right() {
         let error = problem(&LIVE.replacen(find, replace, 1));
         assert!(error.contains(key) && error.contains(expected), "{error}");
     }
+}
+
+#[test]
+fn an_encoder_over_noq_takes_noqs_own_controllers_and_refuses_quinns() {
+    let over_noq = LIVE.replace("[encoder]", "[encoder]\nstack = \"noq\"");
+    let with = |controllers| over_noq.replace("[\"cubic\"]", controllers);
+    let scenario = parse(&with(r#"["noq-newreno", "noq-cubic", "noq-bbr3", "video"]"#));
+    for controller in &scenario.controllers {
+        let setup = scenario.setup(controller, 1);
+        assert_eq!(setup.broadcasts[0].stack, Stack::Noq);
+        assert_eq!(setup.broadcasts[0].controller, *controller);
+    }
+    assert_ne!(scenario.hash, parse(LIVE).hash);
+    let error = problem(&with(r#"["quinn-cubic"]"#));
+    assert!(
+        error.contains("`quinn-cubic`") && error.contains("`noq-cubic`"),
+        "{error}"
+    );
+    // Downloads run over quinn, and these have the encoder's controller.
+    let error = problem(&with(r#"["noq-cubic"]"#).replace("[path]", "[bulk]\ncontroller = \"same\"\n[path]"));
+    assert!(
+        error.contains("`controllers`") && error.contains("over noq only"),
+        "{error}"
+    );
 }

@@ -390,7 +390,7 @@ fn with_flows() -> String {
 #[test]
 fn join_times_and_access_delays_are_drawn_from_the_seed() {
     let scenario = parse(&with_flows());
-    let cubic: ControllerChoice = "cubic".parse().unwrap();
+    let cubic: Controller = "cubic".parse().unwrap();
     let setup = scenario.setup(&cubic, 5);
     assert_eq!((setup.bulk.len(), scenario.flows()), (20, 23));
     let joins = setup.viewers.iter().map(|viewer| viewer.joins.as_secs());

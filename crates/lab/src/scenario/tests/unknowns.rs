@@ -113,7 +113,7 @@ fn a_connection_leaves_the_larger_of_ssthresh_and_half_its_window_behind() {
     assert_eq!(end(100_000, Some(30_000)), Some(50_000));
     assert_eq!(end(40_000, Some(30_000)), Some(30_000));
     assert_eq!(end(40_000, None), None);
-    let cubic: ControllerChoice = "cubic+start=hystartpp".parse().unwrap();
+    let cubic: Controller = "cubic+start=hystartpp".parse().unwrap();
     let begins = with_ssthresh(&cubic, Bytes::from_kb(64)).unwrap();
     assert_eq!(begins.to_string(), "cubic(ssthresh=64kB)+start=hystartpp");
     let viewer = |controllers: &str| {

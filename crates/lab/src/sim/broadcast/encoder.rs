@@ -37,6 +37,8 @@ pub enum EncoderRate {
     /// Grows while the connection's estimate says that only the application limits the sender, and otherwise stays
     /// below this share of the estimate. Text form: `0.9estimate`.
     Estimate(f64),
+    /// This share of the capacity that the controller itself estimates. Text form: `0.9capacity`.
+    Capacity(f64),
 }
 
 impl FromStr for EncoderRate {
@@ -56,10 +58,11 @@ impl FromStr for EncoderRate {
         let rule = |suffix, rule: fn(f64) -> Self| text.strip_suffix(suffix).and_then(share).map(rule);
         rule("window", Self::Window)
             .or_else(|| rule("estimate", Self::Estimate))
+            .or_else(|| rule("capacity", Self::Capacity))
             .ok_or_else(|| {
                 format!(
-                    "invalid encoder rate `{text}`; write constant or a share of 0.01 to 2, such as 0.9window or \
-                     0.9estimate"
+                    "invalid encoder rate `{text}`; write constant or a share of 0.01 to 2, such as 0.9window, \
+                     0.9estimate or 0.9capacity"
                 )
             })
     }
@@ -71,6 +74,7 @@ impl fmt::Display for EncoderRate {
             Self::Constant => f.write_str("constant"),
             Self::Window(share) => write!(f, "{share}window"),
             Self::Estimate(share) => write!(f, "{share}estimate"),
+            Self::Capacity(share) => write!(f, "{share}capacity"),
         }
     }
 }
@@ -82,6 +86,8 @@ pub(super) struct PathRates {
     pub(super) window: Option<Bitrate>,
     /// Rate that the connection was observed to carry.
     pub(super) estimate: Option<Estimate>,
+    /// Rate of the narrowest link as the controller estimates it. Not all controllers do.
+    pub(super) capacity: Option<Bitrate>,
 }
 
 /// This multiple of `rate`.
@@ -126,6 +132,7 @@ impl Pace {
             EncoderRate::Estimate(share) => path
                 .estimate
                 .map(|estimate| next_rate(self.current, estimate, share)),
+            EncoderRate::Capacity(share) => path.capacity.map(|capacity| scaled(capacity, share)),
         };
         if now >= self.due
             && let Some(next) = next
@@ -156,6 +163,7 @@ mod tests {
     fn path(mbps: u64) -> PathRates {
         PathRates {
             window: Some(Bitrate::from_mbps(mbps)),
+            capacity: Some(Bitrate::from_mbps(2 * mbps)),
             estimate: None,
         }
     }
@@ -190,6 +198,18 @@ mod tests {
         assert_eq!(pace.size(Bytes::new(5_000)), 5_000);
     }
 
+    #[test]
+    fn an_encoder_without_its_controllers_capacity_keeps_its_rate() {
+        let mut pace = pace("0.5capacity");
+        let unknown = PathRates {
+            capacity: None,
+            ..path(6)
+        };
+        let rates = [(0, unknown), (100, path(6)), (1_100, unknown), (2_100, path(2))];
+        let rates = rates.map(|(at, rates)| pace.rate(Duration::from_millis(at), rates));
+        assert_eq!(rates, [1, 6, 6, 2].map(Bitrate::from_mbps));
+    }
+
     #[rstest]
     #[case::nothing_known(2_000, None, 2_000)]
     #[case::grows_while_it_is_the_bottleneck(2_000, Some((2_000, EstimateSource::Application)), 2_200)]
@@ -214,6 +234,7 @@ mod tests {
             window: Some(Bitrate::from_mbps(20)),
             estimate: estimate
                 .map(|(kbps, source)| Estimate::new(Bitrate::from_kbps(kbps), source, Duration::ZERO)),
+            ..PathRates::default()
         };
         assert_eq!(pace.rate(Duration::ZERO, rates), Bitrate::from_kbps(next_kbps));
     }
@@ -245,6 +266,7 @@ mod tests {
     #[case("constant")]
     #[case("0.9window")]
     #[case("0.75estimate")]
+    #[case("0.9capacity")]
     fn a_rate_is_read_as_it_is_written(#[case] text: &str) {
         assert_eq!(text.parse::<EncoderRate>().unwrap().to_string(), text);
     }
@@ -255,11 +277,12 @@ mod tests {
     #[case("NaNwindow")]
     #[case("estimate")]
     #[case("3estimate")]
+    #[case("0capacity")]
     #[case("0.9")]
     fn another_rate_is_refused_with_an_example(#[case] text: &str) {
         let error = text.parse::<EncoderRate>().unwrap_err();
         assert!(
-            error.contains(text) && error.contains("0.9window or 0.9estimate"),
+            error.contains(text) && error.contains("0.9estimate or 0.9capacity"),
             "{error}"
         );
     }

@@ -6,36 +6,74 @@
 
 mod encoder;
 mod frames;
-mod quic;
+mod over_noq;
+mod over_quinn;
 #[cfg(test)]
 mod tests;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use playrate_cc::VideoKnowledge;
 use playrate_media::Frame;
 use playrate_transport::telemetry::{Monitor, Sample};
-use playrate_transport::{ConnectionController, ControllerChoice, time};
+use playrate_transport::time;
 use playrate_units::{Bitrate, Bytes};
 use quinn::{ConnectionStats, Runtime};
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, UnboundedReceiver};
 
 pub use encoder::{Encoder, EncoderRate};
 pub use frames::BroadcastStatistics;
 
 use super::recording::Recording;
-use super::session::{Endpoints, FlowEnds};
+use super::session::{FlowEnds, VirtualEndpoints};
 use super::windows::{Marks, WindowCounts};
 use super::{Access, ControlStatistics, RunHandle, ServedTitle, Setup, SimError};
+use crate::controllers::{Controller, Stack};
 use encoder::Pace;
 use frames::Frames;
-use quic::{IncomingGroups, Link, LinkError, OutgoingGroup};
+
+/// Error that ended a broadcast.
+type LinkError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The ends of a broadcast, for any stack.
+type BroadcastEnds<'a> = FlowEnds<'a, VirtualEndpoints>;
+
+/// A group of frames to be sent.
+#[derive(Debug)]
+struct OutgoingGroup {
+    /// Groups of a higher number are sent first.
+    priority: i32,
+    /// Numbers and sizes of the group's frames, as they are made.
+    frames: UnboundedReceiver<(u32, u32)>,
+    /// Time until the group is reset.
+    limit: Duration,
+}
+
+/// The connection of a broadcast over its stack.
+#[derive(Debug)]
+enum StackLink {
+    Quinn(over_quinn::Link),
+    Noq(over_noq::Link),
+}
+
+/// Calls a method that the links of all stacks have.
+macro_rules! on_link {
+    ($transmission:expr, $link:ident => $call:expr) => {
+        match &$transmission.link {
+            StackLink::Quinn($link) => $call,
+            StackLink::Noq($link) => $call,
+        }
+    };
+}
 
 /// A broadcast of a run.
 #[derive(Clone, Debug)]
 pub struct Broadcast {
     /// Controller of the sender.
-    pub controller: ControllerChoice,
+    pub controller: Controller,
+    /// QUIC implementation of both ends.
+    pub stack: Stack,
     /// Frames at the encoder's highest rate.
     pub title: ServedTitle,
     /// The encoder's choice of its rate.
@@ -90,8 +128,8 @@ pub struct SimulatedBroadcast {
 pub(super) struct Transmission {
     runtime: Arc<dyn Runtime>,
     broadcast: Broadcast,
-    control: Arc<ConnectionController>,
-    link: Link,
+    knowledge: Arc<VideoKnowledge>,
+    link: StackLink,
     recording: Recording,
     state: Mutex<TransmissionState>,
 }
@@ -112,23 +150,36 @@ impl Transmission {
         setup: &Setup,
         index: usize,
         broadcast: &Broadcast,
-        endpoints: &Endpoints,
+        endpoints: &VirtualEndpoints,
     ) -> Result<Arc<Self>, SimError> {
-        let runtime = Arc::clone(&endpoints.runtime);
-        let ends = FlowEnds::new(setup, endpoints, &format!("broadcast {index}"));
+        let runtime: Arc<dyn Runtime> = endpoints.runtime.clone();
+        let ends = BroadcastEnds::new(setup, endpoints, &format!("broadcast {index}"));
         let recording = Recording::new(setup, broadcast.access, endpoints.start, Arc::clone(&runtime));
         let mut monitor = Monitor::default();
         for sink in recording.sinks() {
             monitor = monitor.with_sink(sink);
         }
-        let control = ConnectionController::new(broadcast.controller.clone()).with_monitor(Arc::new(monitor));
-        control.knowledge().set_highest_rate(Some(broadcast.highest()));
-        control
-            .knowledge()
-            .set_follows_path(broadcast.encoder.rate != EncoderRate::Constant);
+        let (monitor, knowledge) = (Arc::new(monitor), Arc::new(VideoKnowledge::default()));
+        knowledge.set_highest_rate(Some(broadcast.highest()));
+        knowledge.set_follows_path(broadcast.encoder.rate != EncoderRate::Constant);
+        let wrong = |error: String| SimError::setup("the controller", &error);
+        let link = match broadcast.stack {
+            Stack::Quinn => {
+                let choice = broadcast.controller.quinn().map_err(wrong)?;
+                let control = over_quinn::ConnectionController::new(choice).with_monitor(monitor);
+                let control = control.with_knowledge(Arc::clone(&knowledge));
+                StackLink::Quinn(over_quinn::Link::new(&ends, control)?)
+            }
+            Stack::Noq => {
+                let choice = broadcast.controller.noq().map_err(wrong)?;
+                let control = over_noq::ConnectionController::new(choice).with_monitor(monitor);
+                let control = control.with_knowledge(Arc::clone(&knowledge));
+                StackLink::Noq(over_noq::Link::new(&ends, control)?)
+            }
+        };
         Ok(Arc::new(Self {
-            link: Link::new(&ends, &control)?,
-            control: Arc::new(control),
+            link,
+            knowledge,
             broadcast: broadcast.clone(),
             recording,
             runtime,
@@ -171,14 +222,14 @@ impl Transmission {
             state.stopped = matches!(done, Ok(true));
             state.error = done.err().map(|error| error.to_string());
         });
-        self.link.close().await;
+        on_link!(self, link => link.close().await);
     }
 
     /// Connects, and sends frames from then on until the last of them is late.
     async fn transmit(self: &Arc<Self>, handle: &Arc<RunHandle>) -> Result<(), LinkError> {
-        let groups = self.link.connect().await?;
-        let receiving = Arc::clone(self).receive(groups, Arc::clone(handle));
-        self.runtime.spawn(Box::pin(receiving));
+        let (this, handle) = (Arc::clone(self), Arc::clone(handle));
+        let arrived = move |number| this.arrived(number, &handle);
+        on_link!(self, link => link.connect(arrived).await?);
         let began = self.now();
         let encoder = self.broadcast.encoder;
         let mut pace = Pace::new(encoder, self.broadcast.highest());
@@ -193,14 +244,14 @@ impl Transmission {
                 limit: group.last().map(due).unwrap_or_default() + encoder.latency_bound,
             };
             let this = Arc::clone(self);
-            self.runtime
-                .spawn(Box::pin(async move { this.link.send(group_to_send).await }));
+            self.runtime.spawn(Box::pin(async move {
+                on_link!(this, link => link.send(group_to_send).await);
+            }));
             for frame in group {
                 time::sleep(&*self.runtime, due(frame)).await;
-                let estimate = self.control.estimate(self.runtime.now());
-                let (now, (smoothed_rtt, rates)) = (self.now(), self.link.path(estimate));
+                let (now, (smoothed_rtt, rates)) = (self.now(), on_link!(self, link => link.path()));
                 let rate = pace.rate(now, rates);
-                self.control.knowledge().set_average_rate(Some(rate));
+                self.knowledge.set_average_rate(Some(rate));
                 let size = pace.size(frame.size);
                 let number = self.state(|state| state.frames.make(now, size, smoothed_rtt));
                 // An error means that the group was reset: the frame is lost.
@@ -208,30 +259,20 @@ impl Transmission {
             }
         }
         time::sleep(&*self.runtime, encoder.latency_bound).await;
-        self.link.failure().map_or(Ok(()), |reason| Err(reason.into()))
+        on_link!(self, link => link.failure().map_or(Ok(()), |reason| Err(reason.into())))
     }
 
-    /// Records the arrival of all frames.
-    async fn receive(self: Arc<Self>, groups: IncomingGroups, handle: Arc<RunHandle>) {
-        let bound = self.broadcast.encoder.latency_bound;
-        while let Some(group) = groups.next().await {
-            let (this, handle) = (Arc::clone(&self), Arc::clone(&handle));
-            let reading = async move {
-                group
-                    .read(|number| {
-                        let now = this.now();
-                        this.state(|state| {
-                            let before = state.frames.received();
-                            state.frames.arrive(number, now, bound);
-                            let received = state.frames.received();
-                            handle.add_received((received - before).as_u64());
-                            state.received.see(now, received.as_u64());
-                        });
-                    })
-                    .await;
-            };
-            self.runtime.spawn(Box::pin(reading));
-        }
+    /// Records the arrival of a frame.
+    fn arrived(&self, number: u32, handle: &RunHandle) {
+        let now = self.now();
+        self.state(|state| {
+            let before = state.frames.received();
+            let bound = self.broadcast.encoder.latency_bound;
+            state.frames.arrive(number, now, bound);
+            let received = state.frames.received();
+            handle.add_received((received - before).as_u64());
+            state.received.see(now, received.as_u64());
+        });
     }
 
     /// The broadcast's results, after a run of `length`.
@@ -243,7 +284,7 @@ impl Transmission {
             error: state.error.clone(),
             received: state.frames.received(),
             frames: state.frames.statistics(),
-            totals: self.link.totals(),
+            totals: on_link!(self, link => link.totals()),
             control: self.recording.statistics().map(|(control, _)| control),
             transport: self.recording.samples(state.joined),
             windows: self.recording.counts(length, &state.received),

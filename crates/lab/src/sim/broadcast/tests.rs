@@ -2,6 +2,7 @@
 
 use playrate_media::{FrameTrace, TraceSource};
 use playrate_netsim::{Loss, PathConfig, QueueLimit, Seed};
+use rstest::rstest;
 
 use super::*;
 use crate::sim::run;
@@ -21,12 +22,24 @@ fn frames(mbps: u64, seconds: u32) -> ServedTitle {
     ServedTitle::trace("encoder", TraceSource::new(&trace))
 }
 
-/// A broadcast of an encoder with this rule and up to `mbps`, over 5 Mbit/s and 100 ms with half a second of queue. No
-/// error ends it.
+/// A broadcast over quinn of an encoder with this rule and up to `mbps`, over 5 Mbit/s and 100 ms with half a second of
+/// queue. No error ends it.
 fn broadcast(mbps: u64, rate: &str) -> SimulatedBroadcast {
-    let setup = setup(mbps, rate);
-    let first = run(&setup).unwrap();
-    assert_eq!(first.wire_hash, run(&setup).unwrap().wire_hash);
+    reproduced(&setup(mbps, rate))
+}
+
+/// The setup of [`broadcast`] under `controller`, over noq.
+fn over_noq(controller: &str, mbps: u64, rate: &str) -> Setup {
+    let mut setup = setup(mbps, rate);
+    let broadcast = &mut setup.broadcasts[0];
+    (broadcast.controller, broadcast.stack) = (controller.parse().unwrap(), Stack::Noq);
+    setup
+}
+
+/// The broadcast of `setup`, which no error ends. Two runs have the same packets.
+fn reproduced(setup: &Setup) -> SimulatedBroadcast {
+    let first = run(setup).unwrap();
+    assert_eq!(first.wire_hash, run(setup).unwrap().wire_hash);
     let broadcast = first.broadcasts.into_iter().next().unwrap();
     assert_eq!(
         (broadcast.error.as_deref(), broadcast.joined),
@@ -46,6 +59,7 @@ fn setup(mbps: u64, rate: &str) -> Setup {
     let mut setup = Setup::new(path, Seed::new(1)).without_taps();
     setup.broadcasts.push(Broadcast {
         controller: "video".parse().unwrap(),
+        stack: Stack::Quinn,
         title: frames(mbps, 30),
         encoder: Encoder {
             rate: rate.parse().unwrap(),
@@ -70,9 +84,12 @@ fn a_receiver_that_leaves_early_stops_the_broadcast_without_an_error() {
     assert_eq!(left.lasted, Duration::from_secs(10));
 }
 
-#[test]
-fn a_broadcast_that_loses_its_connection_ends_with_the_reason() {
+#[rstest]
+#[case(Stack::Quinn)]
+#[case(Stack::Noq)]
+fn a_broadcast_that_loses_its_connection_ends_with_the_reason(#[case] stack: Stack) {
     let mut setup = setup(2, "constant");
+    setup.broadcasts[0].stack = stack;
     for link in [&mut setup.path.forward, &mut setup.path.backward] {
         link.delay = "50ms,down@10s".parse().unwrap();
     }
@@ -124,4 +141,77 @@ fn an_encoder_that_follows_the_estimate_approaches_the_link_from_below() {
         (2_000_000..4_800_000).contains(&frames.encoded_rate_bps),
         "{frames:?}"
     );
+}
+
+#[rstest]
+#[case::noqs_own_by_its_capacity("noq-bbr3", "0.9capacity")]
+#[case::noqs_own_by_our_estimate("noq-bbr3", "0.9estimate")]
+#[case::a_spec("video", "0.9window")]
+#[case::a_spec_by_its_capacity("video", "0.9capacity")]
+fn an_encoder_over_noq_stays_below_the_link(#[case] controller: &str, #[case] rate: &str) {
+    let broadcast = run(&over_noq(controller, 10, rate)).unwrap().broadcasts.remove(0);
+    let frames = broadcast.frames.unwrap();
+    assert!(frames.frames_on_time_share > 0.8, "{frames:?}");
+    assert!(
+        (2_000_000..4_800_000).contains(&frames.encoded_rate_bps),
+        "{frames:?}"
+    );
+}
+
+/// Not `noq-bbr3`: noq draws its times of probing from the operating system, without a seed.
+#[rstest]
+fn a_broadcast_over_noq_has_the_same_packets_each_time(
+    #[values("noq-newreno", "noq-cubic", "cubic+start=hystartpp", "bbr", "copa", "video")] controller: &str,
+) {
+    let broadcast = reproduced(&over_noq(controller, 10, "0.9window"));
+    assert!(broadcast.frames.unwrap().frames_arrived > 100);
+}
+
+#[test]
+fn a_slow_encoder_has_the_same_frames_over_noq_as_over_quinn() {
+    let (quinn, noq) = (
+        broadcast(2, "constant"),
+        reproduced(&over_noq("video", 2, "constant")),
+    );
+    let (frames, others) = (quinn.frames.unwrap(), noq.frames.unwrap());
+    assert_eq!(
+        (frames.frames_arrived, frames.encoded_rate_bps),
+        (others.frames_arrived, others.encoded_rate_bps)
+    );
+    assert!((frames.frame_latency_p50_s - others.frame_latency_p50_s).abs() < 0.01);
+    let (totals, others) = (quinn.totals.unwrap(), noq.totals.unwrap());
+    let ratio = others.udp_tx.bytes as f64 / totals.udp_tx.bytes as f64;
+    assert!((0.95..1.05).contains(&ratio), "{totals:?} {others:?}");
+    let close = |time: Duration, other: Duration| time.abs_diff(other) < Duration::from_millis(5);
+    assert!(close(totals.path.min_rtt, others.path.min_rtt), "{others:?}");
+    assert!(close(totals.path.rtt, others.path.rtt), "{others:?}");
+}
+
+#[test]
+fn losses_over_noq_are_counted_in_packets_and_bytes() {
+    let mut setup = over_noq("video", 2, "constant");
+    setup.path.forward.loss = Loss::Bernoulli("2%".parse().unwrap());
+    let lost = reproduced(&setup).totals.unwrap().path;
+    let packets = lost.sent_packets / 50;
+    assert!(
+        (packets / 2..packets * 2).contains(&lost.lost_packets),
+        "{lost:?}"
+    );
+    let mean = lost.lost_bytes / lost.lost_packets;
+    assert!((500..1_452).contains(&mean), "{lost:?}");
+}
+
+#[rstest]
+#[case("noq-bbr3", Stack::Quinn, "`encoder.stack = \"noq\"`")]
+#[case("quinn-cubic", Stack::Noq, "`encoder.stack = \"quinn\"`")]
+fn another_stacks_own_controller_is_refused(
+    #[case] controller: &str,
+    #[case] stack: Stack,
+    #[case] expected: &str,
+) {
+    let mut setup = setup(2, "constant");
+    let broadcast = &mut setup.broadcasts[0];
+    (broadcast.controller, broadcast.stack) = (controller.parse().unwrap(), stack);
+    let error = run(&setup).unwrap_err().to_string();
+    assert!(error.contains(controller) && error.contains(expected), "{error}");
 }
