@@ -178,4 +178,24 @@ mod tests {
         let controller: Controller = name.parse().unwrap();
         assert_eq!(controller.to_string(), spec);
     }
+
+    #[rstest]
+    #[case("cubic+start=hystartpp", [true, true])]
+    #[case("quinn-cubic", [true, false])]
+    #[case("noq-bbr3", [false, true])]
+    fn a_stacks_own_controller_runs_over_no_other_stack(#[case] name: &str, #[case] runs: [bool; 2]) {
+        let controller: Controller = name.parse().unwrap();
+        assert_eq!(controller.to_string(), name);
+        let over = [Stack::Quinn, Stack::Noq].map(|stack| controller.check(stack).is_ok());
+        assert_eq!(over, runs);
+    }
+
+    #[rstest]
+    #[case("noq-qubic", &["quinn-cubic", "noq-cubic"])]
+    #[case("noq-cubic+start=hystartpp", &["noq-cubic", "+start=hystartpp"])]
+    #[case("quinn-cubic+start=hystartpp", &["quinn-cubic", "+start=hystartpp"])]
+    fn a_wrong_name_is_reported_with_those_of_all_stacks(#[case] name: &str, #[case] expected: &[&str]) {
+        let error = name.parse::<Controller>().unwrap_err().to_string();
+        assert!(expected.iter().all(|part| error.contains(part)), "{error}");
+    }
 }
