@@ -27,6 +27,9 @@ const CONNECTION_ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 /// Maximum number of bytes accepted in a response's header section.
 const HEADER_LIMIT: u64 = 64 << 10;
 
+/// Maximum number of interim responses (RFC 9110 §15.2) that are skipped before a final one.
+const INTERIM_RESPONSES: usize = 32;
+
 /// Options of a client's connections.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -365,7 +368,17 @@ impl Connection {
         let failed = |error| ExchangeError::of(&self.quinn, error);
         let mut stream = self.sender.clone().send_request(request).await.map_err(failed)?;
         stream.finish().await.map_err(failed)?;
-        let response = stream.recv_response().await.map_err(failed)?;
+        let mut response = stream.recv_response().await.map_err(failed)?;
+        for _ in 0..INTERIM_RESPONSES {
+            if !response.status().is_informational() {
+                break;
+            }
+            response = stream.recv_response().await.map_err(failed)?;
+        }
+        if response.status().is_informational() {
+            let problem = format!("more than {INTERIM_RESPONSES} interim responses");
+            return Err(ExchangeError::TooLarge(problem));
+        }
         let bodiless = method == Method::HEAD || response.status() == StatusCode::NOT_MODIFIED;
         let promised = response
             .headers()

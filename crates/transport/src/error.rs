@@ -10,6 +10,8 @@ use crate::tls::{Pin, TlsError};
 
 /// HTTP/3's "no error" (RFC 9114 §8.1).
 pub(crate) const H3_NO_ERROR: u64 = 0x100;
+/// HTTP/3's code for an internal error of the peer (RFC 9114 §8.1).
+const H3_INTERNAL_ERROR: u64 = 0x102;
 /// HTTP/3's code for a peer that causes too much load (RFC 9114 §8.1).
 pub(crate) const H3_EXCESSIVE_LOAD: u64 = 0x107;
 /// HTTP/3's code for a request that was not processed (RFC 9114 §8.1).
@@ -106,7 +108,7 @@ impl ConnectionLost {
     }
 
     /// Returns true if a new connection to the same peer may succeed: the path or the peer failed temporarily, or the
-    /// peer closed without an error or because of its load.
+    /// peer closed without an error or because of its load or an internal error.
     pub fn is_temporary(&self) -> bool {
         match self {
             // `h3` closes by itself once the peer has gone away.
@@ -115,7 +117,9 @@ impl ConnectionLost {
             | Self::RefusedByPeer
             | Self::ClosedInHandshake
             | Self::ClosedHere => true,
-            Self::ClosedByPeer { code, .. } => matches!(*code, 0 | H3_NO_ERROR | H3_EXCESSIVE_LOAD),
+            Self::ClosedByPeer { code, .. } => {
+                matches!(*code, 0 | H3_NO_ERROR | H3_INTERNAL_ERROR | H3_EXCESSIVE_LOAD)
+            }
             Self::Refused(_) | Self::Broken(_) => false,
         }
     }
@@ -292,9 +296,11 @@ impl ExchangeError {
         }
     }
 
-    /// Returns true if the peer abandoned this exchange and the connection is still usable.
+    /// Returns true if the peer abandoned this exchange, possibly for an internal error, and the connection is still
+    /// usable.
     pub fn was_given_up(&self) -> bool {
-        matches!(self, Self::Cancelled(H3_REQUEST_CANCELLED | H3_EXCESSIVE_LOAD))
+        const CODES: [u64; 3] = [H3_REQUEST_CANCELLED, H3_EXCESSIVE_LOAD, H3_INTERNAL_ERROR];
+        matches!(self, Self::Cancelled(code) if CODES.contains(code))
     }
 
     pub(crate) fn of(connection: &quinn::Connection, error: h3::error::StreamError) -> Self {
@@ -308,7 +314,7 @@ impl ExchangeError {
                 actual_size,
                 max_size,
                 ..
-            } => Self::TooLarge(format!("header of {actual_size} bytes, at most {max_size}")),
+            } => Self::TooLarge(format!("header of {actual_size} bytes, at most {max_size} bytes")),
             StreamError::RemoteClosing { .. } => Self::GoingAway,
             StreamError::Undefined { 0: error, .. } if error.is::<crate::quic::TooManyBytes>() => {
                 Self::TooLarge(error.to_string())

@@ -11,6 +11,7 @@ mod client;
 mod files;
 mod parallel;
 mod process;
+pub mod raw;
 mod usage;
 pub mod wire;
 

@@ -14,6 +14,7 @@ use quinn::{StoppedError, VarInt, WriteError};
 use quinn_proto::coding::Codec as _;
 
 use super::convert::{stream_id, stream_lost, var_int};
+use crate::error::H3_NO_ERROR;
 
 /// A stream and the bytes still to be written to it, shared by [`SendStream`] and [`ResponseStream`].
 #[derive(Debug)]
@@ -86,13 +87,16 @@ impl Drop for SendStream {
 
 impl quic::SendStream<Bytes> for SendStream {
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
-        self.stream.lock().poll_write(cx).map_err(|error| match error {
-            WriteError::Stopped(code) => StreamErrorIncoming::StreamTerminated {
+        let written = ready!(self.stream.lock().poll_write(cx));
+        Poll::Ready(written.or_else(|error| match error {
+            // The peer needs no more of this message; a complete response remains valid (RFC 9114 §4.1).
+            WriteError::Stopped(code) if code == var_int(H3_NO_ERROR) => Ok(()),
+            WriteError::Stopped(code) => Err(StreamErrorIncoming::StreamTerminated {
                 error_code: code.into_inner(),
-            },
-            WriteError::ConnectionLost(error) => stream_lost(error),
-            other => StreamErrorIncoming::Unknown(Box::new(other)),
-        })
+            }),
+            WriteError::ConnectionLost(error) => Err(stream_lost(error)),
+            other => Err(StreamErrorIncoming::Unknown(Box::new(other))),
+        }))
     }
 
     fn send_data<T: Into<WriteBuf<Bytes>>>(&mut self, data: T) -> Result<(), StreamErrorIncoming> {

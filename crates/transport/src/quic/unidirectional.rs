@@ -36,7 +36,7 @@ pub(super) enum PeerStreamError {
     #[error("the peer closed a stream of QPACK")]
     Closed,
     /// A frame is longer than [`FRAME_LIMIT`].
-    #[error("a control frame of {length} bytes, at most {FRAME_LIMIT}")]
+    #[error("a control frame of {length} bytes, at most {FRAME_LIMIT} bytes")]
     TooLong { length: u64 },
     /// A priority of a stream that is no request, or of a push, which is never promised (RFC 9218 §7.2).
     #[error("a priority of a stream that is no request")]

@@ -6,6 +6,7 @@ mod clients;
 mod common;
 mod errors;
 mod exchanges;
+mod foreign;
 mod life;
 mod raw;
 mod restart;

@@ -25,8 +25,8 @@ const SHORTEST_ATTEMPT: Duration = Duration::from_secs(1);
 /// later attempt, up to `longest_delay`, less a random part of up to a half.
 ///
 /// These errors are worth another attempt: a connection that timed out, was reset, refused or closed without an error;
-/// a server that is going away or silent; a cancelled response; 503 in mid-session. Errors of certificates, HTTP and
-/// content end the session.
+/// a server that is going away or silent; a request that was rejected; a response that was cancelled; an internal error
+/// of the server's HTTP/3; 503 in mid-session. Errors of certificates, HTTP and content end the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReconnectOptions {
@@ -302,11 +302,13 @@ mod tests {
     #[case(lost(ConnectionLost::Reset), Some(Remedy::Reconnect))]
     #[case(closed(0), Some(Remedy::Reconnect))]
     #[case(closed(0x100), Some(Remedy::Reconnect))]
+    #[case(closed(0x102), Some(Remedy::Reconnect))]
     #[case(closed(0x107), Some(Remedy::Reconnect))]
     #[case(PlayError::Connect(ConnectionLost::RefusedByPeer.into()), Some(Remedy::Reconnect))]
     #[case(silent(), Some(Remedy::Reconnect))]
     #[case(ExchangeError::GoingAway.into(), Some(Remedy::Reconnect))]
     #[case(ExchangeError::Cancelled(0x10b).into(), Some(Remedy::Reconnect))]
+    #[case(ExchangeError::Cancelled(0x102).into(), Some(Remedy::Repeat))]
     #[case(ExchangeError::Cancelled(0x10c).into(), Some(Remedy::Repeat))]
     #[case(status(StatusCode::SERVICE_UNAVAILABLE), Some(Remedy::Repeat))]
     #[case(closed(0x101), None)]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use playrate_test_support::raw::{self, OK, raw_server};
 use playrate_test_support::{assert_contains, client};
 use playrate_transport::Target;
 use playrate_units::Bytes;
@@ -116,6 +117,29 @@ async fn a_rest_of_another_length_than_declared_is_an_error(#[case] surplus: isi
         "{error}"
     );
     assert!(bytes == film()[..bytes.len()]);
+}
+
+#[rstest]
+#[case::rejected(0x10b)]
+#[case::cancelled(0x10c)]
+#[case::internal_error(0x102)]
+#[case::load(0x107)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_the_server_did_not_answer_is_sent_again(#[case] code: u32) {
+    let (address, pin) = raw_server(100_000, move |number, mut send, mut receive| async move {
+        receive.read_to_end(10_000).await.unwrap();
+        if number < 2 {
+            send.reset(code.into()).unwrap();
+        } else {
+            send.write_all(&[OK, &raw::data(&film())].concat()).await.unwrap();
+            send.finish().unwrap();
+        }
+    });
+    let target = Target::at("localhost", address);
+    let session = Session::new(client(pin, |_| {}), target, "/title.mp4", reconnecting());
+    let seen = whole(common::play(session, &mut ()).await);
+    assert_eq!(seen.recorded.len(), 1);
+    assert_contains(&seen.recorded[0].reason, &[&format!("{code:#x}")]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
