@@ -165,7 +165,7 @@ impl Viewing {
             .collect();
         assert_eq!(playback.first(), Some(&"Starting"), "{playback:?}");
         assert_eq!(playback.last(), Some(&"Playing"), "{playback:?}");
-        let rate = known.last().and_then(|line| line["rate"].as_u64());
+        let rate = known.last().and_then(|line| line["rate_bps"].as_u64());
         assert!(rate > Some(0), "{known:?}");
 
         let is_player = |session: &&Value| session["player_requests"].as_u64().is_some();

@@ -180,6 +180,11 @@ impl TitleSource for ProgressiveSource {
         }
         report.notes = self.parser.notes().to_vec();
         report.average_rate = bytes.per(time);
+        // The player takes the duration of the last frame from those before it.
+        if report.playback.frames == 1 {
+            report.known_time = time;
+            report.shown_time = time.saturating_mul(u32::from(report.playback.frames_shown > 0));
+        }
         report.network.promised = self.declared;
     }
 }

@@ -115,6 +115,27 @@ fn an_edit_list_decides_what_is_shown_and_when(
     );
 }
 
+/// A still picture: many writers leave the duration of the only sample out of the tables.
+#[rstest]
+#[case::none(0)]
+#[case::one_tick(1)]
+#[case::of_a_frame_rate(512)]
+#[case::right(137_216)]
+fn the_only_frame_lasts_as_long_as_the_headers_agree(#[case] delta: u32) {
+    let tables = [
+        (b"stts", words(&[0, 1, 1, delta])),
+        (b"stsz", words(&[0, 1_000, 1])),
+    ];
+    let file = tables.iter().fold(bytes_of(PROGRESSIVE), |file, (name, table)| {
+        replaced(file, name, 0, &boxed(name, table))
+    });
+    let sound = find(&file, b"trak", 1);
+    let title = read(&[&file[..sound], b"free", &file[sound + 4..]].concat());
+    assert_eq!(title.frames().len(), 1);
+    let off = title.duration().abs_diff(Duration::from_millis(8_934));
+    assert!(off < Duration::from_millis(70), "{:?}", title.duration());
+}
+
 /// The fragmented fixture with `ticks` added to the decode times of video and sound from the fragment `first` on.
 fn delayed(ticks: [i64; 2], first: usize) -> Vec<u8> {
     let mut bytes = bytes_of("fragmented");

@@ -1,6 +1,7 @@
 //! The report as JSON. The format is stable: fields are added, never renamed or removed, within one `version`.
 //! `docs/video-client.md` lists them.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use playrate_units::Bitrate;
@@ -20,6 +21,7 @@ impl QualityReport {
     pub fn to_json(&self, series: bool) -> serde_json::Result<String> {
         let (outcome, error) = match &self.outcome {
             Outcome::Complete => ("complete", None),
+            Outcome::Encrypted(_) => ("encrypted", None),
             Outcome::Stopped => ("stopped", None),
             Outcome::Failed(reason) => ("failed", Some(reason.as_str())),
         };
@@ -31,8 +33,8 @@ impl QualityReport {
             error,
             title: self.title.as_ref().map(|title| TitleJson {
                 codecs: &title.codecs,
-                width: title.width,
-                height: title.height,
+                width: NonZeroU32::new(title.width),
+                height: NonZeroU32::new(title.height),
                 has_audio: title.has_audio,
                 duration: title.duration,
                 average_rate: self.average_rate,
@@ -75,8 +77,8 @@ struct ReportJson<'a> {
 #[derive(Serialize)]
 struct TitleJson<'a> {
     codecs: &'a str,
-    width: u32,
-    height: u32,
+    width: Option<NonZeroU32>,
+    height: Option<NonZeroU32>,
     has_audio: bool,
     #[serde(rename = "duration_s", with = "seconds::optional")]
     duration: Option<Duration>,

@@ -82,6 +82,8 @@ pub struct PlayerSettings {
 pub enum Outcome {
     /// The whole title arrived.
     Complete,
+    /// The whole title arrived, protected by this scheme, so that a player without a key can show none of it.
+    Encrypted(String),
     /// The caller stopped it.
     Stopped,
     /// It failed for this reason.

@@ -28,6 +28,9 @@ impl QualityReport {
         let (seen, network) = (&self.playback, &self.network);
         let outcome = match &self.outcome {
             Outcome::Complete => "complete".to_owned(),
+            Outcome::Encrypted(scheme) => {
+                format!("encrypted ({scheme}): it arrived, and no frame can be shown without a key")
+            }
             Outcome::Stopped => "stopped before the end".to_owned(),
             Outcome::Failed(reason) => format!("broke off: {reason}"),
         };
@@ -35,11 +38,10 @@ impl QualityReport {
         if let Some(title) = &self.title {
             let duration = title.duration.unwrap_or(self.known_time);
             let rate = self.average_rate.map_or(UNKNOWN.to_owned(), mbps);
-            let size = format!("{}x{}, ", title.width, title.height);
-            let (label, size) = if title.has_video {
-                ("video", size)
-            } else {
-                ("sound", String::new())
+            let label = if title.has_video { "video" } else { "sound" };
+            let size = match (title.width, title.height) {
+                (0, _) | (_, 0) => String::new(),
+                (width, height) => format!("{width}x{height}, "),
             };
             let codecs = &title.codecs;
             rows.push((

@@ -371,6 +371,11 @@ impl<'a, O: Observer, P: TitleSource> Driver<'a, O, P> {
             series: playout.series().to_vec(),
         };
         self.source.describe_report(&mut report);
+        if let (Outcome::Complete, Some(title)) = (&report.outcome, &report.title)
+            && let Some(scheme) = &title.encryption
+        {
+            report.outcome = Outcome::Encrypted(scheme.clone());
+        }
         report
     }
 }

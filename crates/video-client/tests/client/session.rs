@@ -93,6 +93,24 @@ async fn a_title_of_any_layout_comes_whole_and_every_frame_is_seen(#[case] name:
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_encrypted_title_arrives_and_is_not_complete() {
+    let mut file = media("fixtures/progressive-moov-last.mp4").to_vec();
+    let find = |file: &[u8], name: &[u8]| file.windows(4).rposition(|window| window == name).unwrap();
+    // The sample entry's last two boxes, of 36 bytes, make room for a `sinf` box.
+    let (entry, room) = (find(&file, b"avc1"), find(&file, b"pasp") - 4);
+    file[entry..entry + 4].copy_from_slice(b"encv");
+    file[room..room + 36].copy_from_slice(b"\0\0\0\x24sinf\0\0\0\x0cfrmaavc1\0\0\0\x10schm\0\0\0\0cenc");
+    let (played, bytes) = play_whole(&file.into(), Manner::Good).await;
+    played.result.unwrap();
+    assert_eq!(Bytes::from(bytes.len()), played.report.network.received);
+    assert_eq!(played.report.outcome, Outcome::Encrypted("cenc".to_owned()));
+    assert_contains(&played.report.to_text(), &["encrypted (cenc)", "without a key"]);
+    assert!(!played.report.to_text().contains("complete"));
+    let json = played.report.to_json(false).unwrap();
+    assert_contains(&json, &["\"outcome\": \"encrypted\""]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_leaves_mid_stream_leaves_a_report_of_what_came() {
     let file = media(TITLE);
     let (played, bytes) = play_whole(&file, Manner::LeavesAfter(3_000_000)).await;

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use askama::Template;
 use playrate_media::Layout;
@@ -78,6 +79,15 @@ fn quoted(word: &str) -> String {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+/// Playing time with one digit behind the point, or in milliseconds below a second.
+pub(super) fn shown(time: &Duration) -> String {
+    if *time < Duration::from_secs(1) {
+        format!("{} ms", time.as_millis())
+    } else {
+        format!("{:.1} s", time.as_secs_f64())
     }
 }
 

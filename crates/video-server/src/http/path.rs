@@ -51,8 +51,8 @@ impl ResourceName {
 
     /// The media type, by the extension in any case; `application/octet-stream` for unknown extensions.
     ///
-    /// Video containers as registered: `video/mp4` (RFC 4337), `video/iso.segment` (ISO/IEC 23009-1 §C),
-    /// playlists (RFC 8216 §4), manifests (ISO/IEC 23009-1 §C.1).
+    /// Named here: containers as registered, such as `video/mp4` (RFC 4337), `video/iso.segment` (ISO/IEC 23009-1 §C),
+    /// `video/matroska` (RFC 9559); playlists (RFC 8216 §4); texts, which are UTF-8. `mime_guess` knows the others.
     pub(crate) fn content_type(&self) -> &'static str {
         let extension = self
             .0
@@ -62,21 +62,19 @@ impl ResourceName {
             "mp4" | "m4v" | "cmfv" => "video/mp4",
             "m4a" | "cmfa" => "audio/mp4",
             "m4s" => "video/iso.segment",
-            "mpd" => "application/dash+xml",
             "m3u8" => "application/vnd.apple.mpegurl",
             "ts" => "video/mp2t",
+            "mkv" => "video/matroska",
             "vtt" => "text/vtt; charset=utf-8",
             "html" | "htm" => "text/html; charset=utf-8",
             "js" | "mjs" => "text/javascript; charset=utf-8",
             "css" => "text/css; charset=utf-8",
-            "json" | "map" => "application/json",
             "txt" => "text/plain; charset=utf-8",
-            "svg" => "image/svg+xml",
-            "png" => "image/png",
-            "jpg" | "jpeg" => "image/jpeg",
-            "ico" => "image/x-icon",
-            "wasm" => "application/wasm",
-            _ => "application/octet-stream",
+            "map" => "application/json",
+            other => {
+                let known = mime_guess::from_ext(other).first_raw();
+                known.unwrap_or("application/octet-stream")
+            }
         }
     }
 }
@@ -251,6 +249,19 @@ mod tests {
     #[case("dash.all.min.js", "text/javascript; charset=utf-8")]
     #[case("uPlot.min.css", "text/css; charset=utf-8")]
     #[case("poster.jpeg", "image/jpeg")]
+    #[case("film.mov", "video/quicktime")]
+    #[case("film.webm", "video/webm")]
+    #[case("film.mkv", "video/matroska")]
+    #[case("film.ogv", "video/ogg")]
+    #[case("sound.aac", "audio/aac")]
+    #[case("sound.mp3", "audio/mpeg")]
+    #[case("sound.wav", "audio/wav")]
+    #[case("sound.flac", "audio/flac")]
+    #[case("sound.opus", "audio/ogg")]
+    #[case("dash.all.min.js.map", "application/json")]
+    #[case("poster.webp", "image/webp")]
+    #[case("player.wasm", "application/wasm")]
+    #[case("icon.svg", "image/svg+xml")]
     #[case("README", "application/octet-stream")]
     #[case("film.", "application/octet-stream")]
     #[case("film.mp4.part", "application/octet-stream")]

@@ -108,6 +108,8 @@ pub struct Fault {
 impl Fault {
     /// Creates a fault that its path and `message` identify in another reading.
     pub(super) fn new(kind: FaultKind, path: &Path, message: String) -> Self {
+        // A line break in a file name must not look like the end of the message.
+        let message = message.replace(char::is_control, "\u{FFFD}");
         Self {
             kind,
             path: path.to_owned(),
@@ -118,7 +120,7 @@ impl Fault {
     }
 
     /// A title or manifest that cannot be read.
-    pub(super) fn of_media(kind: FaultKind, path: &Path, error: &MediaError) -> Self {
+    pub(crate) fn of_media(kind: FaultKind, path: &Path, error: &MediaError) -> Self {
         let other = io::ErrorKind::Other;
         Self {
             is_temporary: matches!(error.cause(), MediaError::Io { kind, .. } if *kind == other),

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use askama::Template;
-use playrate_media::Layout;
 use playrate_media::manifest::Component;
 use playrate_units::Bitrate;
 
@@ -55,10 +54,11 @@ fn kind(one: &RepresentationSummary) -> &'static str {
     }
 }
 
-/// Playing time in the format of players: `1:02:03`, `2:03`, or `9.6 s` below a minute.
+/// Playing time in the format of players: `1:02:03`, `2:03`, `9.6 s` below a minute, `40 ms` below a second.
 fn clock(time: &Duration) -> String {
     let seconds = time.as_secs();
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, 0) => format!("{} ms", time.as_millis()),
         (0, 0, _) => format!("{:.1} s", time.as_secs_f64()),
         (0, minutes, seconds) => format!("{minutes}:{seconds:02}"),
         (hours, minutes, seconds) => format!("{hours}:{minutes:02}:{seconds:02}"),
@@ -71,6 +71,7 @@ mod tests {
     use rstest::rstest;
 
     #[rstest]
+    #[case(40, "40 ms")]
     #[case(9_640, "9.6 s")]
     #[case(60_000, "1:00")]
     #[case(599_999, "9:59")]

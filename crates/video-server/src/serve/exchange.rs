@@ -59,12 +59,12 @@ pub(super) async fn serve(
         }
         Err(ResponseError::Exchange(error)) => {
             tracing::info!(
-                connection = id, %method, path, status, sent, length, %error,
+                connection = id, %method, path, status, sent_bytes = sent, length_bytes = length, %error,
                 "the client left before the end"
             );
         }
         Err(ResponseError::Read(error)) => {
-            tracing::error!(connection = id, %method, path, status, sent, length, %error, "aborted a response");
+            tracing::error!(connection = id, %method, path, status, sent_bytes = sent, length_bytes = length, %error, "aborted a response");
         }
     }
     connection.aborted.fetch_add(1, Relaxed);

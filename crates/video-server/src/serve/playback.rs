@@ -190,10 +190,10 @@ impl PlaybackTracker {
         let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         tracing::debug!(
             connection,
-            rate = self.knowledge.average_rate().map(Bitrate::as_bits_per_second),
+            rate_bps = self.knowledge.average_rate().map(Bitrate::as_bits_per_second),
             buffered_ms = self.knowledge.buffered().map(milliseconds),
             deadline_ms = self.knowledge.deadline().map(milliseconds),
-            playout_buffer = self.knowledge.buffer_size().map(Bytes::as_u64),
+            playout_buffer_bytes = self.knowledge.buffer_size().map(Bytes::as_u64),
             playback = self.knowledge.playback().map(tracing::field::debug),
             "the controller knows"
         );

@@ -7,6 +7,7 @@ use crate::cli::process::{assert_fields, run, start};
 use crate::http3::common::headers;
 use http::HeaderMap;
 use playrate_test_support::{Media, assert_contains, fetch, fixture, sleep, text};
+use rstest::rstest;
 use serde_json::json;
 
 fn media() -> Media {
@@ -52,6 +53,24 @@ fn a_title_that_cannot_be_played_is_left_out_and_named_once_in_the_log() {
     let log = serving.stop();
     assert_eq!(log.matches("cut.mp4").count(), 1, "{log}");
     assert_contains(&log, &["cannot be played", "cut.mp4: mdat box at offset"]);
+}
+
+/// Both formats of the log, and what is printed.
+#[rstest]
+#[case::text(&[])]
+#[case::json(&["--log-format", "json"])]
+fn a_line_break_in_a_file_name_forges_no_line(#[case] arguments: &[&str]) {
+    let media = media();
+    let forged = "FORGED INFO session finished";
+    media.put(&format!("bad\n{forged}.mp4"), "no MP4");
+    media.put(&format!("bad\r{forged}.mpd"), "<MPD/>");
+    let serving = start(media.root(), arguments);
+    let announcement = serving.announcement().to_owned();
+    let log = serving.stop();
+    assert_eq!(log.matches(forged).count(), 2, "both are named: {log}");
+    let begins = |line: &str| line.trim_start().starts_with(forged);
+    assert!(!log.split(['\n', '\r']).any(begins), "{log}");
+    assert!(!announcement.split(['\n', '\r']).any(begins), "{announcement}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
