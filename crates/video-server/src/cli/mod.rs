@@ -4,6 +4,7 @@
 
 mod announce;
 mod certificate;
+mod check;
 mod config;
 mod controllers;
 #[cfg(target_os = "linux")]
@@ -49,11 +50,8 @@ pub(crate) struct CommandLine {
 enum Command {
     /// Serve titles from a directory or an object store
     Serve(Box<options::ServeOptions>),
-    /// Check a config file and what it names (titles, certificate, controllers) without serving
-    Check {
-        /// TOML file whose keys are the names of serve's options
-        config: PathBuf,
-    },
+    /// Check a config file and what it names (titles, certificate, controllers), or titles alone, without serving
+    Check(check::CheckOptions),
     /// List every controller that --controller can name, with its parameters and its source
     Controllers(controllers::ControllersOptions),
     /// Print a completion script for a shell
@@ -133,7 +131,7 @@ impl CommandLine {
     fn run(self) -> Result<(), Failure> {
         match self.command {
             Command::Serve(arguments) => serve::run(&arguments),
-            Command::Check { config } => check(&config),
+            Command::Check(options) => check::run(&options),
             Command::Controllers(arguments) => controllers::run(arguments),
             Command::Completions { shell } => {
                 let mut text = Vec::new();
@@ -172,16 +170,6 @@ impl CommandLine {
             Err(error) => Err(config.explain(&error).unwrap_or_else(|| error.exit())),
         }
     }
-}
-
-/// Runs `video-server check`: reads everything, opens no socket.
-fn check(file: &std::path::Path) -> Result<(), Failure> {
-    let config = Config::read(file)?;
-    let Command::Serve(arguments) = parse_config(file, &config)?.command else {
-        return Ok(());
-    };
-    let found = serve::check(&arguments).map_err(|failure| config.place(failure))?;
-    print(&format!("{} is good: {found}\n", file.display()))
 }
 
 /// The command line equivalent to a config file.

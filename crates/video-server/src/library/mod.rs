@@ -58,10 +58,16 @@ pub const CHUNK: ByteCount = ByteCount::new(64 << 10);
 pub struct TitleSummary {
     /// Codecs as RFC 6381 writes them; empty for generated payload.
     pub codecs: String,
-    /// Width of the video in pixels; zero for generated payload.
+    /// Width of the video in pixels; zero if unknown.
     pub width: u32,
-    /// Height of the video in pixels; zero for generated payload.
+    /// Height of the video in pixels; zero if unknown.
     pub height: u32,
+    /// False for a title that is sound only.
+    pub has_video: bool,
+    /// Number of frames that are shown.
+    pub frames: usize,
+    /// Number of pieces that can be fetched separately.
+    pub segments: usize,
     /// Duration of the title.
     pub duration: Duration,
     /// Video and audio bytes over playing time.
@@ -79,12 +85,15 @@ pub struct TitleSummary {
 }
 
 impl TitleSummary {
-    fn of(title: &Title) -> Self {
+    pub(crate) fn of(title: &Title) -> Self {
         let info = title.info();
         Self {
             codecs: info.codecs.clone(),
             width: info.width,
             height: info.height,
+            has_video: info.has_video,
+            frames: title.frames().len(),
+            segments: title.segments().len(),
             duration: title.duration(),
             average_rate: title.average_rate(),
             sending_rate: title.sending_rate(),
@@ -273,6 +282,12 @@ impl Library {
             .collect()
     }
 
+    /// All faults, sorted by kind.
+    #[cfg(feature = "cli")]
+    pub(crate) fn all_faults(&self) -> &[Fault] {
+        &self.faults
+    }
+
     /// Faults of this kind.
     pub fn faults(&self, kind: FaultKind) -> Vec<&Fault> {
         self.faults.iter().filter(|fault| fault.kind == kind).collect()
@@ -326,7 +341,7 @@ impl Library {
             ResourceContent::Source(source) => (
                 source.len(),
                 EntityTag::of_identity(source.identity()),
-                source.modified(),
+                None,
             ),
             ResourceContent::File(file) => (file.len(), file.etag(), file.modified()),
             #[cfg(feature = "object-store")]

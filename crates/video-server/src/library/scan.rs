@@ -93,7 +93,7 @@ pub(super) fn scan(
                 if packaged {
                     cuts.insert(name.clone(), segments);
                 }
-                if packaged && title.width == 0 {
+                if packaged && !title.has_video {
                     tracing::debug!(file = %path.display(), "sound of a packaged title");
                     library.other_files += 1;
                     continue;

@@ -159,7 +159,7 @@ impl Stored {
                     if packaged {
                         cuts.insert(name.clone(), segments.clone());
                     }
-                    if packaged && summary.width == 0 {
+                    if packaged && !summary.has_video {
                         library.other_files += 1;
                         continue;
                     }

@@ -3,6 +3,7 @@
 mod bad_input;
 #[cfg(unix)]
 mod balancer;
+mod check;
 mod config;
 #[cfg(target_os = "linux")]
 mod descriptors;

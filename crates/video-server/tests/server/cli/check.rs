@@ -1,0 +1,99 @@
+//! `check` of titles without a config.
+
+use std::fs;
+
+use crate::cli::process::{assert_fields, run};
+use playrate_test_support::{Media, assert_contains, fixture, text};
+use rstest::rstest;
+use serde_json::{Value, json};
+
+/// A film, a packaged title, a title with a contradiction, and a file that is no title.
+fn media() -> Media {
+    let media = Media::new();
+    media.copy("progressive-moov-first.mp4", "film.mp4");
+    media.copy("fragmented.mp4", "show/one.mp4");
+    media.put(
+        "show/main.mpd",
+        "<MPD mediaPresentationDuration='PT9S'><Period><AdaptationSet mimeType='video/mp4'>\
+         <Representation id='low' bandwidth='100000'><BaseURL>one.mp4</BaseURL></Representation>\
+         </AdaptationSet></Period></MPD>",
+    );
+    media.put("notes.txt", "no title");
+    media
+}
+
+fn with_trailing_bytes(media: &Media) {
+    let film = fs::read(fixture("progressive-moov-first.mp4")).unwrap();
+    media.put("odd.mp4", [&film[..], &[0; 100]].concat());
+}
+
+/// Exit code, stdout and stderr of `check` with these arguments.
+fn check(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = run(&[&["check"], arguments].concat());
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+#[rstest]
+#[case::directory("", &["film.mp4", "main.mpd", "\"low\""])]
+#[case::file("film.mp4", &["film.mp4", "192x108", "avc1.", "268 frames in 3 segments", "8.9 s", "at peak"])]
+#[case::manifest("show/main.mpd", &["main.mpd", "\"low\"", "declared"])]
+fn what_the_server_believes_is_printed_in_80_columns(#[case] name: &str, #[case] parts: &[&str]) {
+    let media = media();
+    let (code, out, error) = check(&[&media.text(name)]);
+    assert_eq!((code, error.as_str()), (Some(0), ""), "{out}");
+    assert_contains(&out, parts);
+    let words = |line: &&str| line.chars().count() > 80 && line.trim().contains(' ');
+    assert_eq!(out.lines().find(words), None);
+}
+
+#[test]
+fn a_contradiction_is_noted_once_and_does_not_fail() {
+    let media = media();
+    with_trailing_bytes(&media);
+    for input in ["", "odd.mp4"] {
+        let (code, out, _) = check(&[&media.text(input)]);
+        assert_eq!(code, Some(0), "{out}");
+        assert_eq!(out.matches("no box begins at offset").count(), 1, "{out}");
+    }
+}
+
+#[test]
+fn the_same_is_printed_as_json() {
+    let media = media();
+    with_trailing_bytes(&media);
+    let (code, out, _) = check(&["--json", &media.text("odd.mp4"), &media.text("show/main.mpd")]);
+    assert_eq!(code, Some(0), "{out}");
+    let all: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(all["faults"], json!([]));
+    assert_fields(
+        &all["titles"][0],
+        &json!({ "width": 192, "height": 108, "frames": 268, "segments": 3 }),
+    );
+    assert_eq!(all["titles"][0]["notes"].as_array().unwrap().len(), 1);
+    assert!(all["titles"][0]["duration_s"].as_f64() > Some(8.9));
+    let low = &all["titles"][1]["representations"][0];
+    assert_fields(
+        low,
+        &json!({ "id": "low", "missing_segments": 0, "declared_rate_bps": 100_000 }),
+    );
+}
+
+#[rstest]
+#[case::text("text.mp4", "just a text", "text.mp4")]
+#[case::manifest("bad.mpd", "<MPD/>", "no Representation")]
+#[case::missing("no/such.mp4", "", "No such file")]
+#[case::missing_manifest("no/such.mpd", "", "No such file")]
+fn what_cannot_be_served_is_named_and_the_rest_is_still_shown(
+    #[case] name: &str,
+    #[case] content: &str,
+    #[case] problem: &str,
+) {
+    let media = media();
+    if !content.is_empty() {
+        media.put(name, content);
+    }
+    let (code, out, error) = check(&[&media.text("film.mp4"), &media.text(name)]);
+    assert_eq!(code, Some(2), "{out}");
+    assert_contains(&out, &["268 frames", "error: ", problem]);
+    assert_contains(&error, &["1 input that cannot be served"]);
+}
