@@ -1,16 +1,17 @@
 //! `video-server check`: reads a config file or titles as a server would, without serving them.
 
 use std::ffi::OsString;
-use std::num::NonZeroU32;
 use std::path::Path;
 
+use askama::Template;
 use playrate_media::manifest::Manifest;
 use playrate_media::{Layout, Title};
-use playrate_units::{Bitrate, seconds};
-use serde_json::{Value, json};
+#[cfg(feature = "object-store")]
+use playrate_origin::{Origin, OriginOptions};
+use serde::Serialize;
 use video_server::library::{Fault, FaultKind, Library, LibraryError, PackagedTitle, TitleSummary};
 
-use super::announce::{counted, shown};
+use super::announce::shown;
 use super::media::MediaLocation;
 use super::{Command, Config, Failure, parse_config, print, serve};
 
@@ -49,33 +50,19 @@ pub(super) fn run(options: &CheckOptions) -> Result<(), Failure> {
     for input in &options.inputs {
         found.read(input)?;
     }
-    let bad = |fault: &&Fault| fault.kind != FaultKind::Warning;
-    let bad = found.faults.iter().filter(bad).count();
-    if options.json {
-        let faults = found.faults.iter().map(|fault| {
-            let (path, kind) = (fault.path.display().to_string(), format!("{:?}", fault.kind));
-            json!({ "path": path, "kind": kind.to_lowercase(), "message": fault.message })
-        });
-        let all = json!({ "titles": found.titles, "faults": faults.collect::<Vec<_>>() });
-        print(&format!("{all:#}\n"))?;
+    let text = if options.json {
+        serde_json::to_string_pretty(&found).map_err(Failure::run)? + "\n"
     } else {
-        for fault in &found.faults {
-            let kind = if fault.kind == FaultKind::Warning {
-                "note"
-            } else {
-                "error"
-            };
-            wrap(&mut found.text, "", &format!("{kind}: {fault}"));
-        }
-        print(&found.text)?;
+        let text = found.render().map_err(Failure::run)?;
+        text.lines().map(wrapped).collect()
+    };
+    print(&text)?;
+    if found.faults.iter().any(|fault| fault.kind != FaultKind::Warning) {
+        return Err(Failure::Input(anyhow::anyhow!(
+            "not all of it can be served as titles"
+        )));
     }
-    match bad {
-        0 => Ok(()),
-        _ => Err(Failure::Input(anyhow::anyhow!(
-            "{} that cannot be served as a title",
-            counted(bad, "input")
-        ))),
-    }
+    Ok(())
 }
 
 /// Reads a config file and everything that it names; opens no socket.
@@ -88,43 +75,49 @@ fn check_config(file: &Path) -> Result<(), Failure> {
     print(&format!("{} is good: {found}\n", file.display()))
 }
 
-/// Titles that were read, as text and as JSON, and everything that is wrong with them.
-#[derive(Default)]
+/// Titles that were read, and everything that is wrong with them.
+#[derive(Default, Template, Serialize)]
+#[template(path = "check.txt", escape = "none")]
 struct Findings {
-    text: String,
-    titles: Vec<Value>,
+    titles: Vec<Named<TitleSummary>>,
+    packaged: Vec<Named<PackagedTitle>>,
     faults: Vec<Fault>,
+}
+
+#[derive(Serialize)]
+struct Named<T> {
+    title: String,
+    #[serde(flatten)]
+    content: T,
+}
+
+fn named<T>(path: &Path, content: T) -> Named<T> {
+    let title = path.to_string_lossy().replace(char::is_control, "\u{FFFD}");
+    Named { title, content }
 }
 
 impl Findings {
     fn read(&mut self, input: &OsString) -> Result<(), Failure> {
-        let (mut prefix, mut only) = (
-            format!("{}/", input.to_string_lossy().trim_end_matches('/')),
-            None,
-        );
-        let read = match MediaLocation::from(input.clone()) {
-            MediaLocation::Directory(path) if path.is_dir() => Library::scan(&path),
+        let mut only = None;
+        let (root, read) = match MediaLocation::from(input.clone()) {
+            MediaLocation::Directory(path) if path.is_dir() => (path.clone(), Library::scan(&path)),
             MediaLocation::Directory(path) if Manifest::is_named(&path) && path.is_file() => {
                 // The files that it names lie in its directory.
-                let path = path.canonicalize().map_err(Failure::input)?;
-                let directory = path.parent().unwrap_or(&path);
-                prefix = format!("{}/", directory.display());
-                let read = Library::scan(directory);
-                only = Some(path);
-                read
+                let path = only.insert(path.canonicalize().map_err(Failure::input)?);
+                let root = path.parent().unwrap_or(path);
+                (root.to_owned(), Library::scan(root))
             }
             MediaLocation::Directory(path) => {
                 match Title::open(&path) {
-                    Ok(title) => self.add_title(path.display().to_string(), &TitleSummary::of(&title)),
+                    Ok(title) => self.titles.push(named(&path, TitleSummary::of(&title))),
                     Err(error) => self.faults.push(Fault::of_media(FaultKind::Title, &path, &error)),
                 }
                 return Ok(());
             }
             #[cfg(feature = "object-store")]
             MediaLocation::Store(location) => {
-                let options = playrate_origin::OriginOptions::new(location);
-                let origin = playrate_origin::Origin::open(&options).map_err(LibraryError::from);
-                origin.and_then(Library::scan_store)
+                let origin = Origin::open(&OriginOptions::new(&location)).map_err(LibraryError::from);
+                (location.into(), origin.and_then(Library::scan_store))
             }
         };
         let is_wanted = |path: &Path| only.as_ref().is_none_or(|only| only == path);
@@ -132,16 +125,15 @@ impl Findings {
             Ok(library) => {
                 let mut faults = library.all_faults().to_vec();
                 for (name, title) in library.titles().filter(|_| only.is_none()) {
-                    self.add_title(format!("{prefix}{name}"), title);
+                    self.titles.push(named(&root.join(name.as_str()), title.clone()));
                     // Its notes are shown with the title.
                     faults.retain(|fault| !fault.path.ends_with(name.as_str()));
                 }
-                for title in library.packaged() {
-                    let name = format!("{prefix}{}", title.manifest);
-                    if is_wanted(Path::new(&name)) {
-                        self.add_packaged(name, title);
-                    }
-                }
+                let packaged = library.packaged().iter();
+                let packaged = packaged.map(|title| (root.join(title.manifest.as_str()), title.clone()));
+                let packaged = packaged.filter(|(path, _)| is_wanted(path));
+                self.packaged
+                    .extend(packaged.map(|(path, title)| named(&path, title)));
                 faults
             }
             Err(LibraryError::BadTitles(faults)) => faults,
@@ -153,130 +145,20 @@ impl Findings {
         self.faults.append(&mut faults);
         Ok(())
     }
-
-    fn add_title(&mut self, name: String, title: &TitleSummary) {
-        let layout = match title.layout {
-            Layout::ProgressiveMoovLast => "progressive, moov box last",
-            Layout::Fragmented => "fragmented",
-            _ => "progressive",
-        };
-        let size = pixels(Some((title.width, title.height)));
-        let lines = [
-            format!(
-                "{size}{}, {}, {} in {}, {layout}",
-                title.codecs,
-                shown(&title.duration),
-                counted(title.frames, "frame"),
-                counted(title.segments, "segment"),
-            ),
-            format!(
-                "{} on average, {} at peak (1 s){}",
-                mbps(Some(title.average_rate)),
-                mbps(Some(title.peak_rate)),
-                if title.sending_rate == title.average_rate {
-                    String::new()
-                } else {
-                    format!("; controllers assume {}", mbps(Some(title.sending_rate)))
-                },
-            ),
-        ];
-        self.describe(
-            &name,
-            lines
-                .into_iter()
-                .chain(title.notes.iter().map(|note| format!("note: {note}"))),
-        );
-        self.titles.push(json!({
-            "title": name,
-            "codecs": title.codecs,
-            "width": NonZeroU32::new(title.width),
-            "height": NonZeroU32::new(title.height),
-            "duration_s": seconds::from_duration(title.duration),
-            "frames": title.frames,
-            "segments": title.segments,
-            "average_rate_bps": title.average_rate.as_bits_per_second(),
-            "peak_rate_bps": title.peak_rate.as_bits_per_second(),
-            "sending_rate_bps": title.sending_rate.as_bits_per_second(),
-            "size_bytes": title.size.as_u64(),
-            "layout": layout,
-            "notes": title.notes,
-        }));
-    }
-
-    fn add_packaged(&mut self, name: String, title: &PackagedTitle) {
-        let all = title.representations.iter();
-        let lines = all.clone().map(|one| {
-            let codecs = one.codecs.as_deref().unwrap_or("codecs unknown");
-            let missing = match one.missing {
-                0 => String::new(),
-                missing => format!(", {missing} missing"),
-            };
-            format!(
-                "{:?}: {}{codecs}, {}, {} of at most {}{missing}, {} on average, {} declared",
-                one.id,
-                pixels(one.resolution),
-                shown(&one.duration),
-                counted(one.segments, "segment"),
-                shown(&one.longest_segment),
-                mbps(one.average_rate),
-                mbps(one.declared_rate),
-            )
-        });
-        self.describe(&name, lines);
-        let representations = all.map(|one| {
-            json!({
-                "id": one.id,
-                "codecs": one.codecs,
-                "width": one.resolution.map(|size| size.0),
-                "height": one.resolution.map(|size| size.1),
-                "duration_s": seconds::from_duration(one.duration),
-                "segments": one.segments,
-                "missing_segments": one.missing,
-                "longest_segment_s": seconds::from_duration(one.longest_segment),
-                "average_rate_bps": one.average_rate.map(Bitrate::as_bits_per_second),
-                "declared_rate_bps": one.declared_rate.map(Bitrate::as_bits_per_second),
-            })
-        });
-        let representations: Vec<_> = representations.collect();
-        self.titles
-            .push(json!({ "title": name, "representations": representations }));
-    }
-
-    fn describe(&mut self, name: &str, lines: impl Iterator<Item = String>) {
-        wrap(&mut self.text, "", &name.replace(char::is_control, "\u{FFFD}"));
-        lines.for_each(|line| wrap(&mut self.text, "  ", &line));
-    }
 }
 
-/// Adds a line of text, broken before [`COLUMNS`]; further lines are indented more.
-fn wrap(text: &mut String, indent: &str, line: &str) {
-    text.push_str(indent);
-    let mut column = indent.len();
+/// `line` broken before [`COLUMNS`]; further lines are indented by four.
+fn wrapped(line: &str) -> String {
+    let (mut text, mut column) = (String::new(), 0);
     for word in line.split_inclusive(' ') {
-        let width = word.trim_end().chars().count();
-        if column > indent.len() && column + width > COLUMNS {
+        let width = word.chars().count();
+        if column > 0 && column + width > COLUMNS {
             text.truncate(text.trim_end().len());
             text.push_str("\n    ");
             column = 4;
         }
         text.push_str(word);
-        column += word.chars().count();
+        column += width;
     }
-    text.push('\n');
-}
-
-fn mbps(rate: Option<Bitrate>) -> String {
-    match rate.map(Bitrate::as_bits_per_second) {
-        Some(bits @ ..100_000) => format!("{:.2} kbit/s", bits as f64 / 1e3),
-        Some(bits) => format!("{:.2} Mbit/s", bits as f64 / 1e6),
-        None => "unknown".to_owned(),
-    }
-}
-
-/// Width and height with a comma, unless unknown.
-fn pixels(size: Option<(u32, u32)>) -> String {
-    match size {
-        Some((width @ 1.., height)) => format!("{width}x{height}, "),
-        _ => String::new(),
-    }
+    text + "\n"
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use playrate_media::MediaError;
+use serde::Serialize;
 use thiserror::Error;
 
 /// Error of reading a media directory.
@@ -75,7 +76,8 @@ impl LibraryError {
 }
 
 /// Kind of a [`Fault`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum FaultKind {
     /// A title that cannot be played. Its file is served unchanged, and its rate is unknown.
@@ -89,7 +91,7 @@ pub enum FaultKind {
 }
 
 /// Something in a media directory that cannot be used, or is left out.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize)]
 #[error("{message}")]
 #[non_exhaustive]
 pub struct Fault {
@@ -100,8 +102,10 @@ pub struct Fault {
     /// Place, problem and correction.
     pub message: String,
     /// Detail that identifies the same fault in another reading. Numbers in the message may differ.
+    #[serde(skip)]
     pub(super) subject: String,
     /// True if the store may deliver it later.
+    #[serde(skip)]
     is_temporary: bool,
 }
 

@@ -33,7 +33,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use playrate_media::{Layout, MediaSource, Title};
-use playrate_units::{Bitrate, Bytes as ByteCount};
+use playrate_units::{Bitrate, Bytes as ByteCount, seconds};
+use serde::{Serialize, Serializer};
 
 pub use changes::LibraryChanges;
 pub use error::{Fault, FaultKind, LibraryError};
@@ -53,7 +54,7 @@ use crate::http::validator::{EntityTag, Validators};
 pub const CHUNK: ByteCount = ByteCount::new(64 << 10);
 
 /// Summary of a title's index.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct TitleSummary {
     /// Codecs as RFC 6381 writes them; empty for generated payload.
@@ -69,19 +70,29 @@ pub struct TitleSummary {
     /// Number of pieces that can be fetched separately.
     pub segments: usize,
     /// Duration of the title.
+    #[serde(rename = "duration_s", with = "seconds")]
     pub duration: Duration,
     /// Video and audio bytes over playing time.
+    #[serde(rename = "average_rate_bps")]
     pub average_rate: Bitrate,
     /// Rate that the controller receives: the average, but at least a quarter of the peak over 10 s.
+    #[serde(rename = "sending_rate_bps")]
     pub sending_rate: Bitrate,
     /// The highest rate of any second of playing time.
+    #[serde(rename = "peak_rate_bps")]
     pub peak_rate: Bitrate,
     /// Size of the file.
+    #[serde(rename = "size_bytes")]
     pub size: ByteCount,
     /// Layout of the frames in the file.
+    #[serde(serialize_with = "as_debug")]
     pub layout: Layout,
     /// Notes of the index: contradictions in the file, each with the value used, and encryption.
     pub notes: Vec<String>,
+}
+
+fn as_debug<S: Serializer>(value: &Layout, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(&format_args!("{value:?}"))
 }
 
 impl TitleSummary {
@@ -338,11 +349,9 @@ impl Library {
             },
         };
         let (length, etag, modified) = match &content {
-            ResourceContent::Source(source) => (
-                source.len(),
-                EntityTag::of_identity(source.identity()),
-                None,
-            ),
+            ResourceContent::Source(source) => {
+                (source.len(), EntityTag::of_identity(source.identity()), None)
+            }
             ResourceContent::File(file) => (file.len(), file.etag(), file.modified()),
             #[cfg(feature = "object-store")]
             ResourceContent::Object(reader) => (

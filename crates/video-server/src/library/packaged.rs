@@ -8,33 +8,42 @@ use std::time::Duration;
 
 use playrate_media::manifest::{Component, Manifest, ManifestRepresentation, Piece, SEGMENT_LIMIT, Variant};
 use playrate_media::{MediaError, Segment, Title};
-use playrate_units::{Bitrate, Bytes};
+use playrate_units::{Bitrate, Bytes, seconds};
+use serde::{Serialize, Serializer};
 
 use super::settling::Unsettled;
 use super::{Fault, FaultKind, Library, TitleSummary};
 use crate::http::path::ResourceName;
 
 /// A title in representations, as one manifest names them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PackagedTitle {
     /// The manifest that players are given.
+    #[serde(skip)]
     pub manifest: ResourceName,
     /// Representations to choose from.
+    #[serde(serialize_with = "as_sequence")]
     pub representations: Vec<Arc<RepresentationSummary>>,
 }
 
+fn as_sequence<S: Serializer>(all: &[Arc<RepresentationSummary>], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(all.iter().map(|one| &**one))
+}
+
 /// Summary of a representation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RepresentationSummary {
     /// Name of its manifest.
+    #[serde(skip)]
     pub title: ResourceName,
     /// Its `id` in the manifest.
     pub id: String,
     /// Number of its set; representations of one set can replace each other during playback.
     pub set: usize,
     /// Video, audio or another kind of content.
+    #[serde(skip)]
     pub component: Component,
     /// Codecs as RFC 6381 writes them, if the manifest has them.
     pub codecs: Option<String>,
@@ -42,16 +51,21 @@ pub struct RepresentationSummary {
     pub resolution: Option<(u32, u32)>,
     /// Bytes of its segments over their duration, if files and durations are known; otherwise the rate declared by the
     /// manifest.
+    #[serde(rename = "average_rate_bps")]
     pub average_rate: Option<Bitrate>,
     /// The rate declared by the manifest, which is the one that players know.
+    #[serde(rename = "declared_rate_bps")]
     pub declared_rate: Option<Bitrate>,
     /// Number of segments in the manifest.
     pub segments: usize,
     /// Sum of the known durations of its segments.
+    #[serde(rename = "duration_s", with = "seconds")]
     pub duration: Duration,
     /// Duration of the longest segment.
+    #[serde(rename = "longest_segment_s", with = "seconds")]
     pub longest_segment: Duration,
     /// Number of segments whose files do not exist.
+    #[serde(rename = "missing_segments")]
     pub missing: usize,
 }
 

@@ -64,7 +64,10 @@ pub(super) async fn serve(
             );
         }
         Err(ResponseError::Read(error)) => {
-            tracing::error!(connection = id, %method, path, status, sent_bytes = sent, length_bytes = length, %error, "aborted a response");
+            tracing::error!(
+                connection = id, %method, path, status, sent_bytes = sent, length_bytes = length, %error,
+                "aborted a response"
+            );
         }
     }
     connection.aborted.fetch_add(1, Relaxed);

@@ -71,7 +71,7 @@ fn the_same_is_printed_as_json() {
     );
     assert_eq!(all["titles"][0]["notes"].as_array().unwrap().len(), 1);
     assert!(all["titles"][0]["duration_s"].as_f64() > Some(8.9));
-    let low = &all["titles"][1]["representations"][0];
+    let low = &all["packaged"][0]["representations"][0];
     assert_fields(
         low,
         &json!({ "id": "low", "missing_segments": 0, "declared_rate_bps": 100_000 }),
@@ -95,5 +95,5 @@ fn what_cannot_be_served_is_named_and_the_rest_is_still_shown(
     let (code, out, error) = check(&[&media.text("film.mp4"), &media.text(name)]);
     assert_eq!(code, Some(2), "{out}");
     assert_contains(&out, &["268 frames", "error: ", problem]);
-    assert_contains(&error, &["1 input that cannot be served"]);
+    assert_contains(&error, &["not all of it can be served"]);
 }
