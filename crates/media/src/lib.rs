@@ -4,7 +4,7 @@
 //! - [`StreamParser`] reads a progressive or fragmented MP4 file as its bytes arrive and returns its frames
 //!   (sans-IO);
 //! - [`Title`] is the whole index of a file: frames, average and peak rate, segments;
-//! - [`MediaSource`] is a title to be served: a file, memory, or payload generated from a [`FrameTrace`];
+//! - [`MediaSource`] is a title to be served: a file in memory, or payload generated from a [`FrameTrace`];
 //! - [`Ladder`] is a title in several representations, cut into segments of equal length, for adaptive players;
 //! - [`manifest`] reads the DASH and HLS manifests of packaged titles;
 //! - [`cmcd`] and [`cmsd`] are the data that players and servers exchange with requests and responses;
@@ -48,7 +48,7 @@ pub use ladder::{Ladder, LadderRepresentation, SegmentSizes};
 pub use limits::Limits;
 pub use segment_index::{IndexedSegment, segment_index};
 pub use segments::Segment;
-pub use source::{FileSource, MAX_READ, MediaSource, MemorySource, TraceSource};
+pub use source::{MAX_READ, MediaSource, MemorySource, TraceSource};
 pub use stream::StreamParser;
 pub use title::Title;
 pub use trace::FrameTrace;

@@ -40,17 +40,8 @@ impl Title {
     /// the file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, MediaError> {
         let path = path.as_ref();
-        let read = || {
-            let file = File::open(path)?;
-            if file.metadata()?.is_dir() {
-                return Err(MediaError::Io {
-                    kind: std::io::ErrorKind::IsADirectory,
-                    problem: "it is a directory; name an MP4 file in it".to_owned(),
-                });
-            }
-            Self::read(file)
-        };
-        read().map_err(|error| error.in_file(path))
+        let file = File::open(path).map_err(MediaError::from);
+        file.and_then(Self::read).map_err(|error| error.in_file(path))
     }
 
     /// Reads the index of an MP4 file from its start, with the default [`Limits`].

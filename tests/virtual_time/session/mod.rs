@@ -4,7 +4,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
-use playrate_media::FileSource;
+use playrate_media::MemorySource;
 use playrate_netsim::{PathConfig, QueueLimit, Reordering, Seed, Simulation};
 use playrate_transport::{Client, ClientOptions, Identity, Server, ServerOptions, Trust};
 use playrate_units::{Bitrate, Bytes, Probability};
@@ -21,7 +21,8 @@ mod interruptions;
 /// Plays the embedded title once; returns what the viewer saw and the digest of everything on the wire.
 fn play(controller: &str, seed: Seed, path: &PathConfig) -> (QualityReport, u64) {
     let rig = Rig::new(seed, path);
-    let title = FileSource::open(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/title-720p.mp4")).unwrap();
+    let title =
+        MemorySource::open(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/title-720p.mp4").as_ref()).unwrap();
     let library = Library::new().with_source("title.mp4", Arc::new(title)).unwrap();
     let videos = rig.start(library, Settings::new(controller.parse().unwrap()), |_| {});
     let (client, target) = rig.client("client", |_| {});

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use playrate_media::{FileSource, FrameTrace, Ladder, MediaError, SegmentSizes, TraceSource, assets};
+use playrate_media::{FrameTrace, Ladder, MediaError, MemorySource, SegmentSizes, TraceSource, assets};
 use playrate_units::{Bitrate, rounded};
 use video_client::dash::{Abr, DashOptions, DashPlayer};
 
@@ -121,7 +121,7 @@ fn mp4(name: &str, base: &Path) -> Result<ServedTitle, MediaError> {
         return Ok(ServedTitle::mp4(assets::TITLE_NAME, Arc::new(assets::title()?)));
     }
     let path = base.join(name);
-    let source = FileSource::open(&path)?;
+    let source = MemorySource::open(&path)?;
     let file = path.file_name().and_then(|file| file.to_str());
     Ok(ServedTitle::mp4(file.unwrap_or("title.mp4"), Arc::new(source)))
 }

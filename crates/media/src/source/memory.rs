@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, Cursor};
+use std::path::Path;
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
@@ -18,6 +19,15 @@ pub struct MemorySource {
 }
 
 impl MemorySource {
+    /// Reads the MP4 file at `path` into memory.
+    ///
+    /// # Errors
+    /// If the file cannot be read, and as [`Title::read`]; the error names the file.
+    pub fn open(path: &Path) -> Result<Self, MediaError> {
+        let bytes = std::fs::read(path).map_err(MediaError::from);
+        bytes.and_then(Self::new).map_err(|error| error.in_file(path))
+    }
+
     /// Reads the index of the MP4 file in `bytes`.
     ///
     /// # Errors

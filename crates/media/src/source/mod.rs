@@ -2,17 +2,14 @@
 
 use std::fmt;
 use std::io;
-use std::time::SystemTime;
 
 use bytes::Bytes;
 
 use crate::title::Title;
 
-mod file;
 mod memory;
 mod trace;
 
-pub use file::FileSource;
 pub use memory::MemorySource;
 pub use trace::TraceSource;
 
@@ -21,8 +18,8 @@ pub const MAX_READ: usize = 256 << 10;
 
 /// A title to be served: bytes at offsets, and the title's index.
 ///
-/// Reads are synchronous and bounded by [`MAX_READ`], so the caller controls the memory of a response. Reading a file
-/// may block for as long as the disk takes. Sources are shared by all connections.
+/// Reads are synchronous and bounded by [`MAX_READ`], so the caller controls the memory of a response. All connections
+/// share the sources.
 #[expect(
     clippy::len_without_is_empty,
     reason = "a source has a title with at least one frame, so it is never empty"
@@ -40,11 +37,6 @@ pub trait MediaSource: Send + Sync + fmt::Debug {
 
     /// The index of the title: frames, average rate, segments.
     fn title(&self) -> &Title;
-
-    /// Time of the last modification, if there is one.
-    fn modified(&self) -> Option<SystemTime> {
-        None
-    }
 
     /// A text that changes when the bytes do, fit for a strong `ETag`: ASCII letters, digits and `-`.
     fn identity(&self) -> &str;

@@ -1,26 +1,15 @@
-//! Sources: bytes at offsets, and errors when a file has changed.
+//! Sources: bytes at offsets.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
-use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::fs;
+use std::time::Duration;
 
 use playrate_media::{
-    FileSource, Layout, Limits, MAX_READ, MediaError, MediaSource, MemorySource, StreamParser, Title,
-    TraceSource,
+    Layout, Limits, MAX_READ, MediaError, MediaSource, MemorySource, StreamParser, Title, TraceSource,
 };
 use playrate_units::Bitrate;
 use proptest::prelude::*;
-use tempfile::TempDir;
 
 use crate::common::{fixture, trace};
-
-fn copied(name: &str) -> (TempDir, PathBuf) {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join(name);
-    fs::copy(fixture(name), &path).unwrap();
-    (directory, path)
-}
 
 fn read_all(source: &dyn MediaSource, max: usize) -> Vec<u8> {
     let mut all = Vec::new();
@@ -37,55 +26,21 @@ fn read_all(source: &dyn MediaSource, max: usize) -> Vec<u8> {
 #[test]
 fn a_file_reads_back_byte_for_byte_in_pieces() {
     let path = fixture("progressive-moov-first.mp4");
-    let source = FileSource::open(&path).unwrap();
+    let source = MemorySource::open(&path).unwrap();
     let bytes = fs::read(&path).unwrap();
     assert_eq!(source.len(), bytes.len() as u64);
     assert_eq!(read_all(&source, 1_000), bytes);
-    assert_eq!(read_all(&MemorySource::new(bytes.clone()).unwrap(), 4_096), bytes);
     assert_eq!(source.title(), &Title::open(&path).unwrap());
-    assert!(source.modified().is_some());
 }
 
 #[test]
 fn a_read_gives_no_more_than_the_bound_however_much_is_asked_for() {
-    let source = FileSource::open(fixture("../title-720p.mp4")).unwrap();
+    let source = MemorySource::open(&fixture("../title-720p.mp4")).unwrap();
     assert_eq!(source.read_at(0, usize::MAX).unwrap().len(), MAX_READ);
     assert_eq!(source.read_at(source.len() - 3, usize::MAX).unwrap().len(), 3);
     assert!(source.read_at(source.len(), 10).unwrap().is_empty());
     assert!(source.read_at(u64::MAX, 10).unwrap().is_empty());
     assert!(source.read_at(5, 0).unwrap().is_empty());
-}
-
-#[test]
-fn a_file_truncated_while_it_is_served_gives_an_error_that_says_so() {
-    let (_directory, path) = copied("progressive-moov-first.mp4");
-    let source = FileSource::open(&path).unwrap();
-    let was = source.len();
-    let file = OpenOptions::new().write(true).open(&path).unwrap();
-    file.set_len(20_000).unwrap();
-    let error = source.read_at(30_000, 100).unwrap_err().to_string();
-    assert!(error.contains("changed while it was served"), "{error}");
-    assert!(error.contains(&was.to_string()), "{error}");
-    assert!(error.contains("20000"), "{error}");
-    assert!(source.read_at(0, 100).is_err(), "even where bytes are left");
-}
-
-#[test]
-fn a_file_overwritten_in_place_gives_an_error_and_a_replaced_one_stays_as_it_was() {
-    let (directory, path) = copied("progressive-moov-first.mp4");
-    let source = FileSource::open(&path).unwrap();
-    let before = read_all(&source, 10_000);
-    let other = directory.path().join("other.mp4");
-    fs::copy(fixture("fragmented.mp4"), &other).unwrap();
-    fs::rename(&other, &path).unwrap();
-    assert_eq!(read_all(&source, 10_000), before);
-
-    let source = FileSource::open(&path).unwrap();
-    let mut file = OpenOptions::new().write(true).open(&path).unwrap();
-    file.write_all(b"scribble").unwrap();
-    file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1))
-        .unwrap();
-    assert!(source.read_at(0, 100).is_err());
 }
 
 #[test]
@@ -97,18 +52,10 @@ fn identities_differ_when_the_bytes_do_and_fit_an_etag() {
     assert_eq!(memory.identity(), MemorySource::new(bytes).unwrap().identity());
     assert_ne!(memory.identity(), MemorySource::new(changed).unwrap().identity());
 
-    let (_directory, path) = copied("fragmented.mp4");
-    let first = FileSource::open(&path).unwrap();
-    let file = OpenOptions::new().write(true).open(&path).unwrap();
-    file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1))
-        .unwrap();
-    let second = FileSource::open(&path).unwrap();
-    assert_ne!(first.identity(), second.identity());
-
     let traced = TraceSource::new(&trace());
     let scaled = TraceSource::new(&trace().scale_to_rate(Bitrate::from_mbps(1)).unwrap());
     assert_ne!(traced.identity(), scaled.identity());
-    for identity in [memory.identity(), first.identity(), traced.identity()] {
+    for identity in [memory.identity(), traced.identity()] {
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
         assert!(!identity.is_empty() && identity.bytes().all(fits), "{identity}");
     }
@@ -116,10 +63,10 @@ fn identities_differ_when_the_bytes_do_and_fit_an_etag() {
 
 #[test]
 fn a_missing_file_or_a_directory_is_named() {
-    let error = FileSource::open("no/such/title.mp4").unwrap_err();
+    let error = MemorySource::open("no/such/title.mp4".as_ref()).unwrap_err();
     assert!(matches!(error.cause(), MediaError::Io { .. }));
     assert!(error.to_string().starts_with("no/such/title.mp4: "), "{error}");
-    let error = FileSource::open(env!("CARGO_MANIFEST_DIR"))
+    let error = MemorySource::open(env!("CARGO_MANIFEST_DIR").as_ref())
         .unwrap_err()
         .to_string();
     assert!(error.contains("directory"), "{error}");
