@@ -1,13 +1,10 @@
 //! Options for sending CMCD ([`playrate_media::cmcd`]).
 
-use std::str::FromStr;
-
 use http::HeaderMap;
 use playrate_media::cmcd::Cmcd;
-use thiserror::Error;
 
 /// Place of CMCD in a request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 #[non_exhaustive]
 pub enum CmcdMode {
     /// No CMCD is sent.
@@ -22,24 +19,6 @@ pub enum CmcdMode {
 /// `pr` of a player with this speed in per cent; left out at normal speed, as CTA-5004 requires.
 pub(crate) fn playback_rate(speed_percent: u32) -> Option<f64> {
     (speed_percent != 100).then(|| f64::from(speed_percent) / 100.0)
-}
-
-/// A text that is not a [`CmcdMode`].
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("unknown CMCD mode `{0}`; expected header, query or off")]
-pub struct CmcdModeError(String);
-
-impl FromStr for CmcdMode {
-    type Err = CmcdModeError;
-
-    fn from_str(text: &str) -> Result<Self, CmcdModeError> {
-        match text {
-            "off" => Ok(Self::Off),
-            "header" => Ok(Self::Header),
-            "query" => Ok(Self::Query),
-            _ => Err(CmcdModeError(text.to_owned())),
-        }
-    }
 }
 
 /// Place of CMCD, and the identifier of the session.

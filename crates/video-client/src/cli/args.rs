@@ -143,8 +143,8 @@ pub(crate) struct AdaptiveArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Network")]
 pub(crate) struct NetworkArguments {
-    /// Place of the player's data (CMCD) in requests: header, query or off
-    #[arg(long, value_name = "HOW", default_value = "header")]
+    /// Place of the player's data (CMCD) in requests
+    #[arg(long, value_name = "HOW", value_enum, default_value = "header")]
     pub(crate) cmcd: CmcdMode,
 
     /// Maximum silence of the server while the player reads; then the client reconnects, or fails if --reconnect-limit
@@ -273,7 +273,7 @@ mod tests {
         "https://h/a.mpd --abr best",
         "expected throughput, throughput+switch-history or fixed:NAME"
     )]
-    #[case("https://h/a.mpd --cmcd yes", "expected header, query or off")]
+    #[case("https://h/a.mpd --cmcd yes", "[possible values: off, header, query]")]
     #[case("https://h/a.mpd --start-at 5", "100ms")]
     #[case("https://h/a.mp4 --pin x --insecure", "cannot be used with")]
     #[case("https://h/a.mp4 --series", "--json")]

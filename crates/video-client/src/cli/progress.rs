@@ -78,37 +78,20 @@ fn message(progress: &Progress, rate: Option<Bitrate>) -> String {
         .zip(rate)
         .and_then(|(promised, rate)| rate.time_for(promised - progress.received))
         .map_or(String::new(), |left| format!("  {} s left", left.as_secs()));
-    let rate = rate.map_or(0.0, Bitrate::as_mbps);
-    let troubles = if seen.frames_discarded > 0 || seen.underflow_events > 0 {
-        format!(
-            ", {} discarded, {} underflows",
-            seen.frames_discarded, seen.underflow_events
-        )
-    } else {
-        String::new()
-    };
-    if let Some((fetched, all)) = progress.segments {
+    let place = progress.segments.map_or(String::new(), |(fetched, all)| {
         let representation = progress.representation.as_deref().unwrap_or_default();
-        let stalls = match seen.underflow_events {
-            0 => String::new(),
-            count => format!(", {count} stalls"),
-        };
-        let held = progress.held_time.as_secs_f64();
-        return format!(
-            "{state}  segment {fetched}/{all} at {representation}  buffer {held:.1} s  {rate:.1} Mbit/s{stalls}"
-        );
-    }
+        format!("  segment {fetched}/{all} at {representation}")
+    });
+    let troubles = [
+        (seen.frames_discarded, "discarded"),
+        (seen.underflow_events, "stalls"),
+    ];
+    let troubles = troubles.iter().filter(|(count, _)| *count > 0);
+    let troubles = troubles.map(|(count, what)| format!("  {count} {what}"));
+    let troubles = troubles.collect::<Vec<_>>().concat();
     format!(
-        "{state}  buffer {:.0} % ({:.1} s)  {rate:.1} Mbit/s  {} shown{troubles}{eta}",
-        percent(progress.playout_buffer_fill, progress.playout_buffer),
+        "{state}{place}  buffer {:.1} s  {:.1} Mbit/s{troubles}{eta}",
         progress.held_time.as_secs_f64(),
-        seen.frames_shown,
+        rate.map_or(0.0, Bitrate::as_mbps),
     )
-}
-
-fn percent(part: Bytes, whole: Bytes) -> f64 {
-    if whole == Bytes::ZERO {
-        return 100.0;
-    }
-    part.as_f64() / whole.as_f64() * 100.0
 }

@@ -92,7 +92,8 @@ pub enum FaultKind {
 
 /// Something in a media directory that cannot be used, or is left out.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Serialize)]
-#[error("{message}")]
+// A line break in a file name must not look like the end of the message.
+#[error("{}", .message.replace(char::is_control, "\u{FFFD}"))]
 #[non_exhaustive]
 pub struct Fault {
     /// Kind of the fault.
@@ -112,8 +113,6 @@ pub struct Fault {
 impl Fault {
     /// Creates a fault that its path and `message` identify in another reading.
     pub(super) fn new(kind: FaultKind, path: &Path, message: String) -> Self {
-        // A line break in a file name must not look like the end of the message.
-        let message = message.replace(char::is_control, "\u{FFFD}");
         Self {
             kind,
             path: path.to_owned(),

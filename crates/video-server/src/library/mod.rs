@@ -25,6 +25,7 @@ mod stored;
 
 use core::ops::Range;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -91,7 +92,7 @@ pub struct TitleSummary {
     pub notes: Vec<String>,
 }
 
-fn as_debug<S: Serializer>(value: &Layout, to: S) -> Result<S::Ok, S::Error> {
+fn as_debug<S: Serializer>(value: &impl fmt::Debug, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(&format_args!("{value:?}"))
 }
 
