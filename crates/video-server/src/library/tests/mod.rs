@@ -248,7 +248,8 @@ fn files_that_were_closed_are_forgotten() {
         fs::write(&path, "x").unwrap();
         files.open(&path).unwrap().unwrap();
     }
-    assert!(files.len() <= 65, "{}", files.len());
+    // The next size of the hash table, which it may take because of removed entries.
+    assert!(files.len() <= 113, "{}", files.len());
     let again = files.open(&kept).unwrap().unwrap();
     assert!(Arc::ptr_eq(&kept_open, &again));
 }
