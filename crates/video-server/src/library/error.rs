@@ -142,7 +142,7 @@ impl Fault {
     /// A file whose name a request cannot have.
     pub(super) fn unnamed(path: &Path) -> Self {
         let message = format!(
-            "{} is not served: its name is hidden or not UTF-8",
+            "{} is not served: its name is hidden, not UTF-8 or has a control character",
             path.display()
         );
         Self::warning(path, "name", message)
