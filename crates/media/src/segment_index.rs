@@ -14,6 +14,8 @@ use crate::error::{BoxName, MediaError};
 pub struct IndexedSegment {
     /// Byte range in the file.
     pub bytes: Range<u64>,
+    /// Media time at which the segment begins.
+    pub start: Duration,
     /// Playing time of the segment.
     pub duration: Duration,
 }
@@ -39,20 +41,25 @@ pub fn segment_index(bytes: &[u8], offset: u64) -> Result<Vec<IndexedSegment>, M
     // Offsets count from the first byte after the box.
     let end = view.body_offset.saturating_add(view.body.len() as u64);
     let mut at = end.saturating_add(index.first_offset);
+    let timescale = u64::from(index.timescale);
+    let begins = u128::from(index.earliest_presentation_time) * 1_000_000_000 / u128::from(timescale);
+    let mut start = Duration::from_nanos(u64::try_from(begins).unwrap_or(u64::MAX));
     let mut segments = Vec::with_capacity(index.references.len());
     for reference in &index.references {
         if reference.reference_type {
             return Err(view.malformed(&"it points to further indexes, which are not followed"));
         }
         let next = at.saturating_add(u64::from(reference.referenced_size));
-        let nanos = u64::from(reference.subsegment_duration) * 1_000_000_000 / u64::from(index.timescale);
+        let nanos = u64::from(reference.subsegment_duration) * 1_000_000_000 / timescale;
         if next == at || nanos == 0 {
             return Err(view.malformed(&"it lists a segment of no bytes or no playing time"));
         }
         segments.push(IndexedSegment {
             bytes: at..next,
+            start,
             duration: Duration::from_nanos(nanos),
         });
+        start = start.saturating_add(Duration::from_nanos(nanos));
         at = next;
     }
     Ok(segments)
@@ -79,7 +86,7 @@ mod tests {
         let sidx = Sidx {
             reference_id: 1,
             timescale: 15_360,
-            earliest_presentation_time: 0,
+            earliest_presentation_time: 7_680,
             first_offset,
             references: references.collect(),
         };
@@ -94,12 +101,13 @@ mod tests {
         let segments = segment_index(&bytes, 800).unwrap();
         let begin = 800 + bytes.len() as u64 + 4;
         let expected = [
-            (begin..begin + 1_000, 3_000),
-            (begin + 1_000..begin + 1_500, 1_500),
+            (begin..begin + 1_000, 500, 3_000),
+            (begin + 1_000..begin + 1_500, 3_500, 1_500),
         ];
-        let expected = expected.map(|(bytes, millis)| IndexedSegment {
+        let expected = expected.map(|(bytes, start, duration)| IndexedSegment {
             bytes,
-            duration: Duration::from_millis(millis),
+            start: Duration::from_millis(start),
+            duration: Duration::from_millis(duration),
         });
         assert_eq!(segments, expected);
     }

@@ -195,9 +195,15 @@ pub enum TitleError {
     /// The manifest is still being written.
     #[error("it is live, and this player plays complete titles only: play its recording")]
     Live,
-    /// More than one period.
-    #[error("it has {0} periods, and this player plays one: package the title as one period")]
-    Periods(usize),
+    /// No segment plays in its period.
+    #[error("no segment of `{0}` lies in its period: correct the period's times or @presentationTimeOffset")]
+    NoSegments(String),
+    /// A segment that the playlist declares absent.
+    #[error("the playlist declares it absent (#EXT-X-GAP)")]
+    Gap,
+    /// The media is encrypted, by a method of HLS or a scheme of DASH.
+    #[error("`{0}` is encrypted ({1}), and this player has no keys: package it without encryption")]
+    Encrypted(String, String),
     /// No video in a codec that this player reads.
     #[error("it has no H.264 video, only {0}: add a representation made with `ffmpeg -c:v libx264`")]
     NoVideo(String),

@@ -11,13 +11,14 @@ pub(super) const MPD_WORDS: &str = "\
     BaseURL Initialization ContentComponent $Number$ $Number%05d$ $Time$ $RepresentationID$ $Bandwidth$ $$ ../ \
     /../ https://other/ %2e%2e %2f type=\"dynamic\" duration= timescale= startNumber= media= initialization= \
     indexRange= range= mediaRange= sourceURL= start= PT9S P1D r=\"-1\" r=\"5\" t= d= <![CDATA[ ]]> <!-- --> &amp; \
-    &#65; <!DOCTYPE xmlns= xlink:href=";
+    &#65; <!DOCTYPE xmlns= xlink:href= n= endNumber= presentationTimeOffset= eptDelta=\"-5\" EssentialProperty";
 /// Tags and attributes of playlists.
 pub(super) const M3U8_WORDS: &str = "\
     #EXTM3U #EXT-X-STREAM-INF: #EXT-X-MEDIA: #EXT-X-MAP: #EXT-X-BYTERANGE: #EXTINF: #EXT-X-TARGETDURATION: \
     #EXT-X-ENDLIST #EXT-X-PLAYLIST-TYPE:VOD #EXT-X-MEDIA-SEQUENCE: #EXT-X-DISCONTINUITY BANDWIDTH= \
     AVERAGE-BANDWIDTH= RESOLUTION= CODECS= AUDIO= GROUP-ID= NAME= URI= TYPE=AUDIO TYPE=VIDEO DEFAULT=YES \
-    BYTERANGE= @ ../ https://other/ %2e%2e ?token=1 #fragment";
+    BYTERANGE= @ ../ https://other/ %2e%2e ?token=1 #fragment \
+    #EXT-X-GAP #EXT-X-DEFINE: VALUE= QUERYPARAM= {$ }";
 
 /// Reads the input as the MPD `films/film.mpd`.
 pub(super) fn mpd(bytes: &[u8]) {
@@ -53,7 +54,7 @@ fn check(name: &str, bytes: &[u8]) {
             assert!(!variants.is_empty(), "{} playlists", variants.len());
             assert!(variants.len() <= lines, "{} playlists", variants.len());
             for variant in &variants {
-                is_below_the_directory(variant.file.as_deref());
+                is_below_the_directory(variant.playlist.file.as_deref());
             }
         }
         Ok(other) => panic!("another kind of manifest: {other:?}"),
@@ -72,7 +73,10 @@ fn check(name: &str, bytes: &[u8]) {
 }
 
 fn is_plausible(found: &ManifestRepresentation) {
-    let pieces = found.pieces.iter().chain(&found.initialization);
+    let pieces = found
+        .pieces
+        .iter()
+        .chain(found.initializations.iter().map(|(_, piece)| piece));
     pieces.for_each(is_piece_of_a_file);
     assert!(
         found.index.as_ref().is_none_or(|range| range.start < range.end),

@@ -407,7 +407,7 @@ fn presentation(title: &str, ladder: &Ladder) -> Result<Presentation, Presentati
     let representations = representations.map(|it| Representation {
         name: it.name().to_owned(),
         rate: it.rate(),
-        initialization: None,
+        initializations: Vec::new(),
         segments: it
             .source()
             .title()
@@ -417,6 +417,8 @@ fn presentation(title: &str, ladder: &Ladder) -> Result<Presentation, Presentati
                 path: format!("/{}", resource(title, it.name())),
                 duration: segment.duration,
                 frames: u32::try_from(segment.frames.len()).unwrap_or(u32::MAX),
+                hidden: Duration::ZERO,
+                is_gap: false,
                 bytes: Some(segment.bytes),
             })
             .collect(),

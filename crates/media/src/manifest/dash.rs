@@ -1,5 +1,5 @@
-//! DASH MPDs, read through an XML tree: only a dozen attributes among an MPD's hundreds of elements are needed, each
-//! with its line.
+//! DASH MPDs, read through an XML tree: only some attributes among an MPD's hundreds of elements are needed, each with
+//! its line.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -9,13 +9,11 @@ use roxmltree::{Document, Node};
 
 use super::counter::Counter;
 use super::location::Location;
-use super::scope::{Addressing, Level, Scope};
+use super::scope::{Addressing, FIX, Level, Scope, wrong};
 use super::template::Template;
-use super::values::{byte_range, duration, duration_of, excerpt, ticks_in};
-use super::{Component, ManifestRepresentation, Piece, line_at, xml};
+use super::values::{byte_range, duration, duration_of, excerpt};
+use super::{Component, LONGEST, ManifestRepresentation, Piece, line_at, xml};
 use crate::error::MediaError;
-
-const FIX: &str = "write the manifest again with its packager (docs/media.md)";
 
 /// Reads the representations of an MPD with their pieces.
 pub(super) fn read(content: &[u8], location: &Location) -> Result<Vec<ManifestRepresentation>, MediaError> {
@@ -30,30 +28,84 @@ pub(super) fn read(content: &[u8], location: &Location) -> Result<Vec<ManifestRe
         let problem = format!("not well-formed XML: {}", excerpt(&error.to_string()));
         MediaError::manifest(error.pos().row as usize, problem, FIX)
     })?;
-    let mut reader = MpdReader {
-        document: &document,
-        counter: Counter::default(),
-    };
-    reader.presentation(location)
+    MpdReader::default().presentation(document.root_element(), location)
 }
 
-struct MpdReader<'a> {
-    document: &'a Document<'a>,
+#[derive(Default)]
+struct MpdReader {
     counter: Counter,
 }
 
-impl<'a> MpdReader<'a> {
-    fn wrong(&self, node: Node<'_, '_>, problem: impl Into<String>) -> MediaError {
-        let line = self.document.text_pos_at(node.range().start).row;
-        MediaError::manifest(line as usize, problem, FIX)
+/// A segment of a template or a list.
+struct Span {
+    number: u64,
+    /// Its start in media time, in ticks.
+    time: u64,
+    /// Time for which it plays within its period, if known, and the rest of it.
+    shown: Option<Duration>,
+    hidden: Duration,
+}
+
+/// The part of the media timeline that a period plays, and the segments found in it so far.
+struct Timeline {
+    timescale: u64,
+    /// Media time at which the period begins, in ticks (`@presentationTimeOffset`).
+    offset: i128,
+    /// Duration of the period in nanoseconds, if known.
+    length: Option<i128>,
+    /// Number of the last segment that may exist.
+    last: u64,
+    spans: Vec<Span>,
+}
+
+impl Timeline {
+    /// Nanoseconds from the start of the period to this time in ticks; negative before it.
+    fn since_start(&self, ticks: i128) -> i128 {
+        (ticks - self.offset) * 1_000_000_000 / i128::from(self.timescale)
     }
 
-    fn presentation(&mut self, location: &Location) -> Result<Vec<ManifestRepresentation>, MediaError> {
-        let root = self.document.root_element();
+    /// Adds those of `count` segments of `duration` ticks that the period plays. The first has this `number` and begins
+    /// at `time`.
+    fn add(
+        &mut self,
+        counter: &mut Counter,
+        (number, time, duration): (u64, i128, u64),
+        count: u64,
+    ) -> Result<(), MediaError> {
+        let before = (self.offset - time).max(0) / i128::from(duration);
+        for at in u64::try_from(before).unwrap_or(u64::MAX)..count {
+            let number = number.saturating_add(at);
+            let time = time + i128::from(at) * i128::from(duration);
+            let [begin, end] = [0, duration].map(|it| self.since_start(time + i128::from(it)));
+            if number > self.last || self.length.is_some_and(|length| begin >= length) {
+                break;
+            }
+            counter.one_more_segment()?;
+            let nanos = |count| Duration::from_nanos(u64::try_from(count).unwrap_or(0)).min(LONGEST);
+            let shown = nanos(self.length.map_or(end, |length| end.min(length)) - begin.max(0));
+            if !shown.is_zero() {
+                self.spans.push(Span {
+                    number,
+                    time: u64::try_from(time).unwrap_or(0),
+                    shown: Some(shown),
+                    hidden: nanos(end - begin).saturating_sub(shown),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl MpdReader {
+    fn presentation(
+        &mut self,
+        root: Node<'_, '_>,
+        location: &Location,
+    ) -> Result<Vec<ManifestRepresentation>, MediaError> {
         let name = root.tag_name().name();
         if name != "MPD" {
             let problem = format!("the root element is {}, not MPD", excerpt(name));
-            return Err(self.wrong(root, problem));
+            return Err(wrong(root, problem));
         }
         let presentation = Level::read(root, "Period", &mut self.counter)?;
         let whole = self.time(root, "mediaPresentationDuration")?;
@@ -61,15 +113,20 @@ impl<'a> MpdReader<'a> {
         let base = self.based(location.clone(), &presentation)?;
         let mut found = Vec::new();
         let mut set_number = 0;
-        for (at, &period) in presentation.inner.iter().enumerate() {
-            let start = self.time(period, "start")?;
-            let next = match presentation.inner.get(at + 1) {
+        // ISO/IEC 23009-1 §5.3.2.1: without @start, a period begins at the end of the previous one.
+        let mut previous_end = Some(Duration::ZERO);
+        for (at, &node) in presentation.inner.iter().enumerate() {
+            let start = self.time(node, "start")?.or(previous_end);
+            let end = match presentation.inner.get(at + 1) {
                 Some(&next) => self.time(next, "start")?,
                 None => whole,
             };
-            let until_next = next.map(|next| next.saturating_sub(start.unwrap_or_default()));
-            let length = self.time(period, "duration")?.or(until_next);
-            let period = Level::read(period, "AdaptationSet", &mut self.counter)?;
+            let until_end = end.zip(start).map(|(end, start)| end.saturating_sub(start));
+            let length = until_end.or(self.time(node, "duration")?);
+            previous_end = start
+                .zip(length)
+                .map(|(start, length)| start.saturating_add(length));
+            let period = Level::read(node, "AdaptationSet", &mut self.counter)?;
             let base = self.based(base.clone(), &period)?;
             for &set in &period.inner {
                 let set = Level::read(set, "Representation", &mut self.counter)?;
@@ -95,54 +152,70 @@ impl<'a> MpdReader<'a> {
             }
         }
         if found.is_empty() {
-            return Err(self.wrong(root, "the MPD has no Representation: at least one is needed"));
+            return Err(wrong(
+                root,
+                "the MPD has no Representation: at least one is needed",
+            ));
         }
         Ok(found)
     }
 
-    /// The base of references at this level: `around` it, or its `BaseURL` resolved against that.
-    fn based(&mut self, around: Location, level: &Level<'a>) -> Result<Location, MediaError> {
-        if let Some(reference) = level.base_url.and_then(|node| node.text()) {
-            return self.counter.join(&around, reference);
+    /// The base of references at this level: `around` it, or its `BaseURL` resolved against that. Of several, the first
+    /// on the manifest's own server.
+    fn based(&mut self, around: Location, level: &Level<'_>) -> Result<Location, MediaError> {
+        let mut first = None;
+        for reference in level.base_urls.iter().filter_map(Node::text) {
+            let base = self.counter.join(&around, reference)?;
+            if !base.is_foreign() {
+                return Ok(base);
+            }
+            first.get_or_insert(base);
         }
         self.counter.text(around.len())?;
-        Ok(around)
+        Ok(first.unwrap_or(around))
     }
 
-    fn representation(&mut self, scope: &Scope<'_, 'a>) -> Result<ManifestRepresentation, MediaError> {
+    fn representation(&mut self, scope: &Scope<'_, '_>) -> Result<ManifestRepresentation, MediaError> {
         let node = scope.representation.node;
         let resolution = match (self.number(node, "width")?, self.number(node, "height")?) {
             (Some(width), Some(height)) => u32::try_from(width).ok().zip(u32::try_from(height).ok()),
             _ => None,
         };
-        let pieces = if !scope.templates().is_empty() {
-            self.templated(scope)?
-        } else if let Some(&list) = scope.lists().first() {
-            self.listed(scope, list)?
-        } else {
-            self.counter.one_more_segment()?;
-            vec![scope.base.piece(None, scope.length)]
+        let chain = scope.chain();
+        let pieces = match chain.first().map(|innermost| innermost.kind()) {
+            Some("SegmentTemplate" | "SegmentList") => self.segments(scope, &chain)?,
+            _ if scope.length == Some(Duration::ZERO) => Vec::new(),
+            _ => {
+                self.counter.one_more_segment()?;
+                vec![scope.base.piece(None, scope.length)]
+            }
         };
-        let index = self.inherited(&scope.bases(), "indexRange", Self::range)?;
+        let rate = scope.bandwidth.filter(|&rate| rate > 0);
+        let initialization = self.initialization(scope, &chain)?;
+        let (timescale, offset) = self.offset(&chain)?;
+        let encryption = match scope.protection() {
+            Some(node) => Some(self.attribute(node, "schemeIdUri")?.unwrap_or_default()),
+            None => None,
+        };
         Ok(ManifestRepresentation {
             id: scope.id.to_owned(),
             set: scope.set_number,
             component: self.component(scope)?,
             codecs: self.of_representation(scope, "codecs")?.map(str::to_owned),
             resolution,
-            declared_rate: scope
-                .bandwidth
-                .filter(|&rate| rate > 0)
-                .map(Bitrate::from_bits_per_second),
-            initialization: self.initialization(scope)?,
-            index,
+            declared_rate: rate.map(Bitrate::from_bits_per_second),
+            initializations: initialization.map(|piece| (0, piece)).into_iter().collect(),
+            index: self.inherited(&chain, "indexRange", Self::range)?,
+            offset: duration_of(offset, timescale),
+            encryption: encryption.map(str::to_owned),
             period: scope.at,
             live: scope.live,
             pieces,
+            warnings: Vec::new(),
         })
     }
 
-    fn component(&mut self, scope: &Scope<'_, 'a>) -> Result<Component, MediaError> {
+    fn component(&mut self, scope: &Scope<'_, '_>) -> Result<Component, MediaError> {
         let mut said = self.of_representation(scope, "contentType")?;
         if let (None, Some(content)) = (said, scope.set.content) {
             said = self.attribute(content, "contentType")?;
@@ -152,6 +225,7 @@ impl<'a> MpdReader<'a> {
         }
         Ok(
             match said.map(|said| said.split('/').next().unwrap_or_default()) {
+                _ if scope.is_special() => Component::Other,
                 Some("video") => Component::Video,
                 Some("audio") => Component::Audio,
                 Some(_) => Component::Other,
@@ -161,37 +235,40 @@ impl<'a> MpdReader<'a> {
     }
 
     /// The initialisation segment, from the representation's template, list or base.
-    fn initialization(&mut self, scope: &Scope<'_, 'a>) -> Result<Option<Piece>, MediaError> {
-        if let Some(template) = self.template(scope, "initialization")? {
+    fn initialization(
+        &mut self,
+        scope: &Scope<'_, '_>,
+        chain: &[&Addressing<'_>],
+    ) -> Result<Option<Piece>, MediaError> {
+        if let Some(template) = self.template(scope, chain, "initialization")? {
             let place = self.filled(scope, &template, (0, 0))?;
             return Ok(Some(place.piece(None, None)));
         }
-        let mut all = [scope.templates(), scope.lists(), scope.bases()]
-            .into_iter()
-            .flatten();
-        let Some(node) = all.find_map(|addressing| addressing.initialization) else {
+        let Some(node) = chain.iter().find_map(|addressing| addressing.initialization) else {
             return Ok(None);
         };
         let bytes = self.range(node, "range")?;
-        let place = self.target(scope, node, "sourceURL")?;
-        Ok(Some(place.as_ref().unwrap_or(&scope.base).piece(bytes, None)))
+        Ok(Some(self.target(scope, node, "sourceURL")?.piece(bytes, None)))
     }
 
     /// The template in the attribute `name` of the representation's `SegmentTemplate`, if it has one.
-    fn template(&mut self, scope: &Scope<'_, 'a>, name: &str) -> Result<Option<Template<'a>>, MediaError> {
-        let templates = scope.templates();
-        let Some(text) = self.inherited(&templates, name, Self::attribute)? else {
+    fn template<'a>(
+        &mut self,
+        scope: &Scope<'_, 'a>,
+        chain: &[&Addressing<'a>],
+        name: &str,
+    ) -> Result<Option<Template<'a>>, MediaError> {
+        let Some(text) = self.inherited(chain, name, Self::attribute)? else {
             return Ok(None);
         };
-        let node = innermost(&templates, scope);
         let template = Template::read(text, scope.id, scope.bandwidth).map(Some);
-        template.map_err(|problem| self.wrong(node, format!("@{name}: {problem}")))
+        template.map_err(|problem| wrong(innermost(scope, chain), format!("@{name}: {problem}")))
     }
 
     /// The location of the segment with this number and start.
     fn filled(
         &mut self,
-        scope: &Scope<'_, 'a>,
+        scope: &Scope<'_, '_>,
         template: &Template<'_>,
         (number, start): (u64, u64),
     ) -> Result<Location, MediaError> {
@@ -201,156 +278,183 @@ impl<'a> MpdReader<'a> {
         Ok(scope.base.join(&template.fill(number, start)))
     }
 
-    /// The target of the reference in the attribute `name` of `node`, if there is one.
+    /// The target of the reference in the attribute `name` of `node`, or else the representation's base.
     fn target(
         &mut self,
-        scope: &Scope<'_, 'a>,
-        node: Node<'a, 'a>,
+        scope: &Scope<'_, '_>,
+        node: Node<'_, '_>,
         name: &str,
-    ) -> Result<Option<Location>, MediaError> {
+    ) -> Result<Location, MediaError> {
         if let Some(reference) = node.attribute(name) {
-            return self.counter.join(&scope.base, reference).map(Some);
+            return self.counter.join(&scope.base, reference);
         }
         self.counter.text(scope.base.len())?;
-        Ok(None)
+        Ok(scope.base.clone())
     }
 
-    fn templated(&mut self, scope: &Scope<'_, 'a>) -> Result<Vec<Piece>, MediaError> {
-        let templates = scope.templates();
-        let Some(template) = self.template(scope, "media")? else {
-            return Err(self.wrong(scope.representation.node, "SegmentTemplate@media is missing"));
-        };
-        let innermost = innermost(&templates, scope);
-        let timescale = self
-            .inherited(&templates, "timescale", Self::number)?
-            .unwrap_or(1);
-        if timescale == 0 {
-            return Err(self.wrong(innermost, "@timescale is 0"));
-        }
-        let first = self
-            .inherited(&templates, "startNumber", Self::number)?
-            .unwrap_or(1);
-        let timeline = templates.iter().find_map(|template| template.timeline.as_ref());
-        let spans = match timeline {
-            Some(entries) => self.timeline(entries, timescale, scope.length)?,
-            None => self.even(scope, innermost, timescale)?,
-        };
-        if spans.len() > 1 && !template.tells_segments_apart() {
-            return Err(self.wrong(
-                innermost,
-                "@media has neither $Number$ nor $Time$, so its segments are all one file",
+    /// The segments of a template or a list.
+    fn segments(
+        &mut self,
+        scope: &Scope<'_, '_>,
+        chain: &[&Addressing<'_>],
+    ) -> Result<Vec<Piece>, MediaError> {
+        let node = innermost(scope, chain);
+        let is_list = node.tag_name().name() == "SegmentList";
+        let listed = chain.iter().map(|list| &list.segments).find(|it| !it.is_empty());
+        let listed = listed.map_or(&[][..], Vec::as_slice);
+        let template = self.template(scope, chain, "media")?;
+        if template.is_none() && !is_list {
+            return Err(wrong(
+                scope.representation.node,
+                "SegmentTemplate@media is missing",
             ));
         }
+        let spans = self.spans(scope, chain, is_list.then_some(listed.len() as u64))?;
+        if spans.len() > 1 && template.as_ref().is_some_and(|it| !it.tells_segments_apart()) {
+            let problem = "@media has neither $Number$ nor $Time$, so its segments are all one file";
+            return Err(wrong(node, problem));
+        }
+        let first = self.first_number(chain)?;
         let mut pieces = Vec::with_capacity(spans.len());
-        for (at, (time, duration)) in spans.into_iter().enumerate() {
-            let place = self.filled(scope, &template, (first.saturating_add(at as u64), time))?;
-            pieces.push(place.piece(None, Some(duration_of(duration, timescale))));
+        for span in spans {
+            let mut piece = if let Some(template) = &template {
+                let place = self.filled(scope, template, (span.number, span.time))?;
+                place.piece(None, span.shown)
+            } else {
+                let at = usize::try_from(span.number.saturating_sub(first)).unwrap_or(usize::MAX);
+                let Some(&segment) = listed.get(at) else { continue };
+                let bytes = self.range(segment, "mediaRange")?;
+                self.target(scope, segment, "media")?.piece(bytes, span.shown)
+            };
+            piece.hidden = span.hidden;
+            pieces.push(piece);
         }
         Ok(pieces)
     }
 
-    /// Segments of equal length, as (start, duration) in ticks; the last one fills the rest of the period. An error
-    /// names the template `innermost`.
-    fn even(
-        &mut self,
-        scope: &Scope<'_, 'a>,
-        innermost: Node<'a, 'a>,
-        timescale: u64,
-    ) -> Result<Vec<(u64, u64)>, MediaError> {
-        let duration = self.inherited(&scope.templates(), "duration", Self::number)?;
-        let Some(duration) = duration.filter(|&duration| duration > 0) else {
-            let problem = "its SegmentTemplate has neither a SegmentTimeline nor a @duration";
-            return Err(self.wrong(innermost, problem));
-        };
-        let Some(length) = scope.length else {
-            if scope.live {
-                return Ok(Vec::new());
-            }
-            let problem = "the number of segments is unknown: MPD@mediaPresentationDuration is missing";
-            return Err(self.wrong(innermost, problem));
-        };
-        let end = ticks_in(length, timescale).unwrap_or(u64::MAX);
-        let mut spans = Vec::new();
-        let mut time = 0_u64;
-        while time < end {
-            self.counter.one_more_segment()?;
-            spans.push((time, duration.min(end - time)));
-            time = time.saturating_add(duration);
-        }
-        Ok(spans)
+    fn first_number(&mut self, chain: &[&Addressing<'_>]) -> Result<u64, MediaError> {
+        let first = self.inherited(chain, "startNumber", Self::number)?;
+        Ok(first.unwrap_or(1))
     }
 
-    /// Start and duration of each segment in ticks, from the `entries` of a `SegmentTimeline`, in a period of at most
-    /// this `length`.
+    /// The timescale and `@presentationTimeOffset` in ticks.
+    fn offset(&mut self, chain: &[&Addressing<'_>]) -> Result<(u64, u64), MediaError> {
+        let timescale = self.inherited(chain, "timescale", Self::number)?.unwrap_or(1);
+        let offset = self.inherited(chain, "presentationTimeOffset", Self::number)?;
+        Ok((timescale, offset.unwrap_or(0)))
+    }
+
+    /// The segments that the period plays, of `count` if they are listed.
+    fn spans(
+        &mut self,
+        scope: &Scope<'_, '_>,
+        chain: &[&Addressing<'_>],
+        count: Option<u64>,
+    ) -> Result<Vec<Span>, MediaError> {
+        let (timescale, offset) = self.offset(chain)?;
+        if timescale == 0 {
+            return Err(wrong(innermost(scope, chain), "@timescale is 0"));
+        }
+        let first = self.first_number(chain)?;
+        let end = self
+            .inherited(chain, "endNumber", Self::number)?
+            .unwrap_or(u64::MAX);
+        let last = count.map_or(u64::MAX, |count| first.saturating_add(count).saturating_sub(1));
+        let length = scope
+            .length
+            .and_then(|length| i128::try_from(length.as_nanos()).ok());
+        let mut timeline = Timeline {
+            timescale,
+            offset: offset.into(),
+            length,
+            last: end.min(last),
+            spans: Vec::new(),
+        };
+        if let Some(entries) = chain.iter().find_map(|addressing| addressing.timeline.as_ref()) {
+            self.timeline(entries, first, &mut timeline)?;
+            return Ok(timeline.spans);
+        }
+        let duration = self.inherited(chain, "duration", Self::number)?;
+        let Some(duration) = duration.filter(|&it| it > 0) else {
+            let problem = "its SegmentTemplate has neither a SegmentTimeline nor a @duration";
+            let count = count.ok_or_else(|| wrong(innermost(scope, chain), problem))?;
+            let untimed = |at| {
+                self.counter.one_more_segment()?;
+                Ok(Span {
+                    number: first.saturating_add(at),
+                    time: 0,
+                    shown: scope.length.filter(|_| count == 1),
+                    hidden: Duration::ZERO,
+                })
+            };
+            return (0..count).map(untimed).collect();
+        };
+        // Differences between the representation and its period, in ticks.
+        let [begins, longer] = ["eptDelta", "pdDelta"].map(|name| self.inherited(chain, name, Self::delta));
+        let (begins, longer) = (begins?.unwrap_or(0), longer?.unwrap_or(0));
+        if longer < 0 {
+            let shorter = i128::from(longer) * 1_000_000_000 / i128::from(timescale);
+            timeline.length = length.map(|length| length + shorter);
+        }
+        if timeline.length.is_some() || timeline.last < u64::MAX {
+            let first = (first, i128::from(offset) + i128::from(begins), duration);
+            timeline.add(&mut self.counter, first, u64::MAX)?;
+        } else if !scope.live {
+            let problem = "the number of segments is unknown: MPD@mediaPresentationDuration is missing";
+            return Err(wrong(innermost(scope, chain), problem));
+        }
+        Ok(timeline.spans)
+    }
+
+    /// Adds the segments of a `SegmentTimeline` to `timeline`.
     fn timeline(
         &mut self,
-        entries: &[Node<'a, 'a>],
-        timescale: u64,
-        length: Option<Duration>,
-    ) -> Result<Vec<(u64, u64)>, MediaError> {
-        let mut spans = Vec::new();
+        entries: &[Node<'_, '_>],
+        mut number: u64,
+        timeline: &mut Timeline,
+    ) -> Result<(), MediaError> {
         let mut time = 0_u64;
-        let mut origin = None;
         for (at, &entry) in entries.iter().enumerate() {
-            let duration = self.number(entry, "d")?.filter(|&duration| duration > 0);
-            let duration = duration.ok_or_else(|| self.wrong(entry, "S@d is missing or 0"))?;
-            time = self.number(entry, "t")?.unwrap_or(time);
-            let origin = *origin.get_or_insert(time);
-            let repeats = match self.attribute(entry, "r")?.map(|text| text.trim().parse::<i64>()) {
-                None => 0,
-                Some(Ok(repeats @ 0..)) => repeats.unsigned_abs(),
-                // Until the next entry, or the end of the period.
-                Some(Ok(_)) => {
-                    let next = entries.get(at + 1).map(|&next| self.number(next, "t"));
-                    let ticks = length.and_then(|length| ticks_in(length, timescale));
-                    let period_end = ticks.map(|ticks| ticks.saturating_add(origin));
-                    let end = next.transpose()?.flatten().or(period_end);
-                    let problem = "the end of @r=\"-1\" is unknown: an S with @t must follow, or the MPD needs \
-                                   @mediaPresentationDuration";
-                    let end = end.ok_or_else(|| self.wrong(entry, problem))?;
-                    end.saturating_sub(time).div_ceil(duration).saturating_sub(1)
-                }
-                Some(Err(_)) => return Err(self.wrong(entry, "@r is not a number")),
-            };
-            for _ in 0..=repeats {
-                self.counter.one_more_segment()?;
-                spans.push((time, duration));
-                time = time.saturating_add(duration);
+            if self.number(entry, "k")?.is_some_and(|count| count > 1) {
+                return Err(wrong(entry, "S@k: sequences of segments are not supported"));
             }
+            let duration = self.number(entry, "d")?.filter(|&duration| duration > 0);
+            let duration = duration.ok_or_else(|| wrong(entry, "S@d is missing or 0"))?;
+            time = self.number(entry, "t")?.unwrap_or(time);
+            number = self.number(entry, "n")?.unwrap_or(number);
+            let count = match self.parsed((entry, "r"), |text| text.parse::<i64>().ok(), "a number")? {
+                None => 1,
+                Some(repeats @ 0..) => repeats.unsigned_abs() + 1,
+                // Until the next entry, or the end of the period.
+                Some(_) => {
+                    let next = entries.get(at + 1).map(|&next| self.number(next, "t"));
+                    match next.transpose()?.flatten() {
+                        Some(next) => next.saturating_sub(time).div_ceil(duration).max(1),
+                        None if timeline.length.is_some() || timeline.last < u64::MAX => u64::MAX,
+                        None => {
+                            let problem = "the end of @r=\"-1\" is unknown: an S with @t must follow, or the MPD \
+                                           needs @mediaPresentationDuration";
+                            return Err(wrong(entry, problem));
+                        }
+                    }
+                }
+            };
+            timeline.add(&mut self.counter, (number, time.into(), duration), count)?;
+            number = number.saturating_add(count);
+            time = time.saturating_add(duration.saturating_mul(count));
         }
-        Ok(spans)
-    }
-
-    fn listed(&mut self, scope: &Scope<'_, 'a>, list: &Addressing<'a>) -> Result<Vec<Piece>, MediaError> {
-        let lists = scope.lists();
-        let timescale = self.inherited(&lists, "timescale", Self::number)?;
-        let timescale = timescale.filter(|&scale| scale > 0).unwrap_or(1);
-        let each = self.inherited(&lists, "duration", Self::number)?;
-        let spans = match &list.timeline {
-            Some(entries) => self.timeline(entries, timescale, None)?,
-            None => Vec::new(),
-        };
-        let mut pieces = Vec::new();
-        for (at, &segment) in list.segments.iter().enumerate() {
-            self.counter.one_more_segment()?;
-            let duration = spans.get(at).map(|&(_, duration)| duration).or(each);
-            let bytes = self.range(segment, "mediaRange")?;
-            let place = self.target(scope, segment, "media")?;
-            let duration = duration.map(|duration| duration_of(duration, timescale));
-            pieces.push(place.as_ref().unwrap_or(&scope.base).piece(bytes, duration));
-        }
-        Ok(pieces)
+        Ok(())
     }
 
     /// Reads the attribute `name`, counting each read.
-    fn attribute(&mut self, node: Node<'a, 'a>, name: &str) -> Result<Option<&'a str>, MediaError> {
+    fn attribute<'a>(&mut self, node: Node<'a, 'a>, name: &str) -> Result<Option<&'a str>, MediaError> {
         let text = node.attribute(name);
         self.counter.text(text.map_or(0, str::len))?;
         Ok(text)
     }
 
     /// The attribute `name` of the representation or, if that lacks it, of its adaptation set.
-    fn of_representation(
+    fn of_representation<'a>(
         &mut self,
         scope: &Scope<'_, 'a>,
         name: &str,
@@ -360,7 +464,7 @@ impl<'a> MpdReader<'a> {
     }
 
     /// The attribute `name` of the first element in the chain that has it, parsed by `read`.
-    fn inherited<T>(
+    fn inherited<'a, T>(
         &mut self,
         chain: &[&Addressing<'a>],
         name: &str,
@@ -371,15 +475,19 @@ impl<'a> MpdReader<'a> {
         node.map_or(Ok(None), |node| read(self, node, name))
     }
 
-    fn range(&mut self, node: Node<'a, 'a>, name: &str) -> Result<Option<Range<u64>>, MediaError> {
+    fn range(&mut self, node: Node<'_, '_>, name: &str) -> Result<Option<Range<u64>>, MediaError> {
         self.parsed((node, name), byte_range, "FIRST-LAST")
     }
 
-    fn number(&mut self, node: Node<'a, 'a>, name: &str) -> Result<Option<u64>, MediaError> {
-        self.parsed((node, name), |text| text.trim().parse().ok(), "a number")
+    fn number(&mut self, node: Node<'_, '_>, name: &str) -> Result<Option<u64>, MediaError> {
+        self.parsed((node, name), |text| text.parse().ok(), "a number")
     }
 
-    fn time(&mut self, node: Node<'a, 'a>, name: &str) -> Result<Option<Duration>, MediaError> {
+    fn delta(&mut self, node: Node<'_, '_>, name: &str) -> Result<Option<i64>, MediaError> {
+        self.parsed((node, name), |text| text.parse().ok(), "a number")
+    }
+
+    fn time(&mut self, node: Node<'_, '_>, name: &str) -> Result<Option<Duration>, MediaError> {
         let expected = "a duration such as PT1M3.5S, of at most a year";
         self.parsed((node, name), duration, expected)
     }
@@ -387,21 +495,20 @@ impl<'a> MpdReader<'a> {
     /// The value of the attribute `name`, if the node has it, parsed by `parse`; the error states what is `expected`.
     fn parsed<T>(
         &mut self,
-        (node, name): (Node<'a, 'a>, &str),
+        (node, name): (Node<'_, '_>, &str),
         parse: impl Fn(&str) -> Option<T>,
         expected: &str,
     ) -> Result<Option<T>, MediaError> {
-        let Some(text) = self.attribute(node, name)? else {
-            return Ok(None);
-        };
-        let wrong = || self.wrong(node, format!("@{name} `{}` is not {expected}", excerpt(text)));
-        parse(text).map(Some).ok_or_else(wrong)
+        let text = node.attribute(name);
+        self.counter.text(text.map_or(0, str::len))?;
+        let Some(text) = text else { return Ok(None) };
+        let problem = || format!("@{name} `{}` is not {expected}", excerpt(text));
+        parse(text.trim()).map(Some).ok_or_else(|| wrong(node, problem()))
     }
 }
 
 /// The first element of the chain, for errors; the representation if there is none.
-fn innermost<'a>(chain: &[&Addressing<'a>], scope: &Scope<'_, 'a>) -> Node<'a, 'a> {
-    chain
-        .first()
-        .map_or(scope.representation.node, |addressing| addressing.node)
+fn innermost<'a>(scope: &Scope<'_, 'a>, chain: &[&Addressing<'a>]) -> Node<'a, 'a> {
+    let first = chain.first().map(|addressing| addressing.node);
+    first.unwrap_or(scope.representation.node)
 }

@@ -1,6 +1,7 @@
 //! HLS playlists (RFC 8216), main and media, read line by line. Each line costs time and memory proportional to its own
 //! length, regardless of the lines before it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
@@ -24,7 +25,7 @@ const MAIN_TAGS: [&str; 5] = [
     "#EXT-X-SESSION-DATA",
 ];
 /// Tags that occur only in media playlists.
-const MEDIA_TAGS: [&str; 9] = [
+const MEDIA_TAGS: [&str; 10] = [
     "#EXTINF",
     "#EXT-X-TARGETDURATION",
     "#EXT-X-MEDIA-SEQUENCE",
@@ -34,6 +35,7 @@ const MEDIA_TAGS: [&str; 9] = [
     "#EXT-X-BYTERANGE",
     "#EXT-X-KEY",
     "#EXT-X-MAP",
+    "#EXT-X-GAP",
 ];
 
 /// Reads a playlist of either kind.
@@ -54,12 +56,18 @@ pub(super) fn read(content: &[u8], location: &Location) -> Result<Manifest, Medi
             (is_main, _) => Some(is_main),
         }
     });
+    let playlist = PlaylistReader {
+        text,
+        location,
+        counter: Counter::default(),
+        variables: BTreeMap::new(),
+    };
     match kind {
-        Some(true) => variants(text, location).map(Manifest::Main),
+        Some(true) => playlist.variants().map(Manifest::Main),
         None if lines(text).all(|(_, line)| line.starts_with('#')) => {
             Err(malformed(1, "it has no tag of a playlist (RFC 8216)"))
         }
-        Some(false) | None => representation(text, location).map(Manifest::Media),
+        Some(false) | None => playlist.representation().map(Box::new).map(Manifest::Media),
     }
 }
 
@@ -99,58 +107,241 @@ fn number(at: usize, name: &str, value: &str) -> Result<u64, MediaError> {
     value.trim().parse().map_err(wrong)
 }
 
-fn variants(text: &str, location: &Location) -> Result<Vec<Variant>, MediaError> {
-    let mut counter = Counter::default();
-    let mut groups = BTreeMap::new();
-    let mut streams = Vec::new();
-    let mut media = Vec::new();
-    // A stream and its line; its playlist is the next line that is not a tag.
-    let mut stream: Option<(usize, ManifestRepresentation)> = None;
-    let no_playlist = |at| malformed(at, "it names a stream without its playlist");
-    for (at, line) in lines(text) {
-        if let Some(list) = line.strip_prefix("#EXT-X-STREAM-INF:") {
-            if let Some((at, _)) = stream.replace((at, declared_stream(at, list)?)) {
-                return Err(no_playlist(at));
+struct PlaylistReader<'a> {
+    text: &'a str,
+    location: &'a Location,
+    counter: Counter,
+    /// Values of `#EXT-X-DEFINE` by name.
+    variables: BTreeMap<&'a str, Cow<'a, str>>,
+}
+
+impl<'a> PlaylistReader<'a> {
+    /// `line` with the values of its variables (RFC 8216bis §4.3). A definition or a comment has none.
+    fn substituted(&mut self, at: usize, line: &'a str) -> Result<Cow<'a, str>, MediaError> {
+        if let Some(list) = line.strip_prefix("#EXT-X-DEFINE:") {
+            self.define(at, list)?;
+            return Ok("".into());
+        }
+        let mut parts = line.split("{$");
+        let first = parts.next().unwrap_or_default();
+        if first.len() == line.len() || (line.starts_with('#') && !line.starts_with("#EXT-X-")) {
+            return Ok(line.into());
+        }
+        let mut whole = first.to_owned();
+        for part in parts {
+            let Some((name, rest)) = part.split_once('}') else {
+                whole.extend(["{$", part]);
+                continue;
+            };
+            let problem = || format!("the variable `{}` is not defined (#EXT-X-DEFINE)", excerpt(name));
+            let value = self.variables.get(name).ok_or_else(|| malformed(at, problem()))?;
+            self.counter.text(value.len())?;
+            whole.extend([value, rest]);
+        }
+        Ok(whole.into())
+    }
+
+    /// Takes the variable of an `#EXT-X-DEFINE` (RFC 8216bis §4.4.2.3).
+    fn define(&mut self, at: usize, list: &'a str) -> Result<(), MediaError> {
+        let (mut name, mut value) = (None, None);
+        for (attribute, text) in attributes(list) {
+            match attribute {
+                "NAME" => name = Some(text),
+                "VALUE" => value = Some(text.into()),
+                "QUERYPARAM" => (name, value) = (Some(text), self.location.parameter(text)),
+                _ => {}
             }
-        } else if let Some(list) = line.strip_prefix("#EXT-X-MEDIA:") {
-            let (mut kind, mut group, mut uri) = ("", "", None);
-            for (name, value) in attributes(list) {
-                match name {
-                    "TYPE" => kind = value,
-                    "GROUP-ID" => group = value,
-                    "URI" => uri = named(value),
-                    _ => {}
+        }
+        let problem = "#EXT-X-DEFINE needs a NAME with a VALUE, or a QUERYPARAM of the playlist's URL; IMPORT is not \
+                       supported";
+        let (name, value) = name.zip(value).ok_or_else(|| malformed(at, problem))?;
+        self.variables.insert(name, value);
+        Ok(())
+    }
+
+    fn variants(mut self) -> Result<Vec<Variant>, MediaError> {
+        let mut groups = BTreeMap::new();
+        let mut streams = Vec::new();
+        let mut media = Vec::new();
+        // A stream and its line; its playlist is the next line that is not a tag.
+        let mut stream: Option<(usize, ManifestRepresentation)> = None;
+        let no_playlist = |at| malformed(at, "it names a stream without its playlist");
+        for (at, line) in lines(self.text) {
+            let line = self.substituted(at, line)?;
+            if let Some(list) = line.strip_prefix("#EXT-X-STREAM-INF:") {
+                if let Some((at, _)) = stream.replace((at, declared_stream(at, list)?)) {
+                    return Err(no_playlist(at));
+                }
+            } else if let Some(list) = line.strip_prefix("#EXT-X-MEDIA:") {
+                let (mut kind, mut group, mut uri) = ("", "", None);
+                for (name, value) in attributes(list) {
+                    match name {
+                        "TYPE" => kind = value,
+                        "GROUP-ID" => group = value,
+                        "URI" => uri = named(value),
+                        _ => {}
+                    }
+                }
+                // A rendition without its own playlist is part of the streams.
+                let Some(uri) = uri else { continue };
+                self.counter.one_more_representation()?;
+                let next = groups.len() + 1;
+                let declared = ManifestRepresentation {
+                    set: *groups.entry((kind.to_owned(), group.to_owned())).or_insert(next),
+                    component: match kind {
+                        "AUDIO" => Component::Audio,
+                        "VIDEO" => Component::Video,
+                        _ => Component::Other,
+                    },
+                    ..ManifestRepresentation::default()
+                };
+                media.push(variant(&self.counter.join(self.location, uri)?, declared));
+            } else if !line.is_empty()
+                && !line.starts_with('#')
+                && let Some((_, declared)) = stream.take()
+            {
+                self.counter.one_more_representation()?;
+                streams.push(variant(&self.counter.join(self.location, &line)?, declared));
+            }
+        }
+        if let Some((at, _)) = stream {
+            return Err(no_playlist(at));
+        }
+        if streams.is_empty() {
+            return Err(malformed(1, "it names no streams (#EXT-X-STREAM-INF)"));
+        }
+        streams.append(&mut media);
+        Ok(streams)
+    }
+
+    fn representation(mut self) -> Result<ManifestRepresentation, MediaError> {
+        let mut found = ManifestRepresentation {
+            id: self.location.file_name(),
+            live: true,
+            ..ManifestRepresentation::default()
+        };
+        let mut target = Duration::ZERO;
+        let mut duration = None;
+        let mut is_gap = false;
+        let mut range: Option<ByteRange> = None;
+        // End of the last range in a file: a range without an offset begins there (RFC 8216 §4.3.2.2).
+        let mut ended: Option<(Cow<'_, str>, u64)> = None;
+        for (at, line) in lines(self.text) {
+            let line = self.substituted(at, line)?;
+            let (tag, value) = line.split_once(':').unwrap_or((&line, ""));
+            match tag {
+                "#EXTINF" => duration = playing_time(value),
+                "#EXT-X-BYTERANGE" => range = Some(ByteRange::read(at, value)?),
+                "#EXT-X-MAP" => {
+                    let map = (found.pieces.len(), self.segment_map(at, value)?);
+                    // It applies to all segments after it (RFC 8216 §4.3.2.5).
+                    found.initializations.pop_if(|(first, _)| *first == map.0);
+                    if found
+                        .initializations
+                        .last()
+                        .is_none_or(|(_, last)| *last != map.1)
+                    {
+                        found.initializations.push(map);
+                    }
+                }
+                "#EXT-X-GAP" => is_gap = true,
+                "#EXT-X-TARGETDURATION" => target = Duration::from_secs(number(at, tag, value)?.min(86_400)),
+                "#EXT-X-ENDLIST" => found.live = false,
+                // It cannot change (RFC 8216 §4.3.3.5).
+                "#EXT-X-PLAYLIST-TYPE" if value.trim() == "VOD" => found.live = false,
+                "#EXT-X-I-FRAMES-ONLY" => found.component = Component::Other,
+                "#EXT-X-SKIP" => return Err(malformed(at, "#EXT-X-SKIP: delta updates are not supported")),
+                "#EXT-X-KEY" => {
+                    let method = attributes(value).find(|(name, _)| *name == "METHOD");
+                    let method = method
+                        .map(|(_, method)| method)
+                        .filter(|&method| method != "NONE");
+                    found.encryption = found.encryption.or(method.map(str::to_owned));
+                }
+                _ if line.is_empty() || line.starts_with('#') => {}
+                _ => {
+                    self.counter.one_more_segment()?;
+                    let duration: Duration = duration.take().ok_or_else(|| {
+                        let name = excerpt(&line);
+                        let problem =
+                            format!("`{name}` needs an #EXTINF with its duration, from 0 s to 366 days");
+                        malformed(at, problem)
+                    })?;
+                    let bytes = match range.take() {
+                        None => None,
+                        Some(range) => {
+                            let follows = ended.filter(|(uri, _)| *uri == line).map(|(_, end)| end);
+                            let problem = "#EXT-X-BYTERANGE has no offset, and no range of its file precedes it: \
+                                           write LENGTH@OFFSET";
+                            let first = range.offset.or(follows);
+                            let first = first.ok_or_else(|| malformed(at, problem))?;
+                            ended = Some((line.clone(), range.starting_at(first).end));
+                            Some(range.starting_at(first))
+                        }
+                    };
+                    let mut piece = self
+                        .counter
+                        .join(self.location, &line)?
+                        .piece(bytes, Some(duration));
+                    piece.is_gap = std::mem::take(&mut is_gap);
+                    // A segment of no duration shows nothing.
+                    if !duration.is_zero() {
+                        found.pieces.push(piece);
+                    }
                 }
             }
-            // A rendition without its own playlist is part of the streams.
-            let Some(uri) = uri else { continue };
-            counter.one_more_representation()?;
-            let next = groups.len() + 1;
-            let declared = ManifestRepresentation {
-                set: *groups.entry((kind, group)).or_insert(next),
-                component: match kind {
-                    "AUDIO" => Component::Audio,
-                    "VIDEO" => Component::Video,
-                    _ => Component::Other,
-                },
-                ..ManifestRepresentation::default()
-            };
-            media.push(variant(&counter.join(location, uri)?, declared));
-        } else if !line.starts_with('#')
-            && let Some((_, declared)) = stream.take()
-        {
-            counter.one_more_representation()?;
-            streams.push(variant(&counter.join(location, line)?, declared));
         }
+        if found.pieces.is_empty() && !found.live {
+            return Err(malformed(
+                1,
+                "the playlist has no segments: at least one #EXTINF with its file is needed",
+            ));
+        }
+        found.warnings.extend(shorten(&mut found.pieces, target));
+        Ok(found)
     }
-    if let Some((at, _)) = stream {
-        return Err(no_playlist(at));
+
+    /// The initialisation segment named by `#EXT-X-MAP` in line `at`.
+    fn segment_map(&mut self, at: usize, list: &str) -> Result<Piece, MediaError> {
+        let (mut uri, mut bytes) = (None, None);
+        for (name, value) in attributes(list) {
+            match name {
+                "URI" => uri = named(value),
+                "BYTERANGE" => {
+                    let range = ByteRange::read(at, value)?;
+                    bytes = Some(range.starting_at(range.offset.unwrap_or(0)));
+                }
+                _ => {}
+            }
+        }
+        let uri = uri.ok_or_else(|| malformed(at, "#EXT-X-MAP has no URI"))?;
+        Ok(self.counter.join(self.location, uri)?.piece(bytes, None))
     }
-    if streams.is_empty() {
-        return Err(malformed(1, "it names no streams (#EXT-X-STREAM-INF)"));
+}
+
+/// Times the usual duration of a segment above which a duration is taken to be wrong.
+const PLAUSIBLE: u32 = 4;
+
+/// Gives implausibly long pieces the usual duration, which is the median or `#EXT-X-TARGETDURATION`; returns a warning.
+fn shorten(pieces: &mut [Piece], target: Duration) -> Option<String> {
+    let mut durations: Vec<_> = pieces.iter().filter_map(|piece| piece.duration).collect();
+    durations.sort_unstable();
+    let median = durations.get(durations.len().saturating_sub(1) / 2);
+    // A single piece is compared with the target only.
+    let usual = median
+        .filter(|_| pieces.len() > 1)
+        .map_or(target, |&median| median.max(target));
+    let longest = *durations
+        .last()
+        .filter(|&&longest| !usual.is_zero() && longest > usual * PLAUSIBLE)?;
+    for piece in pieces {
+        piece.duration = piece
+            .duration
+            .map(|it| if it > usual * PLAUSIBLE { usual } else { it });
     }
-    streams.append(&mut media);
-    Ok(streams)
+    Some(format!(
+        "a duration of {longest:?} (#EXTINF) is implausible among segments of {usual:?}, which it is taken to be"
+    ))
 }
 
 /// The stream described by `#EXT-X-STREAM-INF` in line `at`.
@@ -187,8 +378,7 @@ fn declared_stream(at: usize, list: &str) -> Result<ManifestRepresentation, Medi
 /// The media playlist at `playlist`, described by `declared`.
 fn variant(playlist: &Location, declared: ManifestRepresentation) -> Variant {
     Variant {
-        file: playlist.file(),
-        query: playlist.query(),
+        playlist: playlist.piece(None, None),
         representation: ManifestRepresentation {
             id: playlist.file_name(),
             ..declared
@@ -204,94 +394,14 @@ fn has_video(codecs: &str) -> bool {
         .any(|codec| VIDEO.iter().any(|known| codec.trim().starts_with(known)))
 }
 
-fn representation(text: &str, location: &Location) -> Result<ManifestRepresentation, MediaError> {
-    let mut counter = Counter::default();
-    let mut pieces = Vec::new();
-    let mut initialization = None;
-    let mut live = true;
-    let mut duration = None;
-    let mut range: Option<ByteRange> = None;
-    // End of the last range in a file: a range without an offset begins there (RFC 8216 §4.3.2.2).
-    let mut ended: Option<(&str, u64)> = None;
-    for (at, line) in lines(text) {
-        if let Some(text) = line.strip_prefix("#EXTINF:") {
-            duration = playing_time(text);
-        } else if let Some(text) = line.strip_prefix("#EXT-X-BYTERANGE:") {
-            range = Some(ByteRange::read(at, text)?);
-        } else if let Some(list) = line.strip_prefix("#EXT-X-MAP:") {
-            let map = segment_map(at, list, location, &mut counter)?;
-            // It applies to all segments after it (RFC 8216 §4.3.2.5).
-            initialization.get_or_insert(map);
-        } else if line == "#EXT-X-ENDLIST" {
-            live = false;
-        } else if !line.starts_with('#') {
-            counter.one_more_segment()?;
-            let duration = duration.take().ok_or_else(|| {
-                let name = excerpt(line);
-                let problem =
-                    format!("`{name}` needs an #EXTINF with its duration, above 0 s and at most 366 days");
-                malformed(at, problem)
-            })?;
-            let bytes = match range.take() {
-                None => None,
-                Some(range) => {
-                    let follows = ended.filter(|(uri, _)| *uri == line).map(|(_, end)| end);
-                    let problem = "#EXT-X-BYTERANGE has no offset, and no range of its file precedes it: write \
-                                   LENGTH@OFFSET";
-                    let first = range.offset.or(follows);
-                    let first = first.ok_or_else(|| malformed(at, problem))?;
-                    ended = Some((line, range.starting_at(first).end));
-                    Some(range.starting_at(first))
-                }
-            };
-            pieces.push(counter.join(location, line)?.piece(bytes, Some(duration)));
-        }
-    }
-    if pieces.is_empty() && !live {
-        return Err(malformed(
-            1,
-            "the playlist has no segments: at least one #EXTINF with its file is needed",
-        ));
-    }
-    Ok(ManifestRepresentation {
-        id: location.file_name(),
-        initialization,
-        live,
-        pieces,
-        ..ManifestRepresentation::default()
-    })
-}
-
-/// The duration in `#EXTINF:DURATION,TITLE`; `None` unless it is a number above 0 s and at most 366 days. Some
+/// The duration in `#EXTINF:DURATION,TITLE`; `None` unless it is a number from 0 s to 366 days. Some
 /// packagers write the title without the comma.
 fn playing_time(text: &str) -> Option<Duration> {
     let text = text.trim_start();
     let end = text.find(|digit: char| !digit.is_ascii_digit() && digit != '.');
     let seconds = text.get(..end.unwrap_or(text.len()))?.parse().ok()?;
     let duration = Duration::try_from_secs_f64(seconds).ok()?;
-    (!duration.is_zero() && duration <= LONGEST).then_some(duration)
-}
-
-/// The initialisation segment named by `#EXT-X-MAP` in line `at`.
-fn segment_map(
-    at: usize,
-    list: &str,
-    location: &Location,
-    counter: &mut Counter,
-) -> Result<Piece, MediaError> {
-    let (mut uri, mut bytes) = (None, None);
-    for (name, value) in attributes(list) {
-        match name {
-            "URI" => uri = named(value),
-            "BYTERANGE" => {
-                let range = ByteRange::read(at, value)?;
-                bytes = Some(range.starting_at(range.offset.unwrap_or(0)));
-            }
-            _ => {}
-        }
-    }
-    let uri = uri.ok_or_else(|| malformed(at, "#EXT-X-MAP has no URI"))?;
-    Ok(counter.join(location, uri)?.piece(bytes, None))
+    (duration <= LONGEST).then_some(duration)
 }
 
 /// `LENGTH@OFFSET` (RFC 8216 §4.3.2.2); the offset may be missing.

@@ -229,3 +229,43 @@ fn lines_of_a_playlist_are_bounded_as_segments() {
     let error = Manifest::read("film/list.m3u8", text.as_bytes()).unwrap_err();
     assert!(error.to_string().contains("more than 500000 segments"), "{error}");
 }
+
+#[test]
+fn values_of_variables_count_each_time() {
+    let value = "v".repeat(1_000_000);
+    let text = format!(
+        "#EXTM3U\n#EXT-X-DEFINE:NAME=\"v\",VALUE=\"{value}\"\n{}",
+        "#EXTINF:1,\n{$v}{$v}\n".repeat(1_000)
+    );
+    let error = Manifest::read("film/list.m3u8", text.as_bytes()).unwrap_err();
+    assert!(
+        error.to_string().contains("bytes of names, repetitions included"),
+        "{error}"
+    );
+}
+
+#[rstest]
+#[case(
+    "timescale='1' presentationTimeOffset='18446744073709551615' eptDelta='-9223372036854775808' duration='1'",
+    ""
+)]
+#[case("timescale='18446744073709551615' duration='1'", "")]
+#[case(
+    "startNumber='18446744073709551615' eptDelta='9223372036854775807' duration='18446744073709551615'",
+    ""
+)]
+#[case(
+    "",
+    "<S t='18446744073709551615' d='18446744073709551615' r='9223372036854775807'/><S d='1' r='-1'/>"
+)]
+fn the_largest_numbers_do_not_overflow(#[case] attributes: &str, #[case] entries: &str) {
+    let timeline = Some(entries).filter(|entries| !entries.is_empty());
+    let timeline = timeline.map_or(String::new(), |it| {
+        format!("<SegmentTimeline>{it}</SegmentTimeline>")
+    });
+    let template = format!("<SegmentTemplate media='$Number$' {attributes}>{timeline}</SegmentTemplate>");
+    // Refused for too many segments, or read.
+    if let Err(error) = mpd(&with_set(&(template + "<Representation/>"))) {
+        assert!(error.to_string().contains("more than 500000 segments"), "{error}");
+    }
+}

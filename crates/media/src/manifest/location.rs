@@ -2,57 +2,75 @@
 
 use core::ops::Range;
 use core::time::Duration;
+use std::borrow::Cow;
+use std::rc::Rc;
 
 use percent_encoding::percent_decode_str;
 use url::Url;
 
 use super::Piece;
 
-/// Base of references. A reference to another host leaves the media directory.
+/// A URL in a manifest, from which references are resolved.
 #[derive(Clone, Debug)]
-pub(super) struct Location(Option<Url>);
-
-/// Stands for the media directory; RFC 6761 reserves such names.
-const SITE: &str = "https://site.invalid/";
+pub(super) struct Location {
+    /// The manifest, whose origin is the server's.
+    manifest: Rc<Url>,
+    /// `None` if a reference is not a URL.
+    target: Option<Url>,
+}
 
 impl Location {
-    /// The manifest of this name below the media directory.
-    pub(super) fn of(name: &str) -> Self {
-        let mut url = Url::parse(SITE).ok();
-        if let Some(url) = &mut url {
-            url.set_path(&name.replace('%', "%25"));
+    /// The manifest at this URL.
+    pub(super) fn of(manifest: &Url) -> Self {
+        Self {
+            manifest: Rc::new(manifest.clone()),
+            target: Some(manifest.clone()),
         }
-        Self(url)
     }
 
     /// Length of its URL in bytes.
     pub(super) fn len(&self) -> usize {
-        self.0.as_ref().map_or(0, |url| url.as_str().len())
+        self.target.as_ref().map_or(0, |url| url.as_str().len())
     }
 
     /// The target of `reference` from this base (RFC 3986 §5).
     pub(super) fn join(&self, reference: &str) -> Self {
-        Self(self.0.as_ref().and_then(|url| url.join(reference.trim()).ok()))
+        let target = self.target.as_ref();
+        Self {
+            manifest: Rc::clone(&self.manifest),
+            target: target.and_then(|url| url.join(reference.trim()).ok()),
+        }
     }
 
-    /// The path below the media directory, with `/` between segments; `None` if it is elsewhere. The URL has no dot
+    /// Returns true if it is not on the server of the manifest (RFC 6454).
+    pub(super) fn is_foreign(&self) -> bool {
+        let origin = |url: &Url| url.origin();
+        self.target.as_ref().map(origin) != Some(origin(&self.manifest))
+    }
+
+    /// The path below the media directory, with `/` between segments; `None` if there is none. The URL has no dot
     /// segments left, but decoding can create some: `..%2f`.
     pub(super) fn file(&self) -> Option<String> {
-        let url = self.0.as_ref()?;
-        let here = url.host_str() == Some("site.invalid") && url.port().is_none() && url.scheme() == "https";
+        let url = self.target.as_ref()?;
         let path = percent_decode_str(url.path().strip_prefix('/')?)
             .decode_utf8()
             .ok()?;
         let leads_out = path.starts_with('/')
             || path.contains('\0')
             || path.split('/').any(|segment| matches!(segment, "." | ".."));
-        (here && !path.is_empty() && !leads_out).then(|| path.into_owned())
+        (url.has_host() && !path.is_empty() && !leads_out).then(|| path.into_owned())
     }
 
     /// Query of a request for it, such as a token, as in the manifest.
     pub(super) fn query(&self) -> Option<Box<str>> {
-        let query = self.0.as_ref()?.query()?;
+        let query = self.target.as_ref()?.query()?;
         Some(query.into()).filter(|_| !query.is_empty())
+    }
+
+    /// The first value of a parameter of its query, decoded.
+    pub(super) fn parameter(&self, name: &str) -> Option<Cow<'_, str>> {
+        let mut pairs = self.target.as_ref()?.query_pairs();
+        pairs.find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
     /// The piece at this location, or a part of it.
@@ -60,8 +78,11 @@ impl Location {
         Piece {
             file: self.file(),
             query: self.query(),
+            is_foreign: self.is_foreign(),
             bytes,
             duration,
+            hidden: Duration::ZERO,
+            is_gap: false,
         }
     }
 

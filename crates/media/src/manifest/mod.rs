@@ -1,5 +1,6 @@
-//! Manifests of packaged titles: the files and pieces of each representation, for servers and players. Other
-//! contents (keys, events, live edges) are skipped.
+//! Manifests of packaged titles: the files and pieces of each representation, for servers and players. Everything that
+//! decides which segments exist is honoured, or ends in an error that names it. Other contents (keys, events, live
+//! edges) are skipped.
 //!
 //! - DASH (ISO/IEC 23009-1): segment templates with and without a timeline, segment lists, single files;
 //! - HLS (RFC 8216): main playlists and media playlists.
@@ -20,6 +21,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use playrate_units::{Bitrate, Bytes};
+use url::Url;
 
 pub use counter::SEGMENT_LIMIT;
 
@@ -39,7 +41,7 @@ pub enum Manifest {
     /// An HLS main playlist: references to media playlists.
     Main(Vec<Variant>),
     /// An HLS media playlist: one representation.
-    Media(ManifestRepresentation),
+    Media(Box<ManifestRepresentation>),
 }
 
 /// One encoding of one component of a title.
@@ -59,16 +61,24 @@ pub struct ManifestRepresentation {
     /// Declared rate: `@bandwidth` of DASH, the average of HLS if there is one. Some packagers declare the average,
     /// others the peak.
     pub declared_rate: Option<Bitrate>,
-    /// Initialisation segment (its `moov` box), if the manifest names it.
-    pub initialization: Option<Piece>,
+    /// Initialisation segments (their `moov` boxes), each with the index of the first piece that needs it. Empty if the
+    /// manifest names none.
+    pub initializations: Vec<(usize, Piece)>,
+    /// Encryption of the media: the method of HLS, or the scheme of DASH.
+    pub encryption: Option<String>,
+    /// Media time at which the period begins (`@presentationTimeOffset`), for a representation with an index.
+    pub offset: Duration,
     /// Byte range of the segment index (`sidx` box) of a representation in one file, if declared.
     pub index: Option<Range<u64>>,
     /// Index of its period: a player plays one period after the other.
     pub period: usize,
     /// True if the manifest may still grow.
     pub live: bool,
-    /// Its media, in playing order. Empty for a live presentation whose segments the manifest does not list.
+    /// Its media, in playing order. Empty for a live presentation whose segments the manifest does not list, and if no
+    /// segment lies in the period.
     pub pieces: Vec<Piece>,
+    /// Problems that were resolved, for operators.
+    pub warnings: Vec<String>,
 }
 
 /// Kind of media in a representation.
@@ -79,7 +89,7 @@ pub enum Component {
     Video,
     /// Audio, without any video.
     Audio,
-    /// Subtitles, thumbnails and the like.
+    /// Subtitles, thumbnails, trick modes and other parts that a player does not choose.
     Other,
     /// The manifest does not declare it.
     #[default]
@@ -90,24 +100,29 @@ pub enum Component {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Piece {
-    /// Path below the media directory; `None` if it lies elsewhere.
+    /// Path below the root of its server; `None` if it has none or leads out.
     pub file: Option<String>,
     /// The query that a request for it carries.
     pub query: Option<Box<str>>,
+    /// True if its URL has another origin than the manifest. A server that does not know its own names may still have
+    /// the file.
+    pub is_foreign: bool,
     /// Its bytes in that file; `None` for the whole file.
     pub bytes: Option<Range<u64>>,
-    /// Playing time; `None` if the manifest does not declare it.
+    /// Time for which it plays within its period; `None` if the manifest does not declare it.
     pub duration: Option<Duration>,
+    /// Part of its media that lies outside its period and is not shown.
+    pub hidden: Duration,
+    /// True if the manifest declares it absent (`EXT-X-GAP`): it must not be requested.
+    pub is_gap: bool,
 }
 
 /// A media playlist named by a main playlist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Variant {
-    /// Path of the playlist below the media directory; `None` if it lies elsewhere.
-    pub file: Option<String>,
-    /// The query that a request for it carries.
-    pub query: Option<Box<str>>,
+    /// Place of the media playlist.
+    pub playlist: Piece,
     /// The representation of the playlist as described by the main playlist; it has no pieces yet.
     pub representation: ManifestRepresentation,
 }
@@ -136,8 +151,19 @@ impl Manifest {
     /// # Errors
     /// As [`open`](Self::open), without the file's name.
     pub fn read(name: &str, content: &[u8]) -> Result<Self, MediaError> {
-        let location = location::Location::of(name);
-        if has_extension(Path::new(name), "mpd") {
+        // RFC 6761 reserves such hosts.
+        let mut site = Url::parse("https://site.invalid/").map_err(std::io::Error::other)?;
+        site.set_path(&name.replace('%', "%25"));
+        Self::read_at(&site, content)
+    }
+
+    /// Reads a manifest at this URL. Its variables may refer to the URL's query.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), without the file's name.
+    pub fn read_at(url: &Url, content: &[u8]) -> Result<Self, MediaError> {
+        let location = location::Location::of(url);
+        if has_extension(Path::new(url.path()), "mpd") {
             dash::read(content, &location).map(Self::Dash)
         } else {
             hls::read(content, &location)
@@ -158,5 +184,7 @@ fn line_at(text: &[u8], at: usize) -> usize {
 
 #[cfg(test)]
 mod hostile_tests;
+#[cfg(test)]
+mod segments_tests;
 #[cfg(test)]
 mod tests;

@@ -7,56 +7,63 @@ use roxmltree::Node;
 
 use super::counter::Counter;
 use super::location::Location;
+use super::values::excerpt;
 use crate::error::MediaError;
+
+pub(super) const FIX: &str = "write the manifest again with its packager (docs/media.md)";
+/// Value of `xlink:href` that removes an element (ISO/IEC 23009-1 §5.5.3).
+const NOTHING: &str = "urn:mpeg:dash:resolve-to-zero:2013";
+
+/// The error for an element.
+pub(super) fn wrong(node: Node<'_, '_>, problem: impl Into<String>) -> MediaError {
+    let line = node.document().text_pos_at(node.range().start).row;
+    MediaError::manifest(line as usize, problem, FIX)
+}
 
 /// The MPD, a period, an adaptation set or a representation, with its relevant children.
 #[derive(Debug)]
 pub(super) struct Level<'a> {
     pub(super) node: Node<'a, 'a>,
-    pub(super) base_url: Option<Node<'a, 'a>>,
+    /// Alternatives of each other.
+    pub(super) base_urls: Vec<Node<'a, 'a>>,
     pub(super) content: Option<Node<'a, 'a>>,
-    template: Option<Addressing<'a>>,
-    list: Option<Addressing<'a>>,
-    base: Option<Addressing<'a>>,
+    pub(super) protection: Option<Node<'a, 'a>>,
+    /// True for trick modes, thumbnails and others that a player must ignore unless it implements them (§5.8.4.8).
+    pub(super) is_special: bool,
+    addressing: Option<Addressing<'a>>,
     /// The elements of the next level.
     pub(super) inner: Vec<Node<'a, 'a>>,
 }
 
 impl<'a> Level<'a> {
-    /// Reads the children of `node`; those called `inner` form the next level. Among the others, the first of each name
-    /// counts, in any namespace.
+    /// Reads the children of `node`; those called `inner` form the next level. Of the elements that locate segments,
+    /// the first counts, in any namespace.
     pub(super) fn read(node: Node<'a, 'a>, inner: &str, counter: &mut Counter) -> Result<Self, MediaError> {
         let mut level = Self {
             node,
-            base_url: None,
+            base_urls: Vec::new(),
             content: None,
-            template: None,
-            list: None,
-            base: None,
+            protection: None,
+            is_special: node.has_attribute("dependencyId"),
+            addressing: None,
             inner: Vec::new(),
         };
         for child in elements(node, counter)? {
-            let place = match child.tag_name().name() {
-                "BaseURL" => {
-                    level.base_url.get_or_insert(child);
-                    continue;
+            match child.tag_name().name() {
+                "BaseURL" => level.base_urls.push(child),
+                "ContentComponent" => _ = level.content.get_or_insert(child),
+                "ContentProtection" => _ = level.protection.get_or_insert(child),
+                "EssentialProperty" => {
+                    // Colour spaces decide nothing about segments.
+                    let scheme = child.attribute("schemeIdUri").unwrap_or_default();
+                    level.is_special |= !scheme.starts_with("urn:mpeg:mpegB:cicp:");
                 }
-                "ContentComponent" => {
-                    level.content.get_or_insert(child);
-                    continue;
+                "SegmentTemplate" | "SegmentList" | "SegmentBase" if level.addressing.is_none() => {
+                    level.addressing = Some(Addressing::read(child, counter)?);
                 }
-                "SegmentTemplate" => &mut level.template,
-                "SegmentList" => &mut level.list,
-                "SegmentBase" => &mut level.base,
-                name => {
-                    if name == inner {
-                        level.inner.push(child);
-                    }
-                    continue;
-                }
-            };
-            if place.is_none() {
-                *place = Some(Addressing::read(child, counter)?);
+                "ImportedMPD" => return Err(wrong(child, "ImportedMPD is not followed")),
+                name if name == inner => level.inner.push(child),
+                _ => {}
             }
         }
         Ok(level)
@@ -68,8 +75,15 @@ fn elements<'a>(node: Node<'a, 'a>, counter: &mut Counter) -> Result<Vec<Node<'a
     let mut elements = Vec::new();
     for child in node.children() {
         counter.one_more_visit()?;
-        if child.is_element() {
-            elements.push(child);
+        let remote = child.attribute(("http://www.w3.org/1999/xlink", "href"));
+        match remote.filter(|_| child.tag_name().name() != "EventStream") {
+            Some(NOTHING) => {}
+            Some(link) => {
+                let problem = format!("xlink:href `{}` is not followed", excerpt(link));
+                return Err(wrong(child, problem));
+            }
+            None if child.is_element() => elements.push(child),
+            None => {}
         }
     }
     Ok(elements)
@@ -96,11 +110,12 @@ impl<'a> Addressing<'a> {
         };
         for child in elements(node, counter)? {
             match child.tag_name().name() {
-                "Initialization" => {
-                    found.initialization.get_or_insert(child);
-                }
+                "Initialization" => _ = found.initialization.get_or_insert(child),
                 "SegmentTimeline" if found.timeline.is_none() => {
                     let mut entries = elements(child, counter)?;
+                    if let Some(pattern) = entries.iter().find(|it| it.tag_name().name() == "Pattern") {
+                        return Err(wrong(*pattern, "a Pattern of segments is not supported"));
+                    }
                     entries.retain(|entry| entry.tag_name().name() == "S");
                     found.timeline = Some(entries);
                 }
@@ -110,11 +125,12 @@ impl<'a> Addressing<'a> {
         }
         Ok(found)
     }
-}
 
-/// Elements of one kind around a representation, innermost first. The first element with an attribute determines its
-/// value.
-pub(super) type Chain<'s, 'a> = Vec<&'s Addressing<'a>>;
+    /// Name of the element.
+    pub(super) fn kind(&self) -> &'a str {
+        self.node.tag_name().name()
+    }
+}
 
 /// One representation, with its surrounding elements.
 pub(super) struct Scope<'s, 'a> {
@@ -135,20 +151,29 @@ pub(super) struct Scope<'s, 'a> {
 }
 
 impl<'s, 'a> Scope<'s, 'a> {
-    pub(super) fn templates(&self) -> Chain<'s, 'a> {
-        self.chain(|level| level.template.as_ref())
-    }
-
-    pub(super) fn lists(&self) -> Chain<'s, 'a> {
-        self.chain(|level| level.list.as_ref())
-    }
-
-    pub(super) fn bases(&self) -> Chain<'s, 'a> {
-        self.chain(|level| level.base.as_ref())
-    }
-
-    fn chain(&self, of: impl Fn(&'s Level<'a>) -> Option<&'s Addressing<'a>>) -> Chain<'s, 'a> {
+    /// The elements that locate its segments, innermost first. The innermost decides the kind, and outer elements of
+    /// that kind give what it lacks.
+    pub(super) fn chain(&self) -> Vec<&'s Addressing<'a>> {
         let levels = [self.representation, self.set, self.period];
-        levels.into_iter().filter_map(of).collect()
+        let mut chain: Vec<_> = levels
+            .iter()
+            .filter_map(|level| level.addressing.as_ref())
+            .collect();
+        if let Some(kind) = chain.first().map(|innermost| innermost.kind()) {
+            chain.retain(|outer| outer.kind() == kind);
+        }
+        chain
+    }
+
+    /// Returns true if a player must not choose it.
+    pub(super) fn is_special(&self) -> bool {
+        [self.representation, self.set, self.period]
+            .iter()
+            .any(|level| level.is_special)
+    }
+
+    /// The first description of its encryption.
+    pub(super) fn protection(&self) -> Option<Node<'a, 'a>> {
+        self.representation.protection.or(self.set.protection)
     }
 }

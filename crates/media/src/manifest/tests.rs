@@ -44,7 +44,7 @@ fn dash(name: &str, text: &str) -> Vec<ManifestRepresentation> {
 
 fn playlist(name: &str, text: &str) -> ManifestRepresentation {
     match Manifest::read(name, text.as_bytes()).unwrap() {
-        Manifest::Media(representation) => representation,
+        Manifest::Media(representation) => *representation,
         other => panic!("{other:?}"),
     }
 }
@@ -76,8 +76,11 @@ fn piece(file: &str, bytes: Option<Range<u64>>) -> Piece {
     Piece {
         file: Some(file.to_owned()),
         query: None,
+        is_foreign: false,
         bytes,
         duration: None,
+        hidden: Duration::ZERO,
+        is_gap: false,
     }
 }
 
@@ -97,14 +100,14 @@ fn a_timeline_tells_every_segment_of_every_representation() {
         codecs: Some("avc1.640028".to_owned()),
         resolution: Some((1920, 1080)),
         declared_rate: Some(Bitrate::from_kbps(4_820)),
-        initialization: Some(piece("films/one/init-0.mp4", None)),
+        initializations: vec![(0, piece("films/one/init-0.mp4", None))],
         ..ManifestRepresentation::default()
     };
     assert_eq!(declared, expected);
     let numbers = [1, 2, 3].map(|number| format!("films/one/seg-0-0000{number}.m4s"));
     assert_eq!(files(video), numbers);
     assert_eq!(seconds(video), [3.0, 3.0, 2.5]);
-    assert_eq!(audio.initialization, None);
+    assert_eq!(audio.initializations, []);
     assert_eq!((audio.set, audio.component), (1, Component::Audio));
     // Segments of 2.944 s each, until they add up to 8.5 s.
     let times = [1_024, 142_336, 283_648].map(|time| format!("films/one/seg-3-{time}.m4s"));
@@ -145,7 +148,7 @@ fn a_single_file_and_a_list_of_ranges_are_pieces_too() {
     };
     assert_eq!(found[0].pieces, [whole]);
     let initialization = piece("a/video 1.mp4", Some(0..800));
-    assert_eq!(found[0].initialization, Some(initialization));
+    assert_eq!(found[0].initializations, [(0, initialization)]);
     assert_eq!(found[0].index, Some(800..1_001));
     assert_eq!(files(&found[1]), ["a/sound.mp4"; 2]);
     assert_eq!(ranges(&found[1]), [100..200, 200..300]);
@@ -153,12 +156,12 @@ fn a_single_file_and_a_list_of_ranges_are_pieces_too() {
 }
 
 #[rstest]
-#[case("https://cdn.example/x/", None)]
-#[case("//cdn.example/", None)]
+#[case("https://cdn.example/x/", Some("x/seg-0-00001.m4s"))]
+#[case("data:,", None)]
 #[case("../../", Some("seg-0-00001.m4s"))]
 #[case("/top/", Some("top/seg-0-00001.m4s"))]
 #[case("deep?token=x", Some("a/b/seg-0-00001.m4s"))]
-fn references_lead_below_the_media_directory_or_nowhere(#[case] base: &str, #[case] file: Option<&str>) {
+fn references_lead_below_the_root_of_a_server_or_nowhere(#[case] base: &str, #[case] file: Option<&str>) {
     let text = FFMPEG.replace("<Period id", &format!("<BaseURL>{base}</BaseURL><Period id"));
     let found = dash("a/b/manifest.mpd", &text);
     assert_eq!(found[0].pieces[0].file.as_deref(), file);
@@ -183,7 +186,7 @@ fn queries_of_references_stay_with_them() {
     let first = &found[0].pieces[0];
     assert_eq!(first.file.as_deref(), Some("a/seg-0-00001.m4s"));
     assert_eq!(first.query.as_deref(), Some("token=a%2Fb"));
-    assert_eq!(found[0].initialization, Some(piece("a/init-0.mp4", None)));
+    assert_eq!(found[0].initializations, [(0, piece("a/init-0.mp4", None))]);
 }
 
 #[test]
@@ -292,7 +295,7 @@ fn a_main_playlist_names_its_streams_and_their_sound() {
     let said = found.iter().map(|variant| {
         let declared = &variant.representation;
         (
-            variant.file.as_deref(),
+            variant.playlist.file.as_deref(),
             declared.set,
             declared.declared_rate,
             declared.component,
@@ -317,7 +320,9 @@ fn renditions_of_a_group_are_a_set_and_those_without_a_playlist_are_none() {
     let Manifest::Main(found) = Manifest::read("main.m3u8", text.as_bytes()).unwrap() else {
         panic!()
     };
-    let sets = found.iter().map(|it| (it.file.as_deref(), it.representation.set));
+    let sets = found
+        .iter()
+        .map(|it| (it.playlist.file.as_deref(), it.representation.set));
     assert!(sets.eq([(Some("v"), 0), (Some("1"), 1), (Some("2"), 2), (Some("3"), 1)]));
 }
 
@@ -347,7 +352,7 @@ fn ranges_without_an_offset_follow_each_other() {
         #EXTINF:3,\n#EXT-X-BYTERANGE:100@50\nall.mp4\n#EXTINF:3,\n#EXT-X-BYTERANGE:60\nall.mp4\n#EXT-X-ENDLIST\n";
     let found = playlist("m.m3u8", text);
     assert_eq!(ranges(&found), [50..150, 150..210]);
-    assert_eq!(found.initialization, Some(piece("all.mp4", Some(0..50))));
+    assert_eq!(found.initializations, [(0, piece("all.mp4", Some(0..50)))]);
     assert!(!found.live);
 }
 

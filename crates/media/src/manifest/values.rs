@@ -11,12 +11,6 @@ pub(super) fn duration_of(count: u64, timescale: u64) -> Duration {
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)).min(LONGEST)
 }
 
-/// Whole ticks of `timescale` per second in `time`; `None` if there are too many to count.
-pub(super) fn ticks_in(time: Duration, timescale: u64) -> Option<u64> {
-    let ticks = time.as_nanos().saturating_mul(timescale.into()) / 1_000_000_000;
-    u64::try_from(ticks).ok()
-}
-
 /// `FIRST-LAST`, both inclusive, as a half-open range.
 pub(super) fn byte_range(text: &str) -> Option<Range<u64>> {
     let (first, last) = text.trim().split_once('-')?;
@@ -24,16 +18,18 @@ pub(super) fn byte_range(text: &str) -> Option<Range<u64>> {
     (first <= last).then(|| first..last.saturating_add(1))
 }
 
-/// An `xs:duration` without years and months, which have no fixed length.
+/// An `xs:duration` that is not negative. As in dash.js 4, a year has 365 days and a month has 30.
 pub(super) fn duration(text: &str) -> Option<Duration> {
-    let rest = text.trim().strip_prefix('P')?;
+    let text = text.trim();
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    let rest = unsigned.strip_prefix('P')?;
     let (days, clock) = rest.split_once('T').unwrap_or((rest, ""));
     let mut seconds = 0.0;
     for (mut rest, units) in [
-        (days, &[('D', 86_400.0)][..]),
-        (clock, &[('H', 3_600.0), ('M', 60.0), ('S', 1.0)]),
+        (days, [('Y', 31_536_000.0), ('M', 2_592_000.0), ('D', 86_400.0)]),
+        (clock, [('H', 3_600.0), ('M', 60.0), ('S', 1.0)]),
     ] {
-        for &(unit, length) in units {
+        for (unit, length) in units {
             if let Some((count, after)) = rest.split_once(unit) {
                 if !count.starts_with(|digit: char| digit.is_ascii_digit()) {
                     return None;
@@ -46,9 +42,8 @@ pub(super) fn duration(text: &str) -> Option<Duration> {
             return None;
         }
     }
-    Duration::try_from_secs_f64(seconds)
-        .ok()
-        .filter(|&time| time <= LONGEST)
+    let time = Duration::try_from_secs_f64(seconds).ok()?;
+    (time <= LONGEST && (text == unsigned || time.is_zero())).then_some(time)
 }
 
 /// The beginning of a text, for an error. A hostile value may be megabytes long.

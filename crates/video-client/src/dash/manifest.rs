@@ -1,9 +1,11 @@
 //! Fetches a manifest, its playlists and its segment indexes.
 
+use std::time::Duration;
+
 use playrate_media::cmcd::ObjectType;
-use playrate_media::manifest::{Manifest, ManifestRepresentation as Declared, Piece, Variant};
+use playrate_media::manifest::{LARGEST, Manifest, ManifestRepresentation as Declared, Piece, Variant};
 use playrate_media::segment_index;
-use playrate_units::{Bitrate, Bytes};
+use playrate_units::Bitrate;
 
 use super::packaged;
 use super::presentation::{Presentation, Resource};
@@ -12,8 +14,8 @@ use crate::error::{PlayError, TitleError, unplayable};
 use crate::observer::Observer;
 use crate::session::Driver;
 
-/// Largest manifest or playlist accepted.
-const MAX_MANIFEST: Bytes = Bytes::from_mib(16);
+/// Maximum number of segments whose lengths are requested for one rate.
+const MAX_TRIES: usize = 8;
 /// Maximum number of playlists read for one title.
 const MAX_PLAYLISTS: usize = 64;
 
@@ -24,7 +26,7 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
         let wrong = |problem: TitleError| unplayable(path, problem);
         let all = match self.manifest(path).await? {
             Manifest::Dash(all) => all,
-            Manifest::Media(one) => vec![one],
+            Manifest::Media(one) => vec![*one],
             Manifest::Main(variants) => self.playlists(variants).await?,
             _ => Vec::new(),
         };
@@ -49,9 +51,10 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
             bytes: None,
         };
         let request = self.source.request(&resource, ObjectType::Manifest);
-        let text = self.fetch_whole(request, MAX_MANIFEST).await?;
-        let name = packaged::file_of(path);
-        Manifest::read(&name, &text).map_err(|problem| PlayError::Manifest {
+        let text = self.fetch_whole(request, LARGEST).await?;
+        let url = self.url(path).to_string();
+        let url = url::Url::parse(&url).map_err(|_| unplayable(path, TitleError::Elsewhere(url)))?;
+        Manifest::read_at(&url, &text).map_err(|problem| PlayError::Manifest {
             path: path.to_owned(),
             problem,
         })
@@ -63,16 +66,17 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
         let mut all = Vec::new();
         let mut taken: Vec<String> = Vec::new();
         for Variant {
-            file,
-            query,
+            playlist,
             representation: mut declared,
             ..
         } in variants
         {
             if packaged::is_readable(&declared) && declared.set == 0 {
-                let path = packaged::url_path(file.as_deref(), query.as_deref());
-                let path =
-                    path.ok_or_else(|| unplayable(main, TitleError::Elsewhere(declared.id.clone())))?;
+                let Some(path) = packaged::url_path(&playlist) else {
+                    declared.pieces.push(playlist);
+                    all.push(declared);
+                    continue;
+                };
                 // Streams that differ only in their audio share a playlist.
                 if taken.contains(&path) {
                     continue;
@@ -82,8 +86,10 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
                 }
                 if let Manifest::Media(playlist) = self.manifest(&path).await? {
                     declared.pieces = playlist.pieces;
-                    declared.initialization = playlist.initialization;
+                    declared.initializations = playlist.initializations;
+                    declared.encryption = playlist.encryption;
                     declared.live = playlist.live;
+                    declared.warnings = playlist.warnings;
                 }
                 taken.push(path);
             }
@@ -101,25 +107,39 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
         let Some(whole) = declared.pieces.first() else {
             return Ok(Vec::new());
         };
+        // The file may also have media of other periods.
+        let period = declared.offset
+            ..whole
+                .duration
+                .map_or(Duration::MAX, |length| declared.offset + length);
         let piece = |segment: playrate_media::IndexedSegment| {
+            let end = segment.start.saturating_add(segment.duration).min(period.end);
             let mut piece = whole.clone();
             piece.bytes = Some(segment.bytes);
-            piece.duration = Some(segment.duration);
-            piece
+            let shown = end.saturating_sub(segment.start.max(period.start));
+            piece.duration = Some(shown);
+            piece.hidden = segment.duration.saturating_sub(shown);
+            Some(piece).filter(|piece| piece.duration != Some(Duration::ZERO))
         };
-        Ok(segments.into_iter().map(piece).collect())
+        Ok(segments.into_iter().filter_map(piece).collect())
     }
 
-    /// The rate of the first piece, from the length of its file.
+    /// The rate of the first of some pieces that exists, from the length of its file.
     async fn rate(&mut self, declared: &Declared) -> Result<Option<Bitrate>, PlayError> {
-        let Some(piece) = declared.pieces.first() else {
-            return Ok(None);
-        };
-        let path = packaged::url_path(piece.file.as_deref(), piece.query.as_deref());
-        let (Some(path), Some(duration)) = (path, piece.duration) else {
-            return Ok(None);
-        };
-        let length = self.length(&path).await?;
-        Ok(length.and_then(|length| length.per(duration)))
+        for piece in declared
+            .pieces
+            .iter()
+            .filter(|piece| !piece.is_gap)
+            .take(MAX_TRIES)
+        {
+            let (Some(path), Some(duration)) = (packaged::url_path(piece), piece.duration) else {
+                break;
+            };
+            match self.length(&path).await {
+                Err(PlayError::Status { .. }) => {}
+                length => return Ok(length?.and_then(|length| length.per(duration))),
+            }
+        }
+        Ok(None)
     }
 }

@@ -32,4 +32,4 @@ pub use presentation::{MediaSegment, Presentation, Representation, Resource};
 pub(crate) use source::DashSource;
 
 pub use crate::error::{PresentationError, SetupError, TitleError};
-pub use crate::report::{DashReport, Estimates, RepresentationRecord, SegmentRecord};
+pub use crate::report::{DashReport, Estimates, PassedOver, RepresentationRecord, SegmentRecord};

@@ -1,6 +1,6 @@
 //! Converts the representations of a manifest to a [`Presentation`]: selection, segments and rates. Pure functions.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -18,31 +18,52 @@ pub(super) fn choose(mut all: Vec<Declared>) -> Result<(Vec<Declared>, Vec<Strin
     if all.iter().any(|it| it.live) {
         return Err(TitleError::Live);
     }
-    let periods: BTreeSet<_> = all.iter().map(|it| it.period).collect();
-    if periods.len() > 1 {
-        return Err(TitleError::Periods(periods.len()));
+    // Of each period, the first set that can be played; other sets are other angles or codecs.
+    let mut sets = BTreeMap::new();
+    for it in all.iter().filter(|it| is_readable(it) && obstacle(it).is_none()) {
+        sets.entry(it.period).or_insert(it.set);
     }
-    // The first set with readable video; other sets are other angles or codecs.
-    let Some(set) = all.iter().find(|it| is_readable(it)).map(|it| it.set) else {
-        let codecs: BTreeSet<_> = all.iter().map(media_name).collect();
-        return Err(TitleError::NoVideo(
-            codecs.into_iter().collect::<Vec<_>>().join(", "),
-        ));
-    };
-    let others = all.extract_if(.., |it| it.set != set || !is_readable(it));
-    let mut left_out: Vec<(String, usize)> = Vec::new();
-    for name in others.map(|it| media_name(&it)) {
-        match left_out.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, count)) => *count += 1,
-            None => left_out.push((name, 1)),
+    // A period without segments plays nothing.
+    let plays_nothing = |it: &Declared| it.pieces.is_empty() && !sets.is_empty();
+    let lacks = |it: &&Declared| !sets.contains_key(&it.period) && !plays_nothing(it);
+    let unplayed: Vec<_> = all.iter().filter(lacks).collect();
+    if !unplayed.is_empty() {
+        let mut readable = unplayed.iter().filter(|it| is_readable(it));
+        if let Some(obstacle) = readable.find_map(|it| obstacle(it)) {
+            return Err(obstacle);
         }
+        let names: BTreeSet<_> = unplayed.into_iter().map(media_name).collect();
+        return Err(TitleError::NoVideo(Vec::from_iter(names).join(", ")));
     }
-    let notes = left_out.into_iter().map(|(name, count)| {
+    let warnings = all.iter_mut().flat_map(|it| std::mem::take(&mut it.warnings));
+    let mut notes: Vec<_> = warnings.collect();
+    let is_other = |it: &mut Declared| {
+        sets.get(&it.period) != Some(&it.set) || !is_readable(it) || obstacle(it).is_some()
+    };
+    let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
+    for it in all.extract_if(.., is_other) {
+        *left_out.entry(media_name(&it)).or_default() += 1;
+    }
+    notes.extend(left_out.into_iter().map(|(name, count)| {
         let plural = if count == 1 { "" } else { "s" };
         format!("not fetched: {count} representation{plural} of {name}")
-    });
-    let notes = notes.collect();
+    }));
     Ok((all, notes))
+}
+
+/// The reason why a readable representation cannot be fetched, if any.
+fn obstacle(it: &Declared) -> Option<TitleError> {
+    let name = it.id.clone();
+    let initializations = it.initializations.iter().map(|(_, piece)| piece);
+    let mut pieces = it.pieces.iter().chain(initializations);
+    if let Some(method) = &it.encryption {
+        return Some(TitleError::Encrypted(name, method.clone()));
+    }
+    if it.pieces.is_empty() {
+        return Some(TitleError::NoSegments(name));
+    }
+    let is_foreign = pieces.any(|piece| piece.is_foreign);
+    is_foreign.then_some(TitleError::Elsewhere(name))
 }
 
 /// Returns true if it is, or may be, video that this player can read.
@@ -82,15 +103,54 @@ fn name_apart(all: &mut [Declared]) {
     }
 }
 
-/// The presentation of these representations. Their pieces must have known durations; see [`needs_index`].
-pub(super) fn presentation(mut all: Vec<Declared>) -> Result<Presentation, TitleError> {
-    name_apart(&mut all);
-    let mut representations = all
-        .into_iter()
-        .map(representation)
-        .collect::<Result<Vec<_>, _>>()?;
-    align(&mut representations);
-    Ok(Presentation::new(representations)?)
+/// The presentation of these representations, one period after the other. Their pieces must have known durations; see
+/// [`needs_index`].
+pub(super) fn presentation(all: Vec<Declared>) -> Result<Presentation, TitleError> {
+    let mut periods: BTreeMap<usize, Vec<Declared>> = BTreeMap::new();
+    for one in all {
+        periods.entry(one.period).or_default().push(one);
+    }
+    let read = |mut period: Vec<Declared>| {
+        name_apart(&mut period);
+        let period = period.into_iter().map(representation);
+        let mut period = period.collect::<Result<Vec<_>, _>>()?;
+        period.sort_by_key(|it| it.rate);
+        align(&mut period);
+        Ok(period)
+    };
+    let periods = periods
+        .into_values()
+        .map(read)
+        .collect::<Result<Vec<_>, TitleError>>()?;
+    // The player chooses among the representations of the longest period. In others, it plays those nearest below.
+    let length = |period: &[Representation]| -> Duration {
+        let segments = period.iter().take(1).flat_map(|first| &first.segments);
+        segments.map(|segment| segment.duration).sum()
+    };
+    let longest = (0..periods.len())
+        .rev()
+        .max_by_key(|&at| periods.get(at).map(|it| length(it)));
+    let longest = longest.unwrap_or_default();
+    let mut joined = periods.get(longest).cloned().unwrap_or_default();
+    for (number, one) in joined.iter_mut().enumerate() {
+        one.segments.clear();
+        one.initializations.clear();
+        for (at, period) in periods.iter().enumerate() {
+            let same = period.get(number).filter(|_| at == longest);
+            let below = || period.iter().rfind(|it| it.rate <= one.rate);
+            let Some(part) = same.or_else(below).or(period.first()) else {
+                continue;
+            };
+            let first = one.segments.len();
+            let moved = part
+                .initializations
+                .iter()
+                .map(|(at, it)| (first + at, it.clone()));
+            one.initializations.extend(moved);
+            one.segments.extend_from_slice(&part.segments);
+        }
+    }
+    Ok(Presentation::new(joined)?)
 }
 
 /// The segment index to read for a representation in one file; `None` if not needed.
@@ -99,47 +159,54 @@ pub(super) fn needs_index(it: &Declared) -> Result<Option<Resource>, TitleError>
         return Ok(None);
     };
     if it.index.is_some() {
-        let path = url_path(piece.file.as_deref(), piece.query.as_deref());
-        return Ok(Some(Resource {
-            path: path.ok_or_else(|| TitleError::Elsewhere(it.id.clone()))?,
-            bytes: it.index.clone(),
-        }));
+        let mut index = resource(piece, &it.id)?;
+        index.bytes.clone_from(&it.index);
+        return Ok(Some(index));
     }
-    let initialized_by = it.initialization.as_ref().and_then(|it| it.file.as_ref());
+    let initialized_by = it.initializations.first().and_then(|(_, it)| it.file.as_ref());
     if initialized_by.is_some() && initialized_by == piece.file.as_ref() {
         return Err(TitleError::NoIndex(it.id.clone()));
     }
     Ok(None)
 }
 
+/// The request for a piece of the representation `name`.
+fn resource(piece: &Piece, name: &str) -> Result<Resource, TitleError> {
+    Ok(Resource {
+        path: url_path(piece).ok_or_else(|| TitleError::Elsewhere(name.to_owned()))?,
+        bytes: piece.bytes.clone(),
+    })
+}
+
 fn representation(declared: Declared) -> Result<Representation, TitleError> {
     let name = declared.id;
-    let elsewhere = || TitleError::Elsewhere(name.clone());
-    let no_initialization = || TitleError::NoInitialization(name.clone());
-    let initialization = declared.initialization.ok_or_else(no_initialization)?;
-    let initialization = Resource {
-        path: url_path(initialization.file.as_deref(), initialization.query.as_deref())
-            .ok_or_else(elsewhere)?,
-        bytes: initialization.bytes,
-    };
+    if declared.initializations.is_empty() {
+        return Err(TitleError::NoInitialization(name));
+    }
+    let initializations = declared.initializations.iter();
+    let initializations = initializations.map(|(first, piece)| Ok((*first, resource(piece, &name)?)));
+    let initializations = initializations.collect::<Result<_, TitleError>>()?;
     let measured = measured_rate(&declared.pieces);
     let mut segments = Vec::with_capacity(declared.pieces.len());
     for (segment, piece) in declared.pieces.into_iter().enumerate() {
+        let Resource { path, bytes } = resource(&piece, &name)?;
         segments.push(MediaSegment {
-            path: url_path(piece.file.as_deref(), piece.query.as_deref()).ok_or_else(elsewhere)?,
-            bytes: piece.bytes,
+            path,
+            bytes,
             duration: piece.duration.ok_or_else(|| TitleError::NoDuration {
                 representation: name.clone(),
                 segment,
             })?,
+            hidden: piece.hidden,
             frames: 1,
+            is_gap: piece.is_gap,
         });
     }
     let rate = declared.declared_rate.or(measured);
     Ok(Representation {
         rate: rate.ok_or_else(|| TitleError::NoRate(name.clone()))?,
         name,
-        initialization: Some(initialization),
+        initializations,
         segments,
     })
 }
@@ -179,17 +246,17 @@ fn align(representations: &mut [Representation]) {
     }
 }
 
-/// The URL path of a file below the root, with its query; `None` if it is on another host.
-pub(super) fn url_path(file: Option<&str>, query: Option<&str>) -> Option<String> {
+/// The URL path of a piece, with its query; `None` if it is on another host.
+pub(super) fn url_path(piece: &Piece) -> Option<String> {
     let mut url = url::Url::parse("https://site.invalid/").ok()?;
-    url.set_path(&file?.replace('%', "%25"));
+    url.set_path(
+        &piece
+            .file
+            .as_deref()
+            .filter(|_| !piece.is_foreign)?
+            .replace('%', "%25"),
+    );
     let path = url.path();
+    let query = piece.query.as_deref();
     Some(query.map_or_else(|| path.to_owned(), |query| format!("{path}?{query}")))
-}
-
-/// The path below the root of the file at a URL path.
-pub(super) fn file_of(path: &str) -> String {
-    let path = path.split('?').next().unwrap_or_default();
-    let decoded = percent_encoding::percent_decode_str(path.trim_start_matches('/')).decode_utf8_lossy();
-    decoded.into_owned()
 }

@@ -12,7 +12,7 @@ use super::order::FetchOrder;
 use super::presentation::Presentation;
 use crate::error::SetupError;
 use crate::playout::{Clock, DEFAULT_SERIES_INTERVAL, Fill, Playout, PlayoutConfig, Start};
-use crate::report::{DashReport, SegmentRecord};
+use crate::report::{DashReport, PassedOver, SegmentRecord};
 use crate::session::SessionOptions;
 use crate::transfer::Transfer;
 
@@ -156,6 +156,8 @@ pub enum Decision {
 ///             bytes: None,
 ///             duration: Duration::from_secs(3),
 ///             frames: 75,
+///             hidden: Duration::ZERO,
+///             is_gap: false,
 ///         })
 ///         .collect()
 /// };
@@ -163,7 +165,7 @@ pub enum Decision {
 /// let representation = |(name, rate): (&str, Bitrate)| Representation {
 ///     name: name.to_owned(),
 ///     rate,
-///     initialization: None,
+///     initializations: Vec::new(),
 ///     segments: segments(name),
 /// };
 /// let film = Presentation::new(rates.map(representation).into())?;
@@ -193,6 +195,7 @@ pub struct DashPlayer {
     chooser: Chooser,
     history: ThroughputHistory,
     records: Vec<SegmentRecord>,
+    passed_over: Vec<PassedOver>,
     /// Time of the next check of the buffer.
     look_at: Duration,
     /// Sum of the sizes of the fetched segments.
@@ -225,6 +228,7 @@ impl DashPlayer {
             options: options.clone(),
             history: ThroughputHistory::default(),
             records: Vec::new(),
+            passed_over: Vec::new(),
             look_at: Duration::ZERO,
             received: 0,
             known: Duration::ZERO,
@@ -317,7 +321,8 @@ impl DashPlayer {
             let skipped = std::mem::take(&mut self.skipped);
             let shown = segment.duration.saturating_sub(skipped);
             let count = frames.unwrap_or(segment.frames);
-            let share = u128::from(count) * shown.as_nanos() / segment.duration.as_nanos().max(1);
+            let whole = segment.duration.saturating_add(segment.hidden);
+            let share = u128::from(count) * shown.as_nanos() / whole.as_nanos().max(1);
             let count = u32::try_from(share).unwrap_or(u32::MAX);
             let frames = self.spread_frames(count, shown, bytes);
             self.known = self.known.saturating_add(shown);
@@ -343,6 +348,30 @@ impl DashPlayer {
         if self.has_all() {
             self.playout.finish(finished);
         }
+    }
+
+    /// Passes over the segment of the last [`Decision::Fetch`], which is missing or broken. Playback goes on with the
+    /// next one, as in players that jump over gaps.
+    pub fn pass_over(&mut self, now: Duration, reason: String) {
+        self.passed_over.push(PassedOver {
+            at: now,
+            segment: self.order.next(),
+            representation: self.chooser.current(),
+            reason,
+        });
+        if self.order.advance(self.chooser.current()) {
+            self.skipped = Duration::ZERO;
+        }
+        self.playout.advance(now);
+        self.look_at = now;
+        if self.has_all() && self.has_fetched() {
+            self.playout.finish(now);
+        }
+    }
+
+    /// Returns true if at least one segment has been fetched.
+    pub(super) fn has_fetched(&self) -> bool {
+        !self.records.is_empty()
     }
 
     /// The frames of a segment that follows the known ones: `count` frames share its bytes and `shown` evenly.
@@ -405,11 +434,13 @@ impl DashPlayer {
     /// The report on the segments fetched so far.
     pub fn report(&self) -> DashReport {
         let representations = self.presentation.representations().iter();
-        DashReport::new(
+        let mut report = DashReport::new(
             representations.map(|it| (it.name.clone(), it.rate)),
             self.presentation.segment_count(),
             self.order.first(),
             self.records.clone(),
-        )
+        );
+        report.passed_over.clone_from(&self.passed_over);
+        report
     }
 }

@@ -22,8 +22,9 @@ pub struct Representation {
     pub name: String,
     /// Declared rate, by which the player chooses (`@bandwidth`).
     pub rate: Bitrate,
-    /// Initialisation segment of real media. With it, frames are counted in the boxes of each segment.
-    pub initialization: Option<Resource>,
+    /// Initialisation segments of real media, each with the index of the first segment that needs it. With them, frames
+    /// are counted in the boxes of each segment.
+    pub initializations: Vec<(usize, Resource)>,
     /// Segments in playing order.
     pub segments: Vec<MediaSegment>,
 }
@@ -44,15 +45,28 @@ pub struct MediaSegment {
     pub path: String,
     /// Byte range; `None` if the segment is a file of its own.
     pub bytes: Option<Range<u64>>,
-    /// Playing time of the whole.
+    /// Playing time of the part that is shown.
     pub duration: Duration,
-    /// Number of frames, at least one. With an [initialisation segment](Representation::initialization), the number in
+    /// Part of its media that lies outside its period and is not shown.
+    pub hidden: Duration,
+    /// Number of frames, at least one. With an [initialisation segment](Representation::initializations), the number in
     /// the boxes is used instead. A segment is shown once it has arrived completely, so the positions of its frames do
     /// not matter.
     pub frames: u32,
+    /// True if the segment is declared absent. It is passed over without a request.
+    pub is_gap: bool,
 }
 
 impl Representation {
+    /// Number of the initialisation segment that `segment` needs, and that initialisation segment.
+    pub(super) fn initialization(&self, segment: usize) -> Option<(usize, &Resource)> {
+        let begun = self
+            .initializations
+            .partition_point(|(first, _)| *first <= segment);
+        let number = begun.checked_sub(1)?;
+        Some((number, &self.initializations.get(number)?.1))
+    }
+
     fn durations(&self) -> impl Iterator<Item = Duration> {
         self.segments.iter().map(|segment| segment.duration)
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::StatusCode;
 use playrate_media::cmcd::{Cmcd, ObjectType};
 use playrate_media::{Limits, MediaError, StreamParser, TitleInfo};
 use playrate_units::{Bitrate, Bytes};
@@ -11,7 +12,7 @@ use playrate_units::{Bitrate, Bytes};
 use super::player::{DashOptions, DashPlayer, Decision};
 use super::presentation::Resource;
 use crate::cmcd::playback_rate;
-use crate::error::{PlayError, SetupError, unplayable};
+use crate::error::{PlayError, SetupError, TitleError, unplayable};
 use crate::observer::{Observer, Progress};
 use crate::playout::{Clock, Fill, Playout, PlayoutConfig};
 use crate::report::QualityReport;
@@ -33,10 +34,12 @@ pub(crate) struct DashSource<'a> {
     player: Option<DashPlayer>,
     /// Used in place of the player until the manifest has been read.
     idle: Playout,
-    /// The initialisation segments fetched so far, by representation.
-    initializations: BTreeMap<usize, bytes::Bytes>,
-    /// Representation whose initialisation segment the sink received last.
-    initialized: Option<usize>,
+    /// The initialisation segments fetched so far, by representation and number.
+    initializations: BTreeMap<(usize, usize), bytes::Bytes>,
+    /// The one that the sink received last.
+    initialized: Option<(usize, usize)>,
+    /// Error of the first segment that was passed over.
+    failure: Option<PlayError>,
     title: Option<TitleInfo>,
     /// Notes on the parts of the title that are not fetched.
     notes: Vec<String>,
@@ -65,6 +68,7 @@ impl<'a> DashSource<'a> {
             idle: Playout::new(PlayoutConfig::new(Bytes::ZERO, clock))?,
             initializations: BTreeMap::new(),
             initialized: None,
+            failure: None,
             title: None,
             notes: Vec::new(),
             reported_underflows: 0,
@@ -129,35 +133,32 @@ impl<'a> DashSource<'a> {
         self.reported_underflows = underflows;
     }
 
-    /// The initialisation segment of a representation, fetched on first use.
+    /// The initialisation segment of this representation and number, fetched on first use.
     async fn initialization<O: Observer>(
         driver: &mut Driver<'_, O, Self>,
-        representation: usize,
+        key: (usize, usize),
         resource: &Resource,
     ) -> Result<bytes::Bytes, PlayError> {
-        if let Some(known) = driver.source.initializations.get(&representation) {
+        if let Some(known) = driver.source.initializations.get(&key) {
             return Ok(known.clone());
         }
         let request = driver.source.request(resource, ObjectType::Initialization);
         let bytes = driver.fetch_whole(request, MAX_INITIALIZATION).await?;
-        driver
-            .source
-            .initializations
-            .insert(representation, bytes.clone());
+        driver.source.initializations.insert(key, bytes.clone());
         Ok(bytes)
     }
 
     /// Prepares a request for a segment; writes an initialisation segment to `sink` if a different one is needed.
     async fn fetch<O: Observer, S: Sink>(
         driver: &mut Driver<'_, O, Self>,
-        (representation, segment): (usize, usize),
+        (representation, number): (usize, usize),
         sink: &mut S,
     ) -> Result<NextStep, PlayError> {
         let player = driver.source.player.as_ref();
         let presentation = player.map(|player| Arc::clone(player.presentation()));
         let chosen = presentation.as_ref().and_then(|presentation| {
             let chosen = presentation.representations().get(representation)?;
-            Some((chosen, chosen.segments.get(segment)?, presentation.duration()))
+            Some((chosen, chosen.segments.get(number)?, presentation.duration()))
         });
         let Some((chosen, segment, duration)) = chosen else {
             return Ok(NextStep::Done);
@@ -167,10 +168,14 @@ impl<'a> DashSource<'a> {
             bytes: segment.bytes.clone(),
         };
         driver.source.boxes = None;
-        if let Some(initialization) = &chosen.initialization {
-            let bytes = Self::initialization(driver, representation, initialization).await?;
+        if segment.is_gap {
+            return Err(unplayable(&segment.path, TitleError::Gap));
+        }
+        if let Some((at, initialization)) = chosen.initialization(number) {
+            let key = (representation, at);
+            let bytes = Self::initialization(driver, key, initialization).await?;
             let source = &mut driver.source;
-            if source.initialized.replace(representation) != Some(representation) {
+            if source.initialized.replace(key) != Some(key) {
                 sink.write(bytes.clone()).await.map_err(PlayError::Sink)?;
             }
             let mut parser = StreamParser::new(Limits::default());
@@ -236,9 +241,20 @@ impl TitleSource for DashSource<'_> {
             Some(Decision::Fetch {
                 representation,
                 segment,
-            }) => Self::fetch(driver, (representation, segment), sink).await,
+            }) => match Self::fetch(driver, (representation, segment), sink).await {
+                Err(error) => {
+                    let now = driver.now();
+                    driver.source.on_failure(now, error)?;
+                    Ok(NextStep::WaitUntil(now))
+                }
+                step => step,
+            },
             Some(Decision::WaitUntil(until)) => Ok(NextStep::WaitUntil(until)),
-            Some(Decision::Done) | None => Ok(NextStep::Done),
+            Some(Decision::Done) | None => {
+                let has_fetched = driver.source.player.as_ref().is_some_and(DashPlayer::has_fetched);
+                let failure = driver.source.failure.take().filter(|_| !has_fetched);
+                failure.map_or(Ok(NextStep::Done), Err)
+            }
         }
     }
 
@@ -266,6 +282,23 @@ impl TitleSource for DashSource<'_> {
         if let Some(player) = &mut self.player {
             player.fetched(transfer, frames);
         }
+        Ok(())
+    }
+
+    fn on_failure(&mut self, now: Duration, error: PlayError) -> Result<(), PlayError> {
+        let is_of_segment = match &error {
+            PlayError::Status { status, .. } => {
+                status.is_client_error()
+                    || (status.is_server_error() && *status != StatusCode::SERVICE_UNAVAILABLE)
+            }
+            PlayError::Title { .. } => true,
+            _ => false,
+        };
+        match &mut self.player {
+            Some(player) if is_of_segment => player.pass_over(now, error.to_string()),
+            _ => return Err(error),
+        }
+        self.failure.get_or_insert(error);
         Ok(())
     }
 

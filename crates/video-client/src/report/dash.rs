@@ -31,6 +31,21 @@ pub struct SegmentRecord {
     pub smoothed: Bitrate,
 }
 
+/// A segment that was missing, broken or declared absent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct PassedOver {
+    /// Time since the session began.
+    #[serde(rename = "at_s", serialize_with = "playrate_units::seconds::serialize")]
+    pub at: Duration,
+    /// Index of the segment in the title, from 0.
+    pub segment: usize,
+    /// Index of its representation, the lowest rate being 0.
+    pub representation: usize,
+    /// Error of the request or the parser.
+    pub reason: String,
+}
+
 /// A representation of an adaptive title, and how much a session used it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -55,6 +70,8 @@ pub struct DashReport {
     pub segment_count: usize,
     /// Number of segments fetched.
     pub segments_fetched: usize,
+    /// Segments that were requested in vain; playback went on after them.
+    pub passed_over: Vec<PassedOver>,
     /// Index of the first segment fetched, from 0.
     pub first_segment: usize,
     /// Number of changes of the representation.
@@ -108,6 +125,7 @@ impl DashReport {
         Self {
             segment_count,
             segments_fetched: segments.len(),
+            passed_over: Vec::new(),
             first_segment,
             switches,
             switch_share: (!segments.is_empty()).then(|| switches as f64 / segments.len() as f64),

@@ -19,7 +19,7 @@ mod json;
 mod tests;
 mod text;
 
-pub use dash::{DashReport, RepresentationRecord, SegmentRecord};
+pub use dash::{DashReport, PassedOver, RepresentationRecord, SegmentRecord};
 pub(crate) use interruption::InterruptionLog;
 pub use interruption::{Interruption, Interruptions};
 

@@ -89,7 +89,7 @@ fn cmsd() -> CmsdReport {
     CmsdReport::of(samples)
 }
 
-/// Two segments of three, the second in a higher representation.
+/// Two segments of three, the second in a higher representation; the third is missing.
 fn dash() -> DashReport {
     let named = [("low", 440), ("high", 2_640)];
     let film = named.map(|named| representation(named, &[Duration::from_secs(3); 3]));
@@ -106,6 +106,12 @@ fn dash() -> DashReport {
         };
         player.fetched(transfer, None);
     }
+    assert!(matches!(
+        player.decide(Duration::from_secs(4)),
+        Decision::Fetch { .. }
+    ));
+    let reason = "the server answered 404 Not Found to /high/2.m4s".to_owned();
+    player.pass_over(Duration::from_millis(4_040), reason);
     player.report()
 }
 

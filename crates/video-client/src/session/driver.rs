@@ -63,11 +63,11 @@ impl Route {
         }
     }
 
-    fn url(&self) -> TitleUrl {
+    fn url(&self, path: &str) -> TitleUrl {
         TitleUrl {
             host: self.target.host.clone(),
             port: self.target.port,
-            path: self.path.clone(),
+            path: path.to_owned(),
         }
     }
 }
@@ -130,6 +130,14 @@ pub(crate) trait TitleSource: Send + Sized {
 
     /// That body is complete.
     fn on_end(&mut self, transfer: Transfer) -> Result<(), PlayError>;
+
+    /// The last [`NextStep::Fetch`] failed.
+    ///
+    /// # Errors
+    /// `error`, if the session cannot continue.
+    fn on_failure(&mut self, _now: Duration, error: PlayError) -> Result<(), PlayError> {
+        Err(error)
+    }
 
     /// Adds to `progress` what only the source knows.
     fn describe_progress(&self, progress: &mut Progress);
@@ -234,6 +242,11 @@ impl<'a, O: Observer, P: TitleSource> Driver<'a, O, P> {
     /// Time since the session began.
     pub(crate) fn now(&self) -> Duration {
         self.route.runtime().now().saturating_duration_since(self.began)
+    }
+
+    /// The URL of another file of the server.
+    pub(crate) fn url(&self, path: &str) -> TitleUrl {
+        self.route.url(path)
     }
 
     pub(super) fn runtime(&self) -> &'a Arc<dyn Runtime> {
@@ -342,7 +355,7 @@ impl<'a, O: Observer, P: TitleSource> Driver<'a, O, P> {
         let playout = self.source.playout();
         let config = playout.config();
         let mut report = QualityReport {
-            url: self.route.url().to_string(),
+            url: self.route.url(&self.route.path).to_string(),
             outcome,
             title: None,
             average_rate: playout.average_rate(),

@@ -32,7 +32,10 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
             self.seek_if_due();
             let until = match P::next(self, sink).await? {
                 NextStep::Fetch(request) => {
-                    self.fetch(request, sink).await?;
+                    if let Err(error) = self.fetch(request, sink).await {
+                        self.source.on_failure(self.now(), error)?;
+                        self.resumed();
+                    }
                     continue;
                 }
                 NextStep::WaitUntil(until) => until.min(self.next_seek()),

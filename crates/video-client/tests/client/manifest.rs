@@ -155,7 +155,7 @@ fn package(root: &Path, padding: usize) {
 /// A server with a packaged title, and the knowledge of each connection's controller.
 struct Running {
     server: VideoServer,
-    _directory: TempDir,
+    directory: TempDir,
     identity: Identity,
     known: playrate_scripted::Known,
 }
@@ -177,10 +177,15 @@ impl Running {
         let library = Library::scan(directory.path()).unwrap();
         Self {
             server: VideoServer::start(transport, runtime, library, settings),
-            _directory: directory,
+            directory,
             identity,
             known,
         }
+    }
+
+    /// Adds a file to the served directory.
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.directory.path().join(name), content).unwrap();
     }
 
     async fn play(
@@ -322,6 +327,90 @@ async fn playback_begins_where_it_should(
     let frames = of_first + FRAMES[2] + FRAMES[3];
     assert_eq!(played.report.playback.frames_shown, frames);
     assert_eq!(played.report.dash.unwrap().first_segment, 1);
+}
+
+/// Segments of `low`, as a playlist names them; `!` marks a gap.
+#[rstest]
+#[case::the_last_is_absent("0 1 4", &[90, 90], &[(2, "404 Not Found to /low/4.m4s")])]
+#[case::the_first_is_absent("4 1 2", &[90, 88], &[(0, "404 Not Found to /low/4.m4s")])]
+#[case::several_are_absent("0 7 8 9 1", &[90, 90], &[(1, "404"), (2, "404"), (3, "404")])]
+#[case::broken("0 zeros 2", &[90, 88], &[(1, "/low/zeros.m4s cannot be played")])]
+#[case::cut_off("0 half 2", &[90, 88], &[(1, "/low/half.m4s cannot be played")])]
+#[case::a_gap("0 !1 2", &[90, 88], &[(1, "#EXT-X-GAP")])]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_or_broken_segment_is_an_event_and_not_the_end(
+    #[case] names: &str,
+    #[case] frames: &[u64],
+    #[case] passed_over: &[(usize, &str)],
+) {
+    let running = Running::start();
+    running.write("low/zeros.m4s", [0; 100]);
+    let segment = fs::read(running.directory.path().join("low/1.m4s")).unwrap();
+    running.write("low/half.m4s", &segment[..200]);
+    let mut text = "#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXT-X-MAP:URI=\"init.mp4\"\n".to_owned();
+    for name in names.split(' ') {
+        let gap = name.strip_prefix('!').map_or("", |_| "#EXT-X-GAP\n");
+        text.extend([format!("{gap}#EXTINF:3,\n{}.m4s\n", name.trim_start_matches('!'))]);
+    }
+    running.write("low/holes.m3u8", text + "#EXT-X-ENDLIST\n");
+    let options = fixed("holes.m3u8", CmcdMode::Off);
+    let (played, _) = running.play("/low/holes.m3u8", options, &mut ()).await;
+    played.result.unwrap();
+    let report = played.report;
+    assert_eq!(report.outcome, Outcome::Complete);
+    assert_eq!(report.playback.frames_shown, frames.iter().sum::<u64>());
+    let dash = report.dash.unwrap();
+    assert_eq!(dash.segments_fetched, frames.len());
+    assert_eq!(dash.passed_over.len(), passed_over.len());
+    for (over, (segment, words)) in dash.passed_over.iter().zip(passed_over) {
+        assert_eq!(over.segment, *segment);
+        assert!(over.reason.contains(words), "{}", over.reason);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn periods_play_one_after_the_other_with_their_own_initialisation() {
+    let running = Running::start();
+    running.write("low/advert.mp4", Packaged::new(0).initialization);
+    let period = |initialization: &str, first: u32, rate: u32| {
+        format!(
+            "<Period duration=\"PT6S\"><AdaptationSet contentType=\"video\"><SegmentTemplate duration=\"3\" \
+             media=\"low/$Number$.m4s\" initialization=\"low/{initialization}\" startNumber=\"{first}\"/>\
+             <Representation id=\"{rate}\" bandwidth=\"{rate}\" codecs=\"avc1.64000a\"/></AdaptationSet></Period>"
+        )
+    };
+    let text = period("init.mp4", 0, 20_000) + &period("advert.mp4", 2, 30_000);
+    running.write("periods.mpd", format!("<MPD>{text}</MPD>"));
+    let options = fixed("20000", CmcdMode::Off);
+    let (played, bytes) = running.play("/periods.mpd", options, &mut ()).await;
+    played.result.unwrap();
+    let low = Packaged::new(0);
+    let [first, second] = [&low.segments[..2], &low.segments[2..]].map(<[_]>::concat);
+    assert!(
+        bytes
+            == [&low.initialization, &first, &low.initialization, &second]
+                .map(Vec::as_slice)
+                .concat()
+    );
+    assert_eq!(played.report.playback.frames_shown, FRAMES.iter().sum::<u64>());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_own_origin_is_no_other_host() {
+    let running = Running::start();
+    let port = running.server.local_addr().unwrap().port();
+    let own = format!("https://localhost:{port}/");
+    let film = fs::read_to_string(running.directory.path().join("film.mpd")).unwrap();
+    let bases = format!("<Period><BaseURL>https://cdn.invalid/</BaseURL><BaseURL>{own}</BaseURL>");
+    running.write("own.mpd", film.replace("<Period>", &bases));
+    let list = "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=20000\n";
+    let backup = list.replace("#EXTM3U\n", "") + "https://cdn.invalid/low/index.m3u8\n";
+    running.write("own.m3u8", format!("{list}{own}low/index.m3u8\n{backup}"));
+    for (path, name) in [("/own.mpd", "low"), ("/own.m3u8", "index.m3u8")] {
+        let (played, _) = running.play(path, fixed(name, CmcdMode::Off), &mut ()).await;
+        played.result.unwrap();
+        assert_eq!(played.report.playback.frames_shown, FRAMES.iter().sum::<u64>());
+    }
 }
 
 #[rstest]

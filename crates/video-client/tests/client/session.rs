@@ -263,11 +263,13 @@ fn ladder(segments: usize) -> Arc<Presentation> {
         bytes: None,
         duration: Duration::from_secs(3),
         frames: 90,
+        hidden: Duration::ZERO,
+        is_gap: false,
     };
     let representation = |(name, kbps): (&str, u64)| Representation {
         name: name.to_owned(),
         rate: Bitrate::from_kbps(kbps),
-        initialization: None,
+        initializations: Vec::new(),
         segments: (0..segments)
             .map(|number| segment(format!("/{name}/{number}.m4s")))
             .collect(),

@@ -191,7 +191,7 @@ pub(super) fn read(
                 let segments = reader.count(&representation);
                 let playlist = MediaPlaylist {
                     path,
-                    representation,
+                    representation: *representation,
                     segments,
                 };
                 playlists.insert(name, playlist);
@@ -324,7 +324,7 @@ impl ManifestReader<'_> {
         let mut found = BTreeSet::new();
         let mut waits = false;
         for variant in variants {
-            let file = variant.file.as_deref().and_then(named);
+            let file = variant.playlist.file.as_deref().and_then(named);
             // Streams that differ only in their audio share a playlist.
             if file.as_ref().is_some_and(|file| !taken.insert(file.clone())) {
                 continue;
@@ -337,7 +337,7 @@ impl ManifestReader<'_> {
                 continue;
             }
             let Some((file, playlist)) = file.and_then(|file| playlists.get_key_value(&file)) else {
-                let playlist = variant.file.unwrap_or_default();
+                let playlist = variant.playlist.file.unwrap_or_default();
                 let message = format!(
                     "{}: the playlist `{playlist}` that it names is missing or unusable",
                     path.display()
@@ -359,6 +359,9 @@ impl ManifestReader<'_> {
             let with_pieces = |(mut representation, playlist): (ManifestRepresentation, &MediaPlaylist)| {
                 representation.pieces.clone_from(&playlist.representation.pieces);
                 representation
+                    .warnings
+                    .clone_from(&playlist.representation.warnings);
+                representation
             };
             self.add(&path, name, named_here.into_iter().map(with_pieces).collect());
         }
@@ -369,7 +372,12 @@ impl ManifestReader<'_> {
         let mut summaries = Vec::new();
         let mut files: BTreeMap<ResourceName, PackagedFile> = BTreeMap::new();
         let (mut missing, mut segments) = (0, 0);
-        for representation in representations {
+        for mut representation in representations {
+            for warning in std::mem::take(&mut representation.warnings) {
+                let message = format!("{}: {}: {warning}", path.display(), representation.id);
+                let fault = Fault::warning(path, &representation.id, message);
+                self.faults.push(fault);
+            }
             let (summary, pieces) = self.measure(&title, representation);
             let summary = Arc::new(summary);
             missing += summary.missing;
@@ -438,7 +446,9 @@ impl ManifestReader<'_> {
             pieces,
             ..
         } = representation;
-        let pieces: Vec<_> = pieces.into_iter().flat_map(|piece| self.cut(piece)).collect();
+        // No player requests a gap.
+        let pieces = pieces.into_iter().filter(|piece| !piece.is_gap);
+        let pieces: Vec<_> = pieces.flat_map(|piece| self.cut(piece)).collect();
         let mut summary = RepresentationSummary {
             title: title.clone(),
             id,

@@ -12,11 +12,13 @@ fn segments(title: &TraceSource) -> Arc<Presentation> {
         bytes: Some(length * number / count..length * (number + 1) / count),
         duration: secs(8),
         frames: 200,
+        hidden: Duration::ZERO,
+        is_gap: false,
     };
     let all = Representation {
         name: "all".to_owned(),
         rate: RATE,
-        initialization: None,
+        initializations: Vec::new(),
         segments: (0..count).map(segment).collect(),
     };
     Arc::new(Presentation::new(vec![all]).unwrap())

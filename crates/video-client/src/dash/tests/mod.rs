@@ -25,11 +25,13 @@ pub(crate) fn representation((name, kbps): (&str, u64), durations: &[Duration]) 
         bytes: None,
         duration,
         frames: 75,
+        hidden: Duration::ZERO,
+        is_gap: false,
     };
     Representation {
         name: name.to_owned(),
         rate: Bitrate::from_kbps(kbps),
-        initialization: None,
+        initializations: Vec::new(),
         segments: durations.iter().enumerate().map(segment).collect(),
     }
 }

@@ -6,7 +6,7 @@ use playrate_media::manifest::{Manifest, ManifestRepresentation as Said};
 use playrate_units::Bitrate;
 use rstest::rstest;
 
-use super::super::packaged::{choose, file_of, needs_index, presentation};
+use super::super::packaged::{choose, needs_index, presentation};
 use super::super::presentation::Presentation;
 use crate::error::TitleError;
 
@@ -18,7 +18,7 @@ fn mpd(sets: &str) -> Vec<Said> {
 fn said(name: &str, text: &str) -> Vec<Said> {
     match Manifest::read(name, text.as_bytes()).unwrap() {
         Manifest::Dash(all) => all,
-        Manifest::Media(one) => vec![one],
+        Manifest::Media(one) => vec![*one],
         other => panic!("{other:?}"),
     }
 }
@@ -63,7 +63,7 @@ fn the_first_set_of_h264_is_played_and_the_rest_is_said_to_be_left_out() {
     );
     assert_eq!(film.duration(), Duration::from_secs(7));
     assert_eq!(film.segment(1, 2).unwrap().path, "/films/a%20b/high/3.m4s");
-    let initialization = film.representations()[0].initialization.as_ref().unwrap();
+    let (_, initialization) = &film.representations()[0].initializations[0];
     assert_eq!(initialization.path, "/films/a%20b/low/init.mp4");
     assert_eq!(
         notes,
@@ -102,9 +102,16 @@ fn period() -> String {
     )).concat()),
     "no H.264 video, only sound (mp4a.40.2), video (hvc1.1)"
 )]
-#[case::periods(
-    said("a.mpd", &format!("<MPD mediaPresentationDuration=\"PT6S\">{}</MPD>", period().repeat(2))),
-    "2 periods"
+#[case::no_segments(
+    mpd(&one(&TEMPLATE.replace("duration=", "eptDelta=\"9\" duration="))),
+    "no segment of `v` lies in its period"
+)]
+#[case::encrypted(
+    mpd(&one(&format!("<ContentProtection schemeIdUri=\"urn:cenc\"/>{TEMPLATE}"))), "`v` is encrypted (urn:cenc)"
+)]
+#[case::a_period_without_video(
+    said("a.mpd", &format!("<MPD>{}{}</MPD>", period(), period().replace(" id=", " mimeType=\"audio/mp4\" id="))),
+    "no H.264 video, only sound"
 )]
 #[case::no_rate(mpd(&one(TEMPLATE).replace(" bandwidth=\"1\"", "")), "with @bandwidth")]
 fn what_is_not_played_is_refused_with_a_fix(#[case] all: Vec<Said>, #[case] words: &str) {
@@ -119,7 +126,7 @@ fn a_playlist_still_being_written_is_live_and_ranges_tell_the_rate() {
     assert_eq!(read(said("v.m3u8", text)), Err(TitleError::Live));
     let (film, _) = read(said("v.m3u8", &format!("{text}#EXT-X-ENDLIST\n"))).unwrap();
     assert_eq!(film.representations()[0].rate, Bitrate::from_kbps(800));
-    let initialization = film.representations()[0].initialization.as_ref().unwrap();
+    let (_, initialization) = &film.representations()[0].initializations[0];
     assert_eq!(initialization.bytes, Some(0..50));
     assert_eq!(film.segment(0, 1).unwrap().bytes, Some(300_050..400_050));
 }
@@ -167,11 +174,39 @@ fn what_references_carry_behind_their_paths_is_asked_for_too() {
          </AdaptationSet>";
     let (film, _) = read(mpd(text)).unwrap();
     assert_eq!(film.segment(0, 1).unwrap().path, "/films/a%20b/2.m4s?token=a%26b");
-    let initialization = film.representations()[0].initialization.as_ref().unwrap();
+    let (_, initialization) = &film.representations()[0].initializations[0];
     assert_eq!(initialization.path, "/films/a%20b/init.mp4?token=c");
 }
 
 #[test]
-fn the_path_asked_for_is_that_of_the_file() {
-    assert_eq!(file_of("/a%20b/c.mpd?t=1"), "a b/c.mpd");
+fn a_set_that_cannot_be_fetched_gives_way_to_the_next() {
+    let encrypted = "<ContentProtection schemeIdUri=\"urn:cenc\"/>";
+    let trick = "<EssentialProperty schemeIdUri=\"http://dashif.org/guidelines/trickmode\"/>";
+    let elsewhere = "<BaseURL>https://cdn.example/</BaseURL>";
+    for others in [encrypted, trick, elsewhere] {
+        let first = one(TEMPLATE).replace("<Representation", &format!("{others}<Representation"));
+        let (film, notes) = read(mpd(&(first + &set("video", LADDER)))).unwrap();
+        assert_eq!((film.representations().len(), notes.len()), (2, 1), "{others}");
+    }
+}
+
+#[test]
+fn a_period_with_fewer_representations_plays_the_nearest_below() {
+    let period = |seconds: u32, representations: &str| {
+        let set = set("video", representations);
+        format!("<Period duration=\"PT{seconds}S\">{set}</Period>")
+    };
+    let advert = "<Representation id=\"ad\" bandwidth=\"500000\"/>";
+    let text = [period(3, advert), period(6, LADDER), period(4, advert)].concat();
+    let (film, _) = read(said("a.mpd", &format!("<MPD>{text}</MPD>"))).unwrap();
+    assert_eq!(film.duration(), Duration::from_secs(13));
+    for (number, main) in ["low", "high"].into_iter().enumerate() {
+        let one = &film.representations()[number];
+        assert_eq!(one.name, main);
+        let main = |segment| format!("/{main}/{segment}.m4s");
+        let paths: Vec<_> = one.segments.iter().map(|segment| segment.path.clone()).collect();
+        assert_eq!(paths, ["/ad/1.m4s", &main(1), &main(2), "/ad/1.m4s", "/ad/2.m4s"]);
+        let firsts: Vec<_> = one.initializations.iter().map(|(first, _)| *first).collect();
+        assert_eq!(firsts, [0, 1, 3]);
+    }
 }

@@ -1,12 +1,13 @@
 //! The player on a network with a constant rate.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use playrate_units::{Bitrate, Bytes};
 use rstest::rstest;
 
-use super::{changed, fetch, ms, presentation, size, transfer};
-use crate::dash::{Abr, DashOptions, DashPlayer, Decision, Estimates};
+use super::{changed, fetch, ms, presentation, representation, size, transfer};
+use crate::dash::{Abr, DashOptions, DashPlayer, Decision, Estimates, Presentation};
 use crate::playout::PlayoutEventKind;
 use crate::transfer::Transfer;
 
@@ -254,4 +255,16 @@ fn a_jump_discards_the_buffer_and_goes_on_with_the_segment_there() {
     // Playback needs two segments to resume, as at the start.
     let report = player.playout().report();
     assert_eq!((report.stalled_time, report.underflow_events), (ms(1_100), 0));
+}
+
+#[test]
+fn the_part_of_a_segment_outside_its_period_is_not_shown() {
+    let mut one = representation(("720p", 2_640), &[ms(3_000)]);
+    one.segments[0].hidden = ms(3_000);
+    let film = Arc::new(Presentation::new(vec![one]).unwrap());
+    let mut player = DashPlayer::new(film, &DashOptions::default()).unwrap();
+    assert!(matches!(player.decide(ms(0)), Decision::Fetch { .. }));
+    player.fetched(transfer([0, 40, 500], size(1)), Some(150));
+    player.playout_mut().run_out();
+    assert_eq!(player.playout().report().frames_shown, 75);
 }

@@ -179,6 +179,26 @@ fn a_manifest_cannot_reach_out_of_the_directory_or_at_hidden_files() {
 }
 
 #[test]
+fn an_absolute_url_counts_by_its_path_a_gap_does_not_count_and_an_implausible_duration_is_named() {
+    let directory = Media::new();
+    directory.put("f/a.m4s", [0; 1_000]);
+    let text = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\nhttps://films.example/f/a.m4s\n#EXT-X-GAP\n\
+        #EXTINF:2,\nnone.m4s\n#EXTINF:86400,\na.m4s\n#EXT-X-ENDLIST\n";
+    directory.put("f/list.m3u8", text);
+    let library = scan(&directory);
+    let summary = &library.packaged()[0].representations[0];
+    assert_eq!((summary.segments, summary.missing), (2, 0));
+    assert_eq!(summary.average_rate, Some(Bitrate::from_kbps(4)));
+    let [warning] = library.faults(FaultKind::Warning)[..] else {
+        panic!("{:?}", library.faults(FaultKind::Warning))
+    };
+    assert_contains(
+        &warning.message,
+        &["f/list.m3u8", "86400s (#EXTINF) is implausible"],
+    );
+}
+
+#[test]
 fn streams_that_differ_in_their_sound_alone_are_one_representation() {
     let directory = packaged();
     remove(&directory, "mpd");
