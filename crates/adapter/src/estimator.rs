@@ -11,9 +11,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use playrate_cc::{Estimate, EstimateSource};
-use playrate_units::{Bitrate, Bytes};
-
-use crate::telemetry::LastAckFrame;
+use playrate_units::Bitrate;
 
 /// Number of slots that an estimate spans.
 const SLOTS: u64 = 8;
@@ -35,13 +33,13 @@ const FLOOR_NS: u64 = 10_000_000_000;
 
 /// An ACK frame, as the estimator reads it. Times count from the path's beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Frame {
+pub(crate) struct Frame {
     /// Arrival of the frame, in nanoseconds.
-    at: u64,
+    pub(crate) at: u64,
     /// Departure of the newest packet that it acknowledged, in nanoseconds.
-    sent: u64,
+    pub(crate) sent: u64,
     /// Bytes delivered so far.
-    delivered: u64,
+    pub(crate) delivered: u64,
 }
 
 /// One slot of time: its frames with the extreme delays, and what shows whether the link was busy.
@@ -84,9 +82,10 @@ pub(crate) struct RateEstimator {
     /// The slot under way, and its end; zero before the first frame.
     current: Slot,
     slot_ends: u64,
-    last: Frame,
-    /// Time per byte at the last estimated rate.
-    ns_per_byte: Option<f64>,
+    /// Arrival of the last frame, and the bytes delivered until then.
+    last: (u64, u64),
+    /// Time per byte at the last estimated rate, in nanoseconds; zero before the first estimate.
+    ns_per_byte: f64,
     /// Shortest RTTs of the current period of [`FLOOR_NS`] and of the one before.
     floors: [u64; 2],
     floor_ends: u64,
@@ -99,29 +98,17 @@ impl RateEstimator {
             slots: VecDeque::new(),
             current: Slot::default(),
             slot_ends: 0,
-            last: Frame::default(),
-            ns_per_byte: None,
+            last: (0, 0),
+            ns_per_byte: 0.0,
             floors: [u64::MAX; 2],
             floor_ends: FLOOR_NS,
         }
     }
 
-    /// Processes an ACK frame that ended at `now`, after `delivered` bytes in all.
-    /// Returns a measurement if the frame ends a slot.
+    /// Processes an ACK frame. Returns a measurement if the frame ends a slot.
     #[inline]
-    pub(crate) fn on_ack_frame(
-        &mut self,
-        now: Instant,
-        acked: &LastAckFrame,
-        delivered: Bytes,
-    ) -> Option<Measurement> {
-        let (sent, _) = acked.newest?;
-        let frame = Frame {
-            at: self.nanos(now),
-            sent: self.nanos(sent),
-            delivered: delivered.as_u64(),
-        };
-        let bytes = frame.delivered.saturating_sub(self.last.delivered);
+    pub(crate) fn on_ack_frame(&mut self, frame: Frame, app_limited: bool) -> Option<Measurement> {
+        let bytes = frame.delivered.saturating_sub(self.last.1);
         let lag = frame.lag(self.ns_per_byte);
         let rtt = frame.at.saturating_sub(frame.sent);
         if frame.at >= self.slot_ends {
@@ -130,11 +117,11 @@ impl RateEstimator {
                 latest: (lag, frame),
                 min_rtt: rtt,
                 largest: bytes,
-                app_limited: acked.app_limited,
+                app_limited,
             };
             return self.begin_slot(slot);
         }
-        self.last = frame;
+        self.last = (frame.at, frame.delivered);
         let slot = &mut self.current;
         if lag < slot.earliest.0 {
             slot.earliest = (lag, frame);
@@ -144,7 +131,7 @@ impl RateEstimator {
         }
         slot.min_rtt = slot.min_rtt.min(rtt);
         slot.largest = slot.largest.max(bytes);
-        slot.app_limited |= acked.app_limited;
+        slot.app_limited |= app_limited;
         None
     }
 
@@ -153,14 +140,14 @@ impl RateEstimator {
     fn begin_slot(&mut self, mut slot: Slot) -> Option<Measurement> {
         let frame = slot.earliest.1;
         let span = SHORTEST_SPAN_NS.max(self.floor().unwrap_or(0));
-        let measured = if self.slot_ends == 0 || frame.at.saturating_sub(self.last.at) > span {
+        let measured = if self.slot_ends == 0 || frame.at.saturating_sub(self.last.0) > span {
             // The interval must not contain a pause.
             self.slots.clear();
             None
         } else {
             self.end_slot(span)
         };
-        self.last = frame;
+        self.last = (frame.at, frame.delivered);
         self.slot_ends = frame.at + span / SLOTS;
         let lag = frame.lag(self.ns_per_byte);
         (slot.earliest.0, slot.latest.0) = (lag, lag);
@@ -189,9 +176,11 @@ impl RateEstimator {
             return None;
         }
         let (by_acks, by_sends) = first.earliest.1.ns_per_byte_until(&slot.latest.1)?;
-        let before = self.ns_per_byte.unwrap_or(f64::INFINITY);
-        let ns_per_byte = by_acks.max(by_sends.min(before));
-        self.ns_per_byte = Some(ns_per_byte);
+        let mut ns_per_byte = by_acks.max(by_sends);
+        if self.ns_per_byte > 0.0 {
+            ns_per_byte = by_acks.max(by_sends.min(self.ns_per_byte));
+        }
+        self.ns_per_byte = ns_per_byte;
         // The highest rate that the arrivals of ACK frames permit.
         let highest = first.latest.1.ns_per_byte_until(&slot.earliest.1);
         let is_clear = highest.is_some_and(|(by_acks, _)| by_acks >= ns_per_byte * CLEAR);
@@ -228,19 +217,13 @@ impl RateEstimator {
     fn floor(&self) -> Option<u64> {
         Some(self.floors[0].min(self.floors[1])).filter(|&floor| floor < u64::MAX)
     }
-
-    #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "2⁶⁴ ns are 584 years")]
-    fn nanos(&self, at: Instant) -> u64 {
-        at.saturating_duration_since(self.began).as_nanos() as u64
-    }
 }
 
 impl Frame {
     /// Arrival less the time that the delivered bytes take at a rate.
     #[inline]
-    fn lag(&self, ns_per_byte: Option<f64>) -> f64 {
-        self.at as f64 - self.delivered as f64 * ns_per_byte.unwrap_or(0.0)
+    fn lag(&self, ns_per_byte: f64) -> f64 {
+        self.at as f64 - self.delivered as f64 * ns_per_byte
     }
 
     /// Times per byte from this frame to `later`, in nanoseconds: of acknowledging and of sending. `None` if nothing
@@ -290,8 +273,7 @@ mod tests {
     impl World {
         /// Runs the sender for `seconds`; returns each measurement with the current rate, settled ones only.
         fn run(&self, seconds: u64) -> Vec<(Measurement, Bitrate)> {
-            let began = origin();
-            let mut estimator = RateEstimator::new(began);
+            let mut estimator = RateEstimator::new(origin());
             let (mut free, mut last_arrival, mut delivered) = (0, 0, 0);
             let mut unacked = 0;
             let mut measured = Vec::new();
@@ -323,12 +305,12 @@ mod tests {
                 let draw = self.draws[usize::try_from(number).unwrap() % self.draws.len()];
                 let arrival = free + 2 * self.delay + self.jitter * u64::from(draw) / 255;
                 last_arrival = arrival.max(last_arrival);
-                let [now, left] = [last_arrival, sent].map(|ns| began + Duration::from_nanos(ns));
-                let frame = LastAckFrame {
-                    newest: Some((left, now)),
-                    ..LastAckFrame::default()
+                let frame = Frame {
+                    at: last_arrival,
+                    sent,
+                    delivered,
                 };
-                if let Some(measurement) = estimator.on_ack_frame(now, &frame, Bytes::new(delivered)) {
+                if let Some(measurement) = estimator.on_ack_frame(frame, false) {
                     let since = if last_arrival < self.step { 0 } else { self.step };
                     if last_arrival >= since + settling {
                         let rate = self.rates[usize::from(last_arrival >= self.step)];
@@ -347,18 +329,14 @@ mod tests {
         let mut estimator = RateEstimator::new(began);
         let mut measured = Vec::new();
         for number in 1..=6_000 {
-            let arrived = Duration::from_millis(10 * number);
-            let fallen = arrived > Duration::from_secs(40);
-            let rtt = Duration::from_millis(if fallen { 50 } else { 7_000 });
-            let frame = LastAckFrame {
-                newest: Some((
-                    (began + arrived).checked_sub(rtt).unwrap_or(began),
-                    began + arrived,
-                )),
-                ..LastAckFrame::default()
+            let at = number * SECOND / 100;
+            let rtt = if at > 40 * SECOND { SECOND / 20 } else { 7 * SECOND };
+            let frame = Frame {
+                at,
+                sent: at.saturating_sub(rtt),
+                delivered: 1_250 * number,
             };
-            let delivered = Bytes::new(1_250 * number);
-            measured.extend(estimator.on_ack_frame(began + arrived, &frame, delivered));
+            measured.extend(estimator.on_ack_frame(frame, false));
         }
         let last = measured.last().expect("a measurement after the fall");
         assert!(last.estimate(began + Duration::from_secs(60)).age < Duration::from_millis(200));
@@ -371,13 +349,13 @@ mod tests {
         let began = origin();
         let mut estimator = RateEstimator::new(began);
         let mut measure = |millis, delivered| {
-            let now = began + Duration::from_millis(millis);
-            let frame = LastAckFrame {
-                newest: Some((now.checked_sub(Duration::from_millis(50)).unwrap_or(now), now)),
-                ..LastAckFrame::default()
+            let frame = Frame {
+                at: millis * 1_000_000,
+                sent: (millis - 50) * 1_000_000,
+                delivered,
             };
-            let measured = estimator.on_ack_frame(now, &frame, Bytes::new(delivered))?;
-            Some(measured.estimate(now).age)
+            let measured = estimator.on_ack_frame(frame, false)?;
+            Some(measured.estimate(began + Duration::from_millis(millis)).age)
         };
         for number in 1..=100 {
             measure(100 + number * 10, number * 1_250);

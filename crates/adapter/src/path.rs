@@ -12,7 +12,7 @@ use playrate_cc::events::{AckFrame, Acked, Congestion, Sent};
 use playrate_cc::{CongestionController, Snapshot, Timestamp};
 use playrate_units::{Bitrate, Bytes};
 
-use crate::estimator::RateEstimator;
+use crate::estimator::{Frame, RateEstimator};
 use crate::observed::ObservedBaseline;
 use crate::share::PathShare;
 use crate::switching::ReplayHistory;
@@ -228,7 +228,9 @@ impl<S: QuicStack> PathController<S> {
             history.on_ack(packet, rtt);
         }
         let is_first = self.run.is_none();
-        self.end_run(false);
+        if !is_first {
+            self.end_run(false);
+        }
         self.begin_run(packet);
         if is_first {
             self.begin_frame(rtt);
@@ -261,12 +263,13 @@ impl<S: QuicStack> PathController<S> {
     }
 
     /// Counts the run that is being read, if there is one, and converts its time for the controller. A run that is not
-    /// its frame's only one joins the list.
+    /// its frame's only one joins the list. Returns the departure of the newest acknowledged packet, if any.
     #[inline]
-    fn end_run(&mut self, only: bool) {
-        if let (Some(run), Some((sent, _))) = (&mut self.run, self.recorder.frame.newest) {
+    fn end_run(&mut self, only: bool) -> Option<Timestamp> {
+        let (sent, _) = self.recorder.frame.newest?;
+        let sent = timestamp(self.built, sent);
+        if let Some(run) = &mut self.run {
             self.recorder.acked(run.bytes, run.packets);
-            let sent = timestamp(self.built, sent);
             if only {
                 run.sent = sent;
             } else {
@@ -276,6 +279,7 @@ impl<S: QuicStack> PathController<S> {
                 self.run = None;
             }
         }
+        Some(sent)
     }
 
     /// Handles the end of an ACK frame that arrived at `now` and left `in_flight` bytes in flight. `app_limited` means
@@ -286,13 +290,19 @@ impl<S: QuicStack> PathController<S> {
             history.in_flight = in_flight;
         }
         let only = self.runs.is_empty();
-        self.end_run(only);
+        let (arrived, sent) = (timestamp(self.built, now), self.end_run(only));
         self.recorder.frame_ended(now, in_flight, app_limited);
-        let (frame, delivered) = (&self.recorder.frame, self.recorder.totals.delivered);
-        if let Some(measured) = self.estimator.on_ack_frame(now, frame, delivered) {
-            self.control.set_measured(measured);
+        if let Some(sent) = sent {
+            let frame = Frame {
+                at: arrived.as_nanos(),
+                sent: sent.as_nanos(),
+                delivered: self.recorder.totals.delivered.as_u64(),
+            };
+            if let Some(measured) = self.estimator.on_ack_frame(frame, app_limited) {
+                self.control.set_measured(measured);
+            }
         }
-        self.report_frame(now, only);
+        self.report_frame(arrived, only);
         if self.rtt_estimate == RttEstimate::SampleDue {
             self.rtt_estimate = RttEstimate::Measured;
         }
@@ -315,12 +325,12 @@ impl<S: QuicStack> PathController<S> {
     /// Reports the `only` run, or all runs, of an ACK frame that arrived at `now`.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "the second caller is cold")]
-    fn report_frame(&mut self, now: Instant, only: bool) {
+    fn report_frame(&mut self, now: Timestamp, only: bool) {
         match &mut self.kind {
             Kind::Driven(controller) => {
                 let acked = if only { self.run.as_slice() } else { &self.runs };
                 let frame = &self.recorder.frame;
-                let event = AckFrame::new(timestamp(self.built, now), acked, frame.in_flight)
+                let event = AckFrame::new(now, acked, frame.in_flight)
                     .with_app_limited(frame.app_limited)
                     .with_smoothed_rtt(frame.smoothed_rtt);
                 let window = controller.on_ack_frame(&event);
@@ -342,7 +352,7 @@ impl<S: QuicStack> PathController<S> {
         let only = self.runs.is_empty();
         self.end_run(only);
         let arrived = self.recorder.frame.newest.map_or(now, |(_, acked)| acked);
-        self.report_frame(arrived, only);
+        self.report_frame(timestamp(self.built, arrived), only);
     }
 
     /// Handles a congestion signal.

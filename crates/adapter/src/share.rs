@@ -23,6 +23,8 @@ pub(crate) struct PathShare {
     began: Instant,
     /// Time and `all` of the last count.
     counted: (Instant, u64),
+    /// Time of the next count. It is kept because adding to an `Instant` for every ACK frame is slow.
+    due: Instant,
     /// `own` and `all` at the beginning of the interval.
     before: (u64, u64),
 }
@@ -34,6 +36,7 @@ impl PathShare {
         Self {
             before: (own, counted),
             counted: (now, counted),
+            due: now + STEP,
             all,
             own,
             began: now,
@@ -43,7 +46,7 @@ impl PathShare {
     /// Returns true if the path should [count](Self::update) again.
     #[inline]
     pub(crate) fn is_due(&self, now: Instant) -> bool {
-        now >= self.counted.0 + STEP
+        now >= self.due
     }
 
     /// Counts up to `delivered` bytes. Returns the share at the end of an interval, unless nothing was delivered.
@@ -57,7 +60,7 @@ impl PathShare {
             self.before.0 += added;
             self.before.1 += all.saturating_sub(self.counted.1);
         }
-        (self.own, self.counted) = (own, (now, all));
+        (self.own, self.counted, self.due) = (own, (now, all), now + STEP);
         if now.saturating_duration_since(self.began) < INTERVAL {
             return None;
         }
