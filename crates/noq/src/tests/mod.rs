@@ -17,10 +17,15 @@ use crate::{AckRequest, Baseline, ConnectionController, ControllerChoice, Endpoi
 /// Shared with the example `multipath`.
 #[path = "../../examples/multipath/configs.rs"]
 mod configs;
+#[path = "../../../quinn/src/tests/estimate.rs"]
+mod estimate;
 mod live;
 mod wire;
 
 use wire::{Wire, origin, path};
+
+/// Controllers of noq under which [`estimate`] is tested.
+const OWN_CONTROLLERS: [&str; 2] = ["noq-cubic", "noq-bbr3"];
 
 /// A connection under a scripted controller.
 fn scripted(window: u64) -> (ConnectionController, Script) {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join;
 use noq::{Endpoint, PathId, Runtime as _};
-use playrate_netsim::{DelaySchedule, HostConfig, LinkConfig, PathConfig, Rate, Seed, Simulation};
+use playrate_netsim::{DelaySchedule, HostConfig, LinkConfig, LinkStats, PathConfig, Rate, Seed, Simulation};
 use tokio::sync::mpsc;
 
 use super::configs::configs;
@@ -31,6 +31,7 @@ pub(super) fn path(delay: &str) -> PathConfig {
 /// A client, a server that sends with the controller under test, and the paths between them.
 pub(super) struct Wire {
     simulation: Simulation,
+    path: playrate_netsim::PathId,
     pub(super) server: noq::Connection,
     pub(super) client: noq::Connection,
     writer: mpsc::UnboundedSender<usize>,
@@ -86,6 +87,7 @@ impl Wire {
         }));
         Self {
             simulation,
+            path,
             server,
             client,
             writer,
@@ -110,6 +112,20 @@ impl Wire {
     /// Bytes that the client has received on the stream.
     pub(super) fn received(&self) -> usize {
         self.received.load(Relaxed)
+    }
+
+    /// Counters of the link that carries the data.
+    pub(super) fn link_stats(&self) -> LinkStats {
+        self.simulation.link_stats(self.path.forward)
+    }
+
+    /// Time since the simulation began, and as noq gets it.
+    pub(super) fn now(&self) -> Duration {
+        Duration::from_nanos(self.simulation.now().as_nanos())
+    }
+
+    pub(super) fn instant(&self) -> Instant {
+        self.simulation.runtime().now()
     }
 
     /// Runs both ends and the path for `time`.

@@ -1,4 +1,5 @@
 //! The estimate of the rate that a connection carries, against links with known rates, under several controllers.
+//! Tests of `playrate-noq` include this file too, so that both stacks meet the same bounds.
 
 use std::time::Duration;
 
@@ -6,6 +7,7 @@ use playrate_cc::EstimateSource;
 use playrate_netsim::{LinkConfig, Loss, PathConfig, QueueLimit, Rate};
 use playrate_units::{Bitrate, Bytes};
 
+use super::OWN_CONTROLLERS;
 use super::wire::Wire;
 use crate::ConnectionController;
 
@@ -179,6 +181,8 @@ fn an_estimate_under_bbr_and_copa_follows_the_link() {
 }
 
 #[test]
-fn an_estimate_under_quinns_own_controller_follows_the_link() {
-    follows_the_link("quinn-cubic", &CASES[2..12]);
+fn an_estimate_under_the_stacks_own_controllers_follows_the_link() {
+    for controller in OWN_CONTROLLERS {
+        follows_the_link(controller, &CASES[2..12]);
+    }
 }

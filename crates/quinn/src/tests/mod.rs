@@ -23,6 +23,9 @@ mod wire;
 
 use wire::{Wire, origin, path};
 
+/// Controllers of quinn under which [`estimate`] is tested.
+const OWN_CONTROLLERS: [&str; 1] = ["quinn-cubic"];
+
 /// A connection under a scripted controller.
 fn scripted(window: u64) -> (ConnectionController, Script) {
     let script = Script::new(window);
