@@ -17,6 +17,7 @@ use video_server::serve::Settings;
 use crate::rig::Rig;
 
 mod interruptions;
+mod throughput;
 
 /// Plays the embedded title once; returns what the viewer saw and the digest of everything on the wire.
 fn play(controller: &str, seed: Seed, path: &PathConfig) -> (QualityReport, u64) {

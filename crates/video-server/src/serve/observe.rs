@@ -48,7 +48,8 @@ pub struct ConnectionState {
     pub aborted: u64,
     /// Last sample of its congestion control; `None` until the first acknowledgement.
     pub sample: Option<Sample>,
-    /// Delivery rate while there was enough to send, over the last seconds of such time.
+    /// Rate that the path carried: its estimate, or the delivery rate of the last seconds with enough to send if a
+    /// transfer was too short for an estimate.
     pub delivery_rate: Option<Bitrate>,
     /// Rate of the video on it, if its controller knows it.
     pub video_rate: Option<Bitrate>,
@@ -66,6 +67,7 @@ impl ConnectionState {
     pub fn to_json(&self) -> Value {
         let sample = self.sample.as_ref();
         let snapshot = sample.map(|sample| &sample.snapshot);
+        let estimate = sample.and_then(|sample| sample.estimate);
         let bytes = |get: fn(&Sample) -> Bytes| sample.map(|sample| get(sample).as_u64());
         json!({
             "protocol": PROTOCOL,
@@ -87,6 +89,8 @@ impl ConnectionState {
             "lost": bytes(|sample| sample.lost).unwrap_or(0),
             "congestion_events": sample.map_or(0, |sample| sample.congestion_events),
             "delivery_rate": self.delivery_rate.map(Bitrate::as_bits_per_second),
+            "estimate": estimate.map(|estimate| estimate.rate.as_bits_per_second()),
+            "estimate_source": estimate.map(|estimate| estimate.source.name()),
             "video_rate": self.video_rate.map(Bitrate::as_bits_per_second),
             "buffer_s": self.buffered.map(|time| time.as_secs_f64()),
             "playback": self.playback.and_then(playback_name),

@@ -1,8 +1,9 @@
-//! [`Throughput`]: throughput of the path to a client, estimated from acknowledgements.
+//! [`Throughput`]: throughput of the path to a client, from acknowledgements.
 
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use playrate_cc::EstimateSource;
 use playrate_transport::telemetry::{Sample, Sink};
 use playrate_units::Bitrate;
 
@@ -11,9 +12,14 @@ const AVERAGING_TIME: Duration = Duration::from_secs(3);
 /// Minimum measured time before there is an estimate.
 const MIN_MEASURED: Duration = Duration::from_millis(100);
 
-/// Estimate of a connection's throughput: the delivery rate while the sender was not application-limited, averaged over
-/// the last seconds of such time. Pauses between segments are ignored. cwnd/RTT is not used, because it describes what
-/// could be sent, not what arrives.
+/// Age from which an estimate of the path says nothing about the present: the time that most estimates span.
+const STALE: Duration = Duration::from_millis(600);
+
+/// A connection's throughput: the [estimate](playrate_transport::telemetry::Sample::estimate) of the path's rate. A
+/// transfer may be too short for an estimate, or the application may have limited the sender for a part of it. The
+/// throughput then is the delivery rate while the sender was not application-limited, averaged over the last seconds of
+/// such time. Pauses between segments are ignored. cwnd/RTT is not used, because it describes what could be sent, not
+/// what arrives.
 #[derive(Debug, Default)]
 pub(super) struct Throughput(Mutex<ThroughputEstimate>);
 
@@ -27,7 +33,7 @@ struct ThroughputEstimate {
 }
 
 impl Throughput {
-    /// Estimated throughput; `None` until [`MIN_MEASURED`] was measured.
+    /// The throughput; `None` until there is an estimate of the path or [`MIN_MEASURED`] was measured.
     pub(super) fn estimate(&self) -> Option<Bitrate> {
         let state = self.0.lock();
         #[expect(
@@ -44,6 +50,13 @@ impl Sink for Throughput {
     fn take(&self, sample: &Sample) {
         let mut state = self.0.lock();
         let before = state.before.replace(*sample);
+        let path = sample.estimate.filter(|path| path.age < STALE);
+        if let Some((path, rate)) = path.map(|path| (path, path.rate.as_bits_per_second() as f64))
+            && (path.source != EstimateSource::Application || rate > state.estimate)
+        {
+            (state.estimate, state.measured) = (rate, AVERAGING_TIME);
+            return;
+        }
         let Some(before) = before.filter(|before| !before.app_limited && !sample.app_limited) else {
             return;
         };
@@ -62,6 +75,7 @@ impl Sink for Throughput {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use playrate_cc::Estimate;
     use playrate_units::Bytes;
 
     fn sample(ms: u64, delivered: u64, app_limited: bool) -> Sample {
@@ -100,6 +114,33 @@ mod tests {
         run(&throughput, 9_040, 5_120_000, 50_000);
         let rate = throughput.estimate().unwrap().as_mbps();
         assert!((rate - 20.0).abs() < 0.1, "{rate}");
+    }
+
+    #[test]
+    fn an_estimate_of_the_path_replaces_the_average_unless_it_is_stale_or_a_lower_bound_below_it() {
+        let throughput = Throughput::default();
+        let estimated = |ms, mbps, source, age| {
+            let mut sample = sample(ms, 0, true);
+            let age = Duration::from_millis(age);
+            sample.estimate = Some(Estimate::new(Bitrate::from_mbps(mbps), source, age));
+            throughput.take(&sample);
+            throughput.estimate().map(Bitrate::as_mbps)
+        };
+        assert_eq!(estimated(0, 9, EstimateSource::BusyLink, 2_000), None);
+        for (ms, mbps, source, age, expected) in [
+            (20, 2, EstimateSource::Application, 0, 2.0),
+            (40, 12, EstimateSource::BusyLink, 0, 12.0),
+            (60, 7, EstimateSource::Application, 0, 12.0),
+            (80, 8, EstimateSource::Window, 50, 8.0),
+            (100, 9, EstimateSource::Application, 0, 9.0),
+            (120, 5, EstimateSource::Window, 700, 9.0),
+        ] {
+            assert_eq!(estimated(ms, mbps, source, age), Some(expected), "at {ms} ms");
+        }
+        run(&throughput, 140, 0, 50_000);
+        run(&throughput, 2_200, 5_000_000, 50_000);
+        let rate = throughput.estimate().unwrap().as_mbps();
+        assert!((14.0..20.0).contains(&rate), "{rate}: the average continues");
     }
 
     #[test]

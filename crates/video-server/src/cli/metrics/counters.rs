@@ -165,6 +165,7 @@ impl Collector for ServerCollector {
         let cache = library.cache_totals();
         let PathCounters([sent, delivered, lost, congestion]) = &*metrics.path;
         let sampled = live.iter().filter_map(|connection| connection.sample.as_ref());
+        let estimates = sampled.clone().filter_map(|sample| sample.estimate);
         let player = |connection: &ConnectionState| {
             let state = connection.playback.and_then(playback_name);
             state.unwrap_or("silent").to_owned()
@@ -189,7 +190,7 @@ impl Collector for ServerCollector {
             player_starvations = metrics.stalls;
             /// Duration of sessions that have ended.
             session_duration [Seconds] = metrics.durations;
-            /// Delivery rate while there was enough to send, at the end of sessions.
+            /// Rate that the path carried, at the end of sessions.
             session_delivery_rate [Other("bytes_per_second".to_owned())] = metrics.rates;
             /// Smoothed RTT at the end of sessions.
             session_smoothed_rtt [Seconds] = metrics.rtts;
@@ -197,6 +198,8 @@ impl Collector for ServerCollector {
             http_responses = responses(server);
             /// Connections by phase of their controller.
             phases = occurrences("phase", sampled.map(|sample| sample.snapshot.phase.to_string()));
+            /// Connections by what limited the last estimate of their path's rate.
+            estimates = occurrences("source", estimates.map(|estimate| estimate.source.to_string()));
             /// Connections by the last report (CMCD) of the player that is worst off.
             players = occurrences("state", live.iter().map(player));
             /// Connections over HTTP/3 of each worker, including those being set up or taken down.

@@ -144,6 +144,8 @@ fn metrics(sample: &Sample) -> Value {
         "latest_rtt": sample.latest_rtt.map(milliseconds),
         "min_rtt": snapshot.min_rtt.map(milliseconds),
         "playrate_delivery_rate": sample.delivery_rate.map(Bitrate::as_bits_per_second),
+        "playrate_estimate": sample.estimate.map(|estimate| estimate.rate.as_bits_per_second()),
+        "playrate_estimate_source": sample.estimate.map(|estimate| estimate.source.name()),
         "playrate_capacity": snapshot.capacity.map(Bitrate::as_bits_per_second),
         "playrate_backlog": snapshot.backlog.map(Bytes::as_u64),
         "playrate_application_limited": sample.app_limited,
@@ -182,4 +184,21 @@ fn milliseconds(time: Duration) -> f64 {
 )]
 fn now() -> SystemTime {
     SystemTime::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use playrate_cc::{Estimate, EstimateSource};
+
+    #[test]
+    fn an_estimate_is_written_in_bits_per_second_with_its_source() {
+        let mut sample = Sample::default();
+        assert!(metrics(&sample)["playrate_estimate"].is_null());
+        let (rate, age) = (Bitrate::from_mbps(5), Duration::from_millis(30));
+        sample.estimate = Some(Estimate::new(rate, EstimateSource::Window, age));
+        let written = metrics(&sample);
+        assert_eq!(written["playrate_estimate"], 5_000_000);
+        assert_eq!(written["playrate_estimate_source"], "window");
+    }
 }
