@@ -1,7 +1,7 @@
 //! A live encoder that follows the estimate of its connection, in virtual time. It sends 30 frames per second for
 //! 24 s over a link of 8 Mbit/s, which falls to 3 Mbit/s and rises again.
 //!
-//! `cargo run --example estimate`
+//! `cargo run --example estimate`; with `-- --probe` the encoder adds padding until the path limits it.
 
 use std::cell::Cell;
 use std::error::Error;
@@ -9,18 +9,21 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use futures_util::future::{join, select};
-use playrate::cc::{Bitrate, Estimate, EstimateSource};
-use playrate::quinn::{ConnectionController, ControllerChoice};
+use playrate::cc::{Bitrate, Bytes, Estimate, EstimateSource};
+use playrate::quinn::{ConnectionController, ControllerChoice, Probe};
 use playrate_netsim::{Host, HostConfig, LinkConfig, PathConfig, QueueLimit, Rate, Seed, Simulation};
 use quinn::rustls::{RootCertStore, pki_types::PrivatePkcs8KeyDer};
-use quinn::{ClientConfig, Connection, Endpoint, Runtime, ServerConfig, TransportConfig};
+use quinn::{ClientConfig, Connection, Endpoint, Runtime, SendStream, ServerConfig, TransportConfig};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 const LINK: &str = "8Mbit/s,3Mbit/s@8s,8Mbit/s@16s";
 const FRAME: Duration = Duration::from_nanos(33_333_333);
 const LEAST: Bitrate = Bitrate::from_kbps(300);
+/// Every byte of padding. A frame begins with its time, whose first byte is zero.
+const PADDING: u8 = 0xff;
 
 /// The encoder's next rate. While only the encoder limits the sender, it grows by a fifth per second. Otherwise frames
 /// wait for the window or at the link, so it remains below the estimate until they have left.
@@ -35,13 +38,56 @@ fn next_rate(rate: Bitrate, estimate: Option<Estimate>) -> Bitrate {
     }
 }
 
+/// Writes the padding that is due with a frame, on a stream of the lowest priority.
+async fn pad(
+    probe: &Probe,
+    due: Bytes,
+    connection: &Connection,
+    padding: &mut Option<SendStream>,
+) -> Outcome<()> {
+    if !probe.is_active() {
+        // Bytes that have not left yet never will.
+        if let Some(mut ended) = padding.take() {
+            ended.reset(0_u32.into())?;
+        }
+    } else if due > Bytes::ZERO {
+        if padding.is_none() {
+            let opened = connection.open_uni().await?;
+            opened.set_priority(-1)?;
+            *padding = Some(opened);
+        }
+        let bytes = vec![PADDING; due.as_usize()];
+        // Bytes that the stream has no room for are dropped.
+        let _ = padding.as_mut().map(|stream| stream.write(&bytes).now_or_never());
+    }
+    Ok(())
+}
+
 /// Sends a frame every 33 ms, each on a stream of its own.
 async fn encode(sim: &Simulation, connection: Connection, control: &ConnectionController) -> Outcome<()> {
     let runtime = sim.runtime();
+    let probes = std::env::args().any(|argument| argument == "--probe");
+    // Up to 8 Mbit/s, for 300 kbit/s on average.
+    let mut probe = probes.then(|| Probe::new(Bitrate::from_mbps(8), Bitrate::from_kbps(300)));
+    let mut padding = None;
     let mut rate = Bitrate::from_mbps(1);
     for number in 0..24 * 30_u32 {
-        let estimate = control.estimate(runtime.now());
+        let now = runtime.now();
+        let estimate = control.estimate(now);
         rate = next_rate(rate, estimate);
+        if let Some(probe) = &mut probe {
+            let was_active = probe.is_active();
+            let due = probe.bytes_due(now, rate * FRAME, estimate);
+            pad(probe, due, &connection, &mut padding).await?;
+            if let Some(found) = probe.found(now).filter(|_| was_active && !probe.is_active()) {
+                println!(
+                    "{:4.1} s: found {:.2} Mbit/s",
+                    sim.now().as_secs_f64(),
+                    found.rate.as_mbps()
+                );
+                rate = rate.max(found.rate.scaled(75, 100));
+            }
+        }
         let mut frame = sim.now().as_nanos().to_be_bytes().to_vec();
         frame.resize((rate * FRAME).as_usize(), 0);
         let mut stream = connection.open_uni().await?;
@@ -68,8 +114,15 @@ async fn encode(sim: &Simulation, connection: Connection, control: &ConnectionCo
 async fn watch(sim: &Simulation, connection: Connection, counts: &Cell<(u32, u32)>) -> Outcome<()> {
     loop {
         let mut stream = connection.accept_uni().await?;
-        let frame = stream.read_to_end(1 << 20).await?;
-        let made = u64::from_be_bytes(frame[..8].try_into()?);
+        let mut made = [PADDING; 8];
+        if stream.read_exact(&mut made).await.is_err() || made[0] == PADDING {
+            sim.runtime().spawn(Box::pin(async move {
+                while let Ok(Some(_)) = stream.read_chunk(1 << 16, false).await {}
+            }));
+            continue;
+        }
+        stream.read_to_end(1 << 20).await?;
+        let made = u64::from_be_bytes(made);
         let (arrived, on_time) = counts.get();
         let is_on_time = sim.now().as_nanos() - made <= 200_000_000;
         counts.set((arrived + 1, on_time + u32::from(is_on_time)));

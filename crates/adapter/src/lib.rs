@@ -6,6 +6,7 @@
 //! - [`ControllerChoice`] names a controller: one of playrate's specs, or one of the stack's own.
 //! - [`ConnectionController`] is one connection's congestion control, with the knowledge of its video.
 //! - [`telemetry`] shows the controller's behaviour, as [`Sample`](telemetry::Sample)s.
+//! - [`Probe`] decides how much padding an application writes to find out what the path carries.
 //! - [`WireOverhead`] and [`UnsentBytes`] count the bytes that the application reports as written.
 //!
 //! `playrate-quinn` is the adapter to quinn, `playrate-noq` the one to noq.
@@ -18,6 +19,7 @@ mod estimator;
 mod observed;
 mod overhead;
 mod path;
+mod probe;
 mod share;
 mod stack;
 mod switching;
@@ -28,6 +30,7 @@ pub use choice::ControllerChoice;
 pub use connection::{AckRequest, ConnectionController};
 pub use overhead::WireOverhead;
 pub use path::PathController;
+pub use probe::Probe;
 pub use stack::{AckedPacket, BaselineMetrics, CongestionReport, QuicStack};
 pub use switching::ReplayHistory;
 pub use unsent::UnsentBytes;

@@ -30,6 +30,7 @@
 //! - [`EndpointFactory`] builds controllers for all connections of an endpoint; [`NoqController::of`] finds that of a
 //!   path.
 //! - [`telemetry`] shows the controller's behaviour, as [`Sample`](telemetry::Sample)s.
+//! - [`Probe`] pads what an application sends, to find out what the path carries. It is optional, and has a cost.
 //! - [`WireOverhead`] and [`UnsentBytes`] count the bytes that the application reports as written.
 //!
 //! # noq's own controllers
@@ -70,7 +71,7 @@ use playrate_units::Bitrate;
 pub use baseline::Baseline;
 pub use controller::NoqController;
 pub use endpoint::EndpointFactory;
-pub use playrate_adapter::{AckRequest, UnsentBytes, WireOverhead};
+pub use playrate_adapter::{AckRequest, Probe, UnsentBytes, WireOverhead};
 pub use playrate_cc as cc;
 pub use stack::Noq;
 

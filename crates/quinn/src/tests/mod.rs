@@ -18,6 +18,7 @@ use crate::{AckRequest, Baseline, ConnectionController, ControllerChoice, QuinnC
 mod closing;
 mod estimate;
 mod loopback;
+mod probe;
 mod switching;
 mod wire;
 
