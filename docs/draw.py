@@ -1,6 +1,6 @@
 """Draws figures of the documentation from the numbers beside them, as SVG that is the same in every run.
 
-python docs/draw.py            writes docs/controllers/*.svg, docs/load/curve.svg and docs/load/soak.svg
+python docs/draw.py            writes docs/controllers/*.svg, docs/load/*.svg and docs/live/estimates.svg
 python docs/draw.py --check    names the figures that differ from what would be drawn; exit code 1 if there are any
 """
 
@@ -145,12 +145,41 @@ def soak() -> Drawing:
     return DOCS / "load/soak.svg", figure, alternative
 
 
+def estimates() -> Drawing:
+    """The runs of `estimate_series`: estimates every 100 ms, and the rate of the link without UDP and IP headers."""
+    rows = json_lines(DOCS / "live/estimates.jsonl")
+    links = {"steps": "a link with steps, Mbit/s", "fades": "a link that fades, Mbit/s"}
+    colours = {"cubic": VERMILION, "bbr": AMBER, "video": BLUE}
+    figure = sheet(760, 420)
+    for number, (link, title) in enumerate(links.items()):
+        axes = figure.add_axes((40 / 760, (230 - 186 * number) / 420, 700 / 760, 140 / 420))
+        for row in (row for row in rows if row["link"] == link):
+            times, rates = zip(*row["ms_kbps"], (30_000, row["ms_kbps"][-1][1]), strict=True)
+            if row["controller"] == "cubic":
+                carried = [kbps * 1452 / 1480e3 for kbps in rates]
+                seconds = [ms / 1e3 for ms in times]
+                axes.step(seconds, carried, where="post", color=INK, linewidth=0.9, label="link")
+            steps = enumerate(row["estimates_kbps"], 1)
+            points = [(step / 10, kbps / 1e3) for step, kbps in steps if kbps is not None]
+            name = row["controller"]
+            axes.plot(*zip(*points, strict=True), color=colours[name], linewidth=1.1, label=f"estimate under {name}")
+        axes.set(xlim=(0, 30), xticks=range(0, 31, 5))
+        axes.locator_params(axis="y", nbins=5)
+        axes.set_ylim(bottom=0)
+        axes.set_title(title, loc="left")
+    axes.set_xlabel("time, s")
+    figure.legend(*axes.get_legend_handles_labels(), loc="upper left", ncols=4, frameon=False)
+    alternative = "Estimates under cubic, bbr and video, and the rate of the link, with steps and with a wave"
+    return DOCS / "live/estimates.svg", figure, alternative
+
+
 def drawings() -> Iterator[Drawing]:
     """Every figure with its file and its text alternative."""
     for run in json_lines(DOCS / "controllers/windows.jsonl"):
         yield controller(run)
     yield load()
     yield soak()
+    yield estimates()
 
 
 def main() -> int:
