@@ -38,11 +38,15 @@ pub(super) enum PeerStreamError {
     /// A frame is longer than [`FRAME_LIMIT`].
     #[error("a control frame of {length} bytes, at most {FRAME_LIMIT} bytes")]
     TooLong { length: u64 },
-    /// A priority of a stream that is no request, or of a push, which is never promised (RFC 9218 §7.2).
-    #[error("a priority of a stream that is no request")]
+    /// A frame ends within one of its fields (RFC 9114 §7.1).
+    #[error("a control frame ends within a field")]
+    Malformed,
+    /// A priority update for a stream that does not carry a request, or for a push, which this side never promises (RFC
+    /// 9218 §7.2).
+    #[error("a priority update for a stream that does not carry a request")]
     NoRequest,
-    /// A priority from the side that sends responses (RFC 9218 §7).
-    #[error("a priority from a server")]
+    /// A priority update sent by a server (RFC 9218 §7).
+    #[error("a priority update sent by a server")]
     FromServer,
 }
 
@@ -51,6 +55,7 @@ impl PeerStreamError {
         match self {
             Self::Closed => Code::H3_CLOSED_CRITICAL_STREAM,
             Self::TooLong { .. } => Code::H3_EXCESSIVE_LOAD,
+            Self::Malformed => Code::H3_FRAME_ERROR,
             Self::NoRequest => Code::H3_ID_ERROR,
             Self::FromServer => Code::H3_FRAME_UNEXPECTED,
         }
@@ -97,7 +102,8 @@ impl PeerStreams {
                 }
                 Ok(())
             }
-            (Ok(PRIORITY_UPDATE | PRIORITY_UPDATE_OF_PUSH), ..) => Err(PeerStreamError::NoRequest),
+            (Ok(PRIORITY_UPDATE | PRIORITY_UPDATE_OF_PUSH), Err(_), _) => Err(PeerStreamError::Malformed),
+            (Ok(PRIORITY_UPDATE_OF_PUSH), ..) => Err(PeerStreamError::NoRequest),
             _ => Ok(()),
         }
     }
@@ -306,8 +312,8 @@ mod tests {
                 pieces.push(unread.drain(..length).collect());
             }
             assert!(
-                unread.len() < LONGEST_HEADER,
-                "at most an incomplete header is held back"
+                unread.len() < LONGEST_HEADER || unread.starts_with(&UPDATE[..4]),
+                "only an incomplete header or priority update is held back"
             );
         }
         Ok(pieces)
@@ -335,9 +341,14 @@ mod tests {
 
     #[test]
     fn a_priority_update_is_passed_on_in_one_piece() {
-        let all = [&[0x00][..], &UPDATE, &[0x0D, 0x01, 0]].concat();
+        let long = [&[0x80, 0x0F, 0x07, 0x00, 0x40, 0x64, 0x04][..], &[b' '; 99]].concat();
+        let all = [&[0x00][..], &UPDATE, &long, &[0x0D, 0x01, 0]].concat();
         for chunk in 1..all.len() {
-            assert_eq!(pieces(&all, chunk).unwrap()[1], UPDATE, "{chunk}");
+            assert_eq!(
+                pieces(&all, chunk).unwrap()[1..3],
+                [&UPDATE[..], &long],
+                "{chunk}"
+            );
         }
     }
 
@@ -345,7 +356,7 @@ mod tests {
     #[case::of_a_request(&UPDATE, Ok(()))]
     #[case::malformed_has_no_effect(&[0x80, 0x0F, 0x07, 0x00, 0x02, 0x04, b'='], Ok(()))]
     #[case::of_a_unidirectional_stream(&[0x80, 0x0F, 0x07, 0x00, 0x01, 0x02], Err(PeerStreamError::NoRequest))]
-    #[case::of_no_stream(&[0x80, 0x0F, 0x07, 0x00, 0x00], Err(PeerStreamError::NoRequest))]
+    #[case::of_no_stream(&[0x80, 0x0F, 0x07, 0x00, 0x00], Err(PeerStreamError::Malformed))]
     #[case::of_a_push(&[0x80, 0x0F, 0x07, 0x01, 0x01, 0x00], Err(PeerStreamError::NoRequest))]
     #[case::another_frame(&[0x0D, 0x01, 0x00], Ok(()))]
     fn a_priority_is_one_of_a_request(#[case] frame: &[u8], #[case] expected: Result<(), PeerStreamError>) {

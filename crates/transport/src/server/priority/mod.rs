@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use parking_lot::Mutex;
 use quinn::Runtime;
 use sfv::{BareItem, Dictionary, ListEntry, Parser};
@@ -20,10 +20,10 @@ use crate::time;
 
 const PRIORITY: HeaderName = HeaderName::from_static("priority");
 /// Time since the last chunk of a response after which the others no longer wait for it: its content is not there yet,
-/// or its client does not read.
+/// or its client does not read. Waiting for others does not count.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Maximum number of priorities that are kept for requests that have not arrived: the streams that a client may open.
-const MOST_EARLY: usize = 100;
+/// Maximum number of priorities that are kept for requests that have not arrived; some may have ended.
+const MAX_EARLY: usize = 100;
 
 /// Priority of a response as its client states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,12 @@ impl Default for Priority {
 impl Priority {
     /// Reads the field `Priority` of a request; `None` if there is none, or if it is malformed.
     pub fn of_request(headers: &HeaderMap) -> Option<Self> {
-        Self::parse(headers.get(PRIORITY)?.as_bytes())
+        let lines: Vec<&[u8]> = headers
+            .get_all(PRIORITY)
+            .iter()
+            .map(HeaderValue::as_bytes)
+            .collect();
+        (!lines.is_empty()).then(|| Self::parse(&lines.join(&b", "[..])))?
     }
 
     /// Reads a priority such as `u=1, i`. A parameter that is absent, unknown or out of range has its default (RFC 9218
@@ -111,22 +116,26 @@ impl TurnsState {
     /// # Errors
     /// A response that precedes it may still write: the time to wait, unless anything changes.
     fn next(&mut self, number: u64, now: Instant) -> Result<i32, Duration> {
-        let Some(own) = self.open.iter().find(|open| open.number == number) else {
-            return Ok(0);
-        };
-        let (priority, position) = (own.priority, own.position());
-        let preceding = self.open.iter().filter(|open| open.position() < position);
+        let position = self
+            .open
+            .iter()
+            .find(|open| open.number == number)
+            .map(OpenResponse::position);
+        let preceding = self.open.iter().filter(|open| Some(open.position()) < position);
         let active = preceding.map(|open| open.active).max();
         let time = active.map_or(Duration::ZERO, |active| {
             (active + PATIENCE).saturating_duration_since(now)
         });
-        if !time.is_zero() {
-            return Err(time);
+        let Some(own) = self.open.iter_mut().find(|open| open.number == number) else {
+            return Ok(i32::MIN);
+        };
+        // Those that follow wait for a response whose turn comes next.
+        own.active = now + time.min(PATIENCE);
+        if time.is_zero() {
+            Ok(own.priority.of_stream(number))
+        } else {
+            Err(time)
         }
-        for own in self.open.iter_mut().filter(|open| open.number == number) {
-            own.active = now;
-        }
-        Ok(priority.of_stream(number))
     }
 }
 
@@ -188,15 +197,14 @@ impl Turns {
         let mut state = self.state.lock();
         if let Some(open) = state.open.iter_mut().find(|open| open.number == number) {
             open.priority = priority;
+            self.changed.notify_waiters();
         } else {
             state.early.retain(|(early, _)| *early != number);
             state.early.push_back((number, priority));
-            if state.early.len() > MOST_EARLY {
+            if state.early.len() > MAX_EARLY {
                 state.early.pop_front();
             }
         }
-        drop(state);
-        self.changed.notify_waiters();
     }
 }
 
@@ -218,8 +226,8 @@ impl fmt::Debug for Turn {
 }
 
 impl Turn {
-    /// Waits until this response may write a chunk: until no response that precedes it has written one in the last
-    /// second. Returns the priority for its stream in quinn.
+    /// Waits until this response may write a chunk: no response that precedes it has written one in the last second or
+    /// waits itself. Returns the priority for its stream in quinn.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<i32> {
         loop {
             if let Some(waiting) = &mut self.waiting {

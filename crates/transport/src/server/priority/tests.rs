@@ -21,6 +21,16 @@ fn a_priority_is_read_as_its_rfc_says(#[case] text: &str, #[case] expected: Opti
     assert_eq!(read, expected);
 }
 
+#[test]
+fn a_field_of_several_lines_is_one_priority() {
+    let mut headers = HeaderMap::new();
+    assert_eq!(Priority::of_request(&headers), None);
+    for line in ["u=1", "i"] {
+        headers.append(PRIORITY, HeaderValue::from_static(line));
+    }
+    assert_eq!(Priority::of_request(&headers), Some(priority("u=1, i")));
+}
+
 fn priority(text: &str) -> Priority {
     Priority::parse(text.as_bytes()).unwrap()
 }
@@ -100,7 +110,7 @@ fn an_update_replaces_the_header_before_and_after_the_request() {
         for number in 2..1_000 {
             all.update(number, priority("u=0"));
         }
-        assert_eq!(all.state.lock().early.len(), MOST_EARLY);
+        assert_eq!(all.state.lock().early.len(), MAX_EARLY);
     });
 }
 
@@ -122,5 +132,25 @@ fn a_response_goes_on_once_the_urgent_one(#[case] ends_after_ms: Option<u64>, #[
         };
         tokio::join!(ending, std::future::poll_fn(|cx| last.poll(cx)));
         assert_eq!((runtime.now() - began).as_millis(), expected_ms);
+    });
+}
+
+/// However long the first one writes, the others keep their order.
+#[test]
+fn the_next_in_line_goes_first_after_a_long_response() {
+    in_virtual_time(async |runtime, all| {
+        let mut turns = vec![
+            all.begin(0, Some(priority("u=2"))),
+            all.begin(1, Some(priority("u=1"))),
+            all.begin(2, Some(priority("u=0"))),
+        ];
+        for _ in 0..50 {
+            assert_eq!(writers(&mut turns), [2]);
+            time::sleep(&*runtime, Duration::from_millis(100)).await;
+        }
+        turns.truncate(2);
+        assert_eq!(writers(&mut turns), [1], "the last one was asked first");
+        turns.truncate(1);
+        assert_eq!(writers(&mut turns), [0]);
     });
 }
