@@ -20,8 +20,10 @@ const ONE: i64 = 1 << 16;
 const PATHS: usize = 8;
 
 /// A path that has not reported for this long does not count: stacks keep the controller of a path that a connection
-/// migrated from. The other paths measure the time, each by its own clock, so with several of them it is shorter.
+/// migrated from. The other paths measure the time together, each by its own clock.
 const SILENT_NS: u64 = 10_000_000_000;
+/// Longest time between two reports of a path that counts as silence of the others. A longer one is its own pause.
+const LONGEST_GAP_NS: u64 = 1_000_000_000;
 
 /// The paths of one connection whose growth is coupled. Copies refer to the same set.
 ///
@@ -70,7 +72,8 @@ impl Member {
 pub(crate) struct Membership {
     set: CoupledPaths,
     place: Option<usize>,
-    reported: Timestamp,
+    /// Time of the last report.
+    reported: Option<Timestamp>,
 }
 
 impl Membership {
@@ -78,23 +81,28 @@ impl Membership {
         Self {
             set,
             place: None,
-            reported: Timestamp::ZERO,
+            reported: None,
         }
     }
 
     /// Stores `own` at `now` and returns the part of acknowledged bytes that counts under `rule`, in units of 2⁻¹⁶.
     fn update(&mut self, own: Member, now: Timestamp, rule: Rule) -> i64 {
         let mut members = self.set.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let passed = now.nanos_since(core::mem::replace(&mut self.reported, now));
-        for member in members.iter_mut().flatten() {
-            member.silent_ns = member.silent_ns.saturating_add(passed);
-        }
         let place = self.place.or_else(|| members.iter().position(Option::is_none));
-        let Some(member) = place.and_then(|place| members.get_mut(place)) else {
+        let Some((place, member)) = place.and_then(|place| Some((place, members.get_mut(place)?))) else {
             return ONE;
         };
-        self.place = place;
-        *member = Some(own);
+        *member = None;
+        let passed_ns = self.reported.replace(now).map_or(0, |last| now.nanos_since(last));
+        let others = members.iter().flatten().count() as u64;
+        let silence_ns = passed_ns.min(LONGEST_GAP_NS).checked_div(others).unwrap_or(0);
+        for other in members.iter_mut().flatten() {
+            other.silent_ns = other.silent_ns.saturating_add(silence_ns);
+        }
+        if let Some(member) = members.get_mut(place) {
+            *member = Some(own);
+        }
+        self.place = Some(place);
         rule.part(own, &*members)
     }
 }
@@ -179,8 +187,8 @@ impl Rule {
     }
 }
 
-/// Reports the window of `core`, and returns LIA's part of its growth, from 0 to 1.
-pub(crate) fn growth_part(core: &mut Core) -> f64 {
+/// Reports the window of `core`, and returns LIA's factor for its growth, from 0 to 1.
+pub(crate) fn growth_factor(core: &mut Core) -> f64 {
     let window = core.window();
     Rule::Lia.report(core, window, 0) as f64 / ONE as f64
 }

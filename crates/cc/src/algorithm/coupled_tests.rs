@@ -175,17 +175,51 @@ fn a_path_that_has_been_silent_for_ten_seconds_does_not_count(#[values("lia", "o
     assert!(path.growth(40) < 30 * MTU, "it sends again");
 }
 
+/// Number of paths that count, if all are equal: each has the factor 1/n² of RFC 6356.
+fn count(path: &mut Membership, at_ms: u64) -> i64 {
+    let factor = path.update(member(EQUAL), Timestamp::from_nanos(at_ms * 1_000_000), Rule::Lia);
+    ((ONE + factor / 2) / factor).isqrt()
+}
+
 #[test]
-fn videos_part_is_lias_for_several_paths_and_one_for_a_path_alone() {
+fn neither_a_late_copy_nor_a_path_after_a_pause_takes_the_others_for_silent() {
+    let mut first = Membership::new(CoupledPaths::default());
+    assert_eq!(count(&mut first, 60_000), 1);
+    let mut copy = first.clone();
+    assert_eq!(count(&mut copy, 60_000), 2, "a copy made after a minute");
+    assert_eq!(count(&mut first, 60_050), 2);
+    assert_eq!(count(&mut copy, 100_000), 2, "the copy itself paused");
+}
+
+#[test]
+fn a_path_is_silent_after_ten_seconds_however_many_others_there_are() {
+    let set = CoupledPaths::default();
+    let mut paths: Vec<_> = (0..5).map(|_| Membership::new(set.clone())).collect();
+    for (path, expected) in paths.iter_mut().zip(1..) {
+        assert_eq!(count(path, 0), expected);
+    }
+    let mut counts = Vec::new();
+    for at_ms in (100..12_000).step_by(100) {
+        for path in &mut paths[1..] {
+            counts.push((at_ms, count(path, at_ms)));
+        }
+    }
+    let silent = counts.iter().find(|(_, count)| *count < 5).unwrap();
+    assert!((9_900..=10_300).contains(&silent.0), "{silent:?}");
+    assert_eq!(counts.last().unwrap().1, 4);
+}
+
+#[test]
+fn the_factor_of_video_is_that_of_lia_and_one_for_a_path_alone() {
     let set = CoupledPaths::default();
     let mut cores = [(); 2].map(|()| {
         let mut core = Core::sample(120_000, 100, 100);
         core.membership = Some(Membership::new(set.clone()));
         core
     });
-    let parts: Vec<f64> = [0, 1, 0].map(|path| growth_part(&mut cores[path])).into();
+    let parts: Vec<f64> = [0, 1, 0].map(|path| growth_factor(&mut cores[path])).into();
     assert_eq!(parts, [1.0, 0.25, 0.25]);
-    assert_eq!(growth_part(&mut Core::sample(120_000, 100, 100)), 1.0, "no set");
+    close(growth_factor(&mut Core::sample(120_000, 100, 100)), 1.0, 1e-9);
 }
 
 #[rstest]

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use noq::{Endpoint, FourTuple, PathStatus};
-use playrate_netsim::{PathConfig, Relay, RelayConfig};
+use playrate_netsim::{PathConfig, Relay, RelayConfig, RelayReport};
 
 use crate::ConnectionController;
 use crate::configs::configs;
@@ -77,7 +77,7 @@ pub(crate) async fn download(
         dropped: after.1 - before.1,
         flaws: reports
             .iter()
-            .flat_map(|report| report.flaws())
+            .flat_map(RelayReport::flaws)
             .map(|flaw| flaw.to_string())
             .collect(),
     }

@@ -23,7 +23,7 @@ pub(crate) fn separate_links(rtts_ms: [u64; 2]) -> [PathConfig; 2] {
     rtts_ms.map(|ms| PathConfig::bottleneck(rate, Duration::from_millis(ms), QueueLimit::ONE_BDP, Loss::None))
 }
 
-/// Rate of the first of two flows under these controllers, relative to half of both rates. It has two paths of these
+/// The first flow's rate divided by the mean of both flows' rates, under these controllers. It has two paths of these
 /// RTTs in ms, and the other flow has the first path. All share a link of 8 Mbit/s, whose queue is a bandwidth-delay
 /// product of the mean RTT.
 pub(crate) fn share_of_link(seed: u64, measured: Duration, rtts_ms: [u64; 2], names: [&str; 2]) -> f64 {

@@ -11,7 +11,7 @@
 //! - *Ceiling*: the video's rate times a factor that falls while the player's supply grows. So a path is never probed
 //!   for more than its player can use, and a player with a large supply leaves the path to others.
 //!
-//! On one of several paths of a connection, the window grows by a part of that (RFC 6356, squared).
+//! If a connection has several paths, the growth of each is scaled by the square of RFC 6356's factor.
 //!
 //! Reports of the player and facts from the library can only lower the window, so false values gain nothing.
 //!

@@ -1,4 +1,4 @@
-use super::policy::AFTER_LOSS;
+use super::policy::{AFTER_LOSS, Policy};
 use super::*;
 use crate::events::{Acked, Signal};
 use crate::testing::Demand as Application;
@@ -7,6 +7,7 @@ use crate::tests::trace::{
 };
 use crate::tests::{MS, MS_IN_NS, MTU, assert_in, at, spec};
 use crate::{CoupledPaths, Phase};
+use rstest::rstest;
 
 /// A sender without a ceiling in any state of its player.
 const GREEDY: &str = "video(rate=off)";
@@ -85,6 +86,17 @@ fn one_of_two_equal_paths_grows_by_about_a_sixteenth_and_a_path_alone_as_without
         of_two.iter().all(|growth| sixteenth.contains(growth)),
         "{of_two:?}"
     );
+}
+
+#[rstest]
+#[case::alone(1.0, 1_200_000)]
+#[case::one_of_two_equal(0.25, 75_000)]
+#[case::large_beside_a_small_one(0.8, 768_000)]
+#[case::small_beside_a_large_one(0.01, 3_000)]
+fn no_growth_is_lost_by_rounding(#[case] factor: f64, #[case] expected: u64) {
+    let mut policy = Policy::scaled_by(factor);
+    let grown: u64 = (0..1_000).map(|_| policy.coupled(MTU)).sum();
+    assert!((expected - 1..=expected).contains(&grown), "{grown} B");
 }
 
 #[test]

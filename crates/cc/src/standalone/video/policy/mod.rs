@@ -6,7 +6,7 @@ mod losses;
 mod route;
 mod start;
 
-use crate::algorithm::coupled::growth_part;
+use crate::algorithm::coupled::growth_factor;
 use crate::algorithm::{Algorithm, Cubic};
 use crate::events::{Congestion, Signal};
 use crate::state::{Batch, Core, float, floor_bytes};
@@ -79,8 +79,10 @@ pub(super) struct Policy {
     contended_until: Timestamp,
     /// Window to return to after the queue has been emptied.
     pub(super) drained_from: Option<u64>,
-    /// Part of the growth that counts if the connection has several paths, otherwise 1.
+    /// Factor of RFC 6356 for the growth of this path, 1 if the connection has no other.
     part: f64,
+    /// Growth of less than a byte that [`coupled`](Self::coupled) has yet to return.
+    fraction: f64,
 }
 
 impl Policy {
@@ -91,6 +93,14 @@ impl Policy {
             losses: Losses::new(tolerated),
             cubic: Cubic::new(true),
             may_double: true,
+            ..Self::default()
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn scaled_by(factor: f64) -> Self {
+        Self {
+            part: factor,
             ..Self::default()
         }
     }
@@ -111,7 +121,7 @@ impl Policy {
             Mode::Alone | Mode::Crowded => {}
         }
         if let Some(round) = frame.ended {
-            self.part = growth_part(core);
+            self.part = growth_factor(core);
             match self.mode {
                 Mode::Start => self.judge_start(core, path, &round),
                 Mode::Alone => self.judge_alone(core, path, &round),
@@ -120,10 +130,13 @@ impl Policy {
         }
     }
 
-    /// The part of `growth`, in bytes, that counts: RFC 6356's, squared. With the part itself, two paths took 1.2
-    /// shares of a bottleneck.
-    fn coupled(&self, growth: u64) -> u64 {
-        floor_bytes(self.part * self.part * float(growth))
+    /// Scales `growth`, in bytes, if the connection has several paths: by the square of RFC 6356's factor, but at least
+    /// by a quarter of the factor. By the factor itself, two paths took 1.2 to 1.3 shares of a bottleneck.
+    pub(super) fn coupled(&mut self, growth: u64) -> u64 {
+        let scaled = self.part * self.part.max(0.25) * float(growth) + self.fraction;
+        let whole = floor_bytes(scaled);
+        self.fraction = scaled - float(whole);
+        whole
     }
 
     /// Returns true if others share the path, or did recently: losses or marks required a smaller window, or a queue
@@ -292,8 +305,6 @@ impl Policy {
             self.drain_to(core, window.saturating_sub(excess).max(window / 2));
         } else if round.window_limited {
             self.grow(core, path, standing);
-            let grown = core.window().saturating_sub(window);
-            core.set_window(window.saturating_add(self.coupled(grown)));
             if self.start_left_at.is_some_and(|left_at| core.window() > left_at) {
                 self.resume_start();
             }
@@ -333,19 +344,20 @@ impl Policy {
     /// path's recently carried volume; beyond, where the path is unknown, an eighth.
     fn grow(&mut self, core: &mut Core, path: &Model, standing: &Stood<'_>) {
         let window = core.window();
-        let grown = window.saturating_add(self.step);
         if self.losses.exceed_so_far(core.mtu()) {
             return;
         }
         let mut known = path.carried();
         if let Some((bound, holds)) = self.losses.bound(now(core)) {
             if window >= bound {
-                let slowly = window.saturating_add(Self::least_step(core));
-                core.set_window(if holds { window } else { slowly });
+                if !holds {
+                    core.grow(self.coupled(Self::least_step(core)));
+                }
                 return;
             }
             known = known.min(bound);
         }
+        let grown = window.saturating_add(self.coupled(self.step));
         let longer = if standing.queue <= standing.target / 2 {
             self.step.saturating_mul(2)
         } else {
