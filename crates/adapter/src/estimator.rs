@@ -17,9 +17,10 @@ use playrate_units::Bitrate;
 const SLOTS: u64 = 8;
 /// Divisor of the span that gives the shortest interval of an estimate after a pause.
 const SHORTEST_SHARE: u64 = 4;
-/// Shortest span of an estimate. Together with a slot and the delay of ACK frames it remains below a second, so that a
-/// second after a step of the link nothing older is included.
-const SHORTEST_SPAN_NS: u64 = 600_000_000;
+/// Shortest span of an estimate, in nanoseconds. Together with a slot and the delay of ACK frames it remains below a
+/// second, so that a second after a step of the link nothing older is included.
+#[expect(clippy::cast_possible_truncation, reason = "less than a second")]
+const SHORTEST_SPAN_NS: u64 = Estimate::SHORTEST_SPAN.as_nanos() as u64;
 /// Shortest wait at the link that counts. Timers and interrupts delay packets by less.
 const LEAST_WAIT_NS: u64 = 1_000_000;
 /// Delay of ACK frames for which every interval is made longer: a slot may have a single frame, and nothing shows the
@@ -63,12 +64,15 @@ pub(crate) struct Measurement {
     pub(crate) source: EstimateSource,
     /// Arrival of the newest ACK frame that it includes.
     pub(crate) at: Instant,
+    /// Time that the rate was measured over.
+    pub(crate) span: Duration,
 }
 
 impl Measurement {
     /// The estimate as of `now`.
     pub(crate) fn estimate(&self, now: Instant) -> Estimate {
-        Estimate::new(self.rate, self.source, now.saturating_duration_since(self.at))
+        let age = now.saturating_duration_since(self.at);
+        Estimate::new(self.rate, self.source, age).with_span(self.span)
     }
 }
 
@@ -210,6 +214,7 @@ impl RateEstimator {
             rate,
             source,
             at: self.began + Duration::from_nanos(end),
+            span: Duration::from_nanos(span),
         })
     }
 
@@ -362,6 +367,32 @@ mod tests {
         }
         // Nothing arrives for half a second; the frame that ends this outage is not included.
         assert_eq!(measure(1_600, 101 * 1_250), Some(Duration::from_millis(500)));
+    }
+
+    /// One frame per 100 ms; the RTT varies between 6 and 6.2 s, so that a slot takes longer than the shortest span.
+    #[test]
+    fn estimates_of_a_path_with_a_long_rtt_stay_current_until_the_next_one() {
+        let began = origin();
+        let mut estimator = RateEstimator::new(began);
+        let mut last: Option<Measurement> = None;
+        let mut oldest = Duration::ZERO;
+        for number in 1..=600 {
+            let at = number * SECOND / 10;
+            let frame = Frame {
+                at,
+                sent: at.saturating_sub(6 * SECOND + number % 3 * SECOND / 10),
+                delivered: 12_500 * number,
+            };
+            if let Some(last) = last.filter(|_| at > 30 * SECOND) {
+                let estimate = last.estimate(began + Duration::from_nanos(at));
+                assert!(estimate.is_current(), "at {number}: {estimate:?}");
+                oldest = oldest.max(estimate.age);
+            }
+            last = estimator.on_ack_frame(frame, false).or(last);
+        }
+        assert!(oldest > Estimate::SHORTEST_SPAN, "{oldest:?}");
+        let later = began + Duration::from_secs(60 + 8);
+        assert!(!last.unwrap().estimate(later).is_current());
     }
 
     prop_compose! {

@@ -15,8 +15,6 @@ const GROWTH: u64 = 125;
 const REACHED: u64 = 95;
 /// Longest time of one probe: enough to grow thirtyfold.
 const LONGEST: Duration = Duration::from_secs(10);
-/// Age from which an estimate says nothing about the present: the path is idle or fails.
-const STALE: Duration = Duration::from_millis(600);
 /// Longest time between two calls for which bytes are due.
 const LONGEST_STEP: Duration = Duration::from_millis(100);
 
@@ -66,7 +64,7 @@ impl Probe {
         let Some(estimate) = estimate else {
             return Bytes::ZERO;
         };
-        let is_over = estimate.age >= STALE
+        let is_over = !estimate.is_current()
             || estimate.source != EstimateSource::Application
             || estimate.rate >= self.target.scaled(REACHED, 100);
         let paused = |(began, length)| now.saturating_duration_since(began) < length;
@@ -79,6 +77,7 @@ impl Probe {
                     rate: estimate.rate,
                     source: estimate.source,
                     at,
+                    span: estimate.span,
                 });
                 return Bytes::ZERO;
             }

@@ -21,12 +21,36 @@ pub struct Estimate {
     /// Time since the arrival of the newest ACK frame that the rate includes. It grows during a pause or an outage,
     /// because nothing is acknowledged then.
     pub age: Duration,
+    /// Time that the rate was measured over: the path's shortest RTT, but at least
+    /// [`SHORTEST_SPAN`](Self::SHORTEST_SPAN). Soon after a pause it was measured over as little as a quarter of that.
+    pub span: Duration,
 }
 
 impl Estimate {
-    /// An estimate of `rate` from `source` whose newest measurement is `age` old.
+    /// Span of an estimate on a path with a short RTT.
+    pub const SHORTEST_SPAN: Duration = Duration::from_millis(600);
+
+    /// An estimate of `rate` from `source` over the shortest span, whose newest measurement is `age` old.
     pub const fn new(rate: Bitrate, source: EstimateSource, age: Duration) -> Self {
-        Self { rate, source, age }
+        Self {
+            rate,
+            source,
+            age,
+            span: Self::SHORTEST_SPAN,
+        }
+    }
+
+    /// Sets the time that the rate was measured over.
+    #[must_use]
+    pub const fn with_span(mut self, span: Duration) -> Self {
+        self.span = span;
+        self
+    }
+
+    /// Returns false if the rate says nothing about the present: for as long as it spans, nothing was acknowledged,
+    /// because the path is idle or fails. While packets are acknowledged, estimates come eight times per span.
+    pub fn is_current(&self) -> bool {
+        self.age < self.span
     }
 
     /// Returns true if the sender did not keep the link busy: the link may carry more than [`rate`](Self::rate).

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use playrate_cc::EstimateSource;
+use playrate_cc::{Estimate, EstimateSource};
 use playrate_transport::telemetry::{Sample, Sink};
 use playrate_units::Bitrate;
 
@@ -11,9 +11,6 @@ use playrate_units::Bitrate;
 const AVERAGING_TIME: Duration = Duration::from_secs(3);
 /// Minimum measured time before there is an estimate.
 const MIN_MEASURED: Duration = Duration::from_millis(100);
-
-/// Age from which an estimate of the path says nothing about the present: the time that most estimates span.
-const STALE: Duration = Duration::from_millis(600);
 
 /// A connection's throughput: the [estimate](playrate_transport::telemetry::Sample::estimate) of the path's rate. A
 /// transfer may be too short for an estimate, or the application may have limited the sender for a part of it. The
@@ -50,7 +47,7 @@ impl Sink for Throughput {
     fn take(&self, sample: &Sample) {
         let mut state = self.0.lock();
         let before = state.before.replace(*sample);
-        let path = sample.estimate.filter(|path| path.age < STALE);
+        let path = sample.estimate.filter(Estimate::is_current);
         if let Some((path, rate)) = path.map(|path| (path, path.rate.as_bits_per_second() as f64))
             && (path.source != EstimateSource::Application || rate > state.estimate)
         {
@@ -75,7 +72,6 @@ impl Sink for Throughput {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use playrate_cc::Estimate;
     use playrate_units::Bytes;
 
     fn sample(ms: u64, delivered: u64, app_limited: bool) -> Sample {
