@@ -61,30 +61,30 @@ impl Probe {
             .called
             .replace(now)
             .map_or(Duration::ZERO, |called| now.saturating_duration_since(called));
-        let Some(estimate) = estimate else {
+        let estimate = estimate.filter(Estimate::is_current);
+        let is_within = |(began, length)| now.saturating_duration_since(began) < length;
+        let has_time = match self.current {
+            Some((began, _)) => is_within((began, LONGEST)),
+            None => !self.pause.is_some_and(is_within),
+        };
+        let may_grow = |estimate: &Estimate| {
+            estimate.source == EstimateSource::Application && estimate.rate < self.target.scaled(REACHED, 100)
+        };
+        let Some(bound) = estimate.filter(|estimate| has_time && may_grow(estimate)) else {
+            if let Some((_, padding)) = self.current.take() {
+                self.pause = Some((now, self.cost.time_for(padding).unwrap_or(Duration::MAX)));
+                self.found = estimate.and_then(|estimate| {
+                    Some(Measurement {
+                        rate: estimate.rate,
+                        source: estimate.source,
+                        at: now.checked_sub(estimate.age)?,
+                        span: estimate.span,
+                    })
+                });
+            }
             return Bytes::ZERO;
         };
-        let is_over = !estimate.is_current()
-            || estimate.source != EstimateSource::Application
-            || estimate.rate >= self.target.scaled(REACHED, 100);
-        let paused = |(began, length)| now.saturating_duration_since(began) < length;
-        let is_pausing = self.pause.is_some_and(paused);
-        match self.current {
-            Some((began, padding)) if is_over || now.saturating_duration_since(began) >= LONGEST => {
-                self.current = None;
-                self.pause = Some((now, self.cost.time_for(padding).unwrap_or(Duration::MAX)));
-                self.found = now.checked_sub(estimate.age).map(|at| Measurement {
-                    rate: estimate.rate,
-                    source: estimate.source,
-                    at,
-                    span: estimate.span,
-                });
-                return Bytes::ZERO;
-            }
-            None if is_over || is_pausing => return Bytes::ZERO,
-            _ => {}
-        }
-        let rate = estimate.rate.scaled(GROWTH, 100).min(self.target);
+        let rate = bound.rate.scaled(GROWTH, 100).min(self.target);
         let due = rate * step.min(LONGEST_STEP) - wrote;
         let (_, padding) = self.current.get_or_insert((now, Bytes::ZERO));
         *padding += due;
@@ -96,7 +96,8 @@ impl Probe {
         self.current.is_some()
     }
 
-    /// The estimate at the end of the last probe, as of `now`; `None` before the end of the first one. If its source is
+    /// The estimate at the end of the last probe, as of `now`. It is `None` before the end of the first probe, and if
+    /// the last one ended because there was no [current](Estimate::is_current) estimate. If its source is
     /// [`Application`](EstimateSource::Application), the target was reached or time was up: the path may carry more.
     pub fn found(&self, now: Instant) -> Option<Estimate> {
         self.found.as_ref().map(|found| found.estimate(now))
@@ -159,6 +160,31 @@ mod tests {
             due(&mut probe, start, &estimates),
             [0, 50_000, 0, 0, 0, 0, 50_000, 50_000]
         );
+    }
+
+    #[test]
+    fn a_probe_ends_and_finds_nothing_once_there_is_no_current_estimate() {
+        let application = |age| {
+            let (rate, source) = (Bitrate::from_mbps(4), EstimateSource::Application);
+            Some(Estimate::new(rate, source, Duration::from_millis(age)))
+        };
+        for ending in [None, application(600)] {
+            let mut probe = Probe::new(Bitrate::from_mbps(10), Bitrate::from_mbps(1));
+            let start = origin();
+            let mut step = |number, estimate| {
+                let due = probe.bytes_due(start + STEP * number, Bytes::ZERO, estimate);
+                let found = probe.found(start).map(|found| found.rate);
+                (due.as_u64(), probe.is_active(), found)
+            };
+            assert_eq!(step(0, application(0)), (0, true, None));
+            assert_eq!(step(1, ending), (0, false, None));
+            // The next probe takes until its maximum time and finds a rate; the one after that none again.
+            assert_eq!(step(2, application(599)), (62_500, true, None));
+            let found = Some(Bitrate::from_mbps(4));
+            assert_eq!(step(102, application(0)), (0, false, found));
+            assert_eq!(step(110, application(0)), (62_500, true, found));
+            assert_eq!(step(111, ending), (0, false, None));
+        }
     }
 
     #[test]
