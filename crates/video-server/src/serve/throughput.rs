@@ -15,8 +15,8 @@ const MIN_MEASURED: Duration = Duration::from_millis(100);
 /// A connection's throughput: the [estimate](playrate_transport::telemetry::Sample::estimate) of the path's rate. A
 /// transfer may be too short for an estimate, or the application may have limited the sender for a part of it. The
 /// throughput then is the delivery rate while the sender was not application-limited, averaged over the last seconds of
-/// such time. Pauses between segments are ignored. cwnd/RTT is not used, because it describes what could be sent, not
-/// what arrives.
+/// such time, or the estimate if that is higher. Pauses between segments are ignored, and so are small requests before
+/// the first such time. cwnd/RTT is not used, because it describes what could be sent, not what arrives.
 #[derive(Debug, Default)]
 pub(super) struct Throughput(Mutex<ThroughputEstimate>);
 
@@ -30,7 +30,8 @@ struct ThroughputEstimate {
 }
 
 impl Throughput {
-    /// The throughput; `None` until there is an estimate of the path or [`MIN_MEASURED`] was measured.
+    /// The throughput; `None` until there is an estimate of the path without the application as the limit, or
+    /// [`MIN_MEASURED`] was measured.
     pub(super) fn estimate(&self) -> Option<Bitrate> {
         let state = self.0.lock();
         #[expect(
@@ -47,12 +48,17 @@ impl Sink for Throughput {
     fn take(&self, sample: &Sample) {
         let mut state = self.0.lock();
         let before = state.before.replace(*sample);
-        let path = sample.estimate.filter(Estimate::is_current);
-        if let Some((path, rate)) = path.map(|path| (path, path.rate.as_bits_per_second() as f64))
-            && (path.source != EstimateSource::Application || rate > state.estimate)
-        {
-            (state.estimate, state.measured) = (rate, AVERAGING_TIME);
-            return;
+        if let Some(path) = sample.estimate.filter(Estimate::is_current) {
+            let rate = path.rate.as_bits_per_second() as f64;
+            if path.source != EstimateSource::Application {
+                (state.estimate, state.measured) = (rate, AVERAGING_TIME);
+                return;
+            }
+            // A lower bound raises the average and counts as no measured time.
+            if state.measured >= MIN_MEASURED && rate > state.estimate {
+                state.estimate = rate;
+                return;
+            }
         }
         let Some(before) = before.filter(|before| !before.app_limited && !sample.app_limited) else {
             return;
@@ -124,19 +130,36 @@ mod tests {
         };
         assert_eq!(estimated(0, 9, EstimateSource::BusyLink, 2_000), None);
         for (ms, mbps, source, age, expected) in [
-            (20, 2, EstimateSource::Application, 0, 2.0),
-            (40, 12, EstimateSource::BusyLink, 0, 12.0),
-            (60, 7, EstimateSource::Application, 0, 12.0),
-            (80, 8, EstimateSource::Window, 50, 8.0),
-            (100, 9, EstimateSource::Application, 0, 9.0),
-            (120, 5, EstimateSource::Window, 700, 9.0),
+            (20, 2, EstimateSource::Application, 0, None),
+            (40, 12, EstimateSource::BusyLink, 0, Some(12.0)),
+            (60, 7, EstimateSource::Application, 0, Some(12.0)),
+            (80, 8, EstimateSource::Window, 50, Some(8.0)),
+            (100, 9, EstimateSource::Application, 0, Some(9.0)),
+            (120, 5, EstimateSource::Window, 700, Some(9.0)),
         ] {
-            assert_eq!(estimated(ms, mbps, source, age), Some(expected), "at {ms} ms");
+            assert_eq!(estimated(ms, mbps, source, age), expected, "at {ms} ms");
         }
         run(&throughput, 140, 0, 50_000);
         run(&throughput, 2_200, 5_000_000, 50_000);
         let rate = throughput.estimate().unwrap().as_mbps();
         assert!((14.0..20.0).contains(&rate), "{rate}: the average continues");
+    }
+
+    #[test]
+    fn small_requests_before_the_first_segment_say_nothing_and_do_not_weigh() {
+        let throughput = Throughput::default();
+        for step in 0..50 {
+            let mut sample = sample(20 * step, 250 * step, true);
+            let (rate, source) = (Bitrate::from_kbps(100), EstimateSource::Application);
+            sample.estimate = Some(Estimate::new(rate, source, Duration::ZERO));
+            throughput.take(&sample);
+        }
+        assert_eq!(throughput.estimate(), None);
+        for step in 0..10 {
+            throughput.take(&sample(1_000 + 20 * step, 20_000 + 50_000 * step, false));
+        }
+        let rate = throughput.estimate().unwrap().as_mbps();
+        assert!((rate - 20.0).abs() < 0.1, "{rate}");
     }
 
     #[test]
