@@ -30,7 +30,8 @@
 //! - [`EndpointFactory`] builds controllers for all connections of an endpoint; [`NoqController::of`] finds that of a
 //!   path.
 //! - [`telemetry`] shows the controller's behaviour, as [`Sample`](telemetry::Sample)s.
-//! - [`Probe`] pads what an application sends, to find out what the path carries. It is optional, and has a cost.
+//! - [`Probe`] says how much padding an application should write to find out what the path carries. It is off unless
+//!   called.
 //! - [`WireOverhead`] and [`UnsentBytes`] count the bytes that the application reports as written.
 //!
 //! # noq's own controllers

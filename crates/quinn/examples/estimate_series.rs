@@ -17,8 +17,8 @@ const LENGTH: Duration = Duration::from_secs(30);
 const STEP: Duration = Duration::from_millis(100);
 const DELAY: Duration = Duration::from_millis(25);
 
-/// A link of 3 to 13 Mbit/s that changes every 200 ms, one wave in 8 s: the milliseconds from which rates apply, and the
-/// rates in kbit/s.
+/// A link of 3 to 13 Mbit/s that changes every 200 ms, one wave in 8 s: the milliseconds from which rates apply, and
+/// the rates in kbit/s.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -32,7 +32,8 @@
 //! - [`ConnectionController`] is one connection's congestion control; [`QuinnController`] is that of one of its paths.
 //! - [`EndpointFactory`] makes one for each connection of an endpoint; [`controller_of`] returns that of a connection.
 //! - [`telemetry`] shows the controller's behaviour, as [`Sample`](telemetry::Sample)s.
-//! - [`Probe`] pads what an application sends, to find out what the path carries. It is optional, and has a cost.
+//! - [`Probe`] says how much padding an application should write to find out what the path carries. It is off unless
+//!   called.
 //! - [`WireOverhead`] and [`UnsentBytes`] count the bytes that the application reports as written. Both are optional.
 //!   Without the first, windows that follow the video's rate ignore the bytes that packets add. Without the second, a
 //!   writer cannot wait for the send queue to drain.

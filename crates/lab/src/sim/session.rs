@@ -50,7 +50,7 @@ pub(super) struct Endpoints<R: ?Sized = dyn Runtime, S: ?Sized = dyn AsyncUdpSoc
     pub(super) crypto_provider: Option<Arc<CryptoProvider>>,
 }
 
-/// Those of a flow in virtual time, for any stack.
+/// Runtime and sockets of a flow in virtual time, usable by every stack.
 pub(super) type VirtualEndpoints = Endpoints<VirtualRuntime, VirtualSocket>;
 
 impl From<VirtualEndpoints> for Endpoints {

@@ -91,8 +91,8 @@ struct ConnectionState {
 
 impl Connection {
     /// `limit` is the maximum number of bytes accepted on one stream that the peer opens. If the connection has a
-    /// `control`, closing lifts its window so that the close is sent. A server has `turns`, which receive the priorities
-    /// of the client's `PRIORITY_UPDATE` frames.
+    /// `control`, closing lifts its window so that the close is sent. A server has `turns`, which receive the
+    /// priorities of the client's `PRIORITY_UPDATE` frames.
     pub(crate) fn new(
         quinn: quinn::Connection,
         limit: u64,
