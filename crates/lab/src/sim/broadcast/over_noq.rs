@@ -19,7 +19,8 @@ mod link;
 pub(super) use link::Link;
 pub(super) use playrate_noq::ConnectionController;
 
-/// The parameters that [`TransportOptions::to_quinn`] sets, for noq.
+/// The parameters that [`TransportOptions::to_quinn`] sets, for noq: all but the congestion controller.
+/// All others, such as those of multipath, keep noq's defaults.
 fn transport_config(options: &TransportOptions) -> Result<TransportConfig, noq::VarIntBoundsExceeded> {
     let mut config = TransportConfig::default();
     let discovery = options.mtu_discovery.map(|bound| {
@@ -31,21 +32,28 @@ fn transport_config(options: &TransportOptions) -> Result<TransportConfig, noq::
         .stream_receive_window(VarInt::from_u64(options.stream_receive_window.as_u64())?)
         .receive_window(VarInt::from_u64(options.receive_window.as_u64())?)
         .send_window(options.send_window.as_u64())
+        .max_concurrent_bidi_streams(100_u32.into())
+        .max_concurrent_uni_streams(8_u32.into())
         .max_idle_timeout(Some(IdleTimeout::try_from(options.idle_timeout)?))
         .keep_alive_interval(options.keep_alive)
         .packet_threshold(options.loss_detection.packet_threshold)
         .time_threshold(options.loss_detection.time_threshold)
+        .datagram_receive_buffer_size(None)
         .initial_mtu(options.initial_mtu)
-        .mtu_discovery_config(discovery);
+        .mtu_discovery_config(discovery)
+        .enable_segmentation_offload(largest_mtu(options) <= 6_500);
     Ok(config)
 }
 
 fn endpoint_config(options: &TransportOptions) -> Result<EndpointConfig, noq::ConfigError> {
     let mut config = EndpointConfig::default();
     config.rng_seed(options.seed);
-    let largest = options.mtu_discovery.unwrap_or(0).max(options.initial_mtu);
-    config.max_udp_payload_size(largest.max(1_472))?;
+    config.max_udp_payload_size(largest_mtu(options).max(1_472))?;
     Ok(config)
+}
+
+fn largest_mtu(options: &TransportOptions) -> u16 {
+    options.mtu_discovery.unwrap_or(0).max(options.initial_mtu)
 }
 
 fn socket(socket: &Arc<VirtualSocket>) -> Box<dyn AsyncUdpSocket> {
