@@ -415,6 +415,7 @@ impl MpdReader {
     ) -> Result<(), MediaError> {
         let mut time = 0_u64;
         for (at, &entry) in entries.iter().enumerate() {
+            self.counter.one_more_visit()?;
             if self.number(entry, "k")?.is_some_and(|count| count > 1) {
                 return Err(wrong(entry, "S@k: sequences of segments are not supported"));
             }

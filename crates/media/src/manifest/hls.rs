@@ -148,7 +148,10 @@ impl<'a> PlaylistReader<'a> {
             match attribute {
                 "NAME" => name = Some(text),
                 "VALUE" => value = Some(text.into()),
-                "QUERYPARAM" => (name, value) = (Some(text), self.location.parameter(text)),
+                "QUERYPARAM" => {
+                    self.counter.text(self.location.len())?;
+                    (name, value) = (Some(text), self.location.parameter(text));
+                }
                 _ => {}
             }
         }

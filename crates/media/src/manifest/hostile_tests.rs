@@ -244,6 +244,32 @@ fn values_of_variables_count_each_time() {
     );
 }
 
+#[test]
+fn a_query_counts_each_time_that_a_parameter_is_looked_up() {
+    let padding = "p".repeat(1_000_000);
+    let parameters = (0..200).map(|at| format!("&q{at}=1")).collect::<String>();
+    let url = format!("https://site.example/list.m3u8?{padding}{parameters}");
+    let definitions = (0..200).map(|at| format!("#EXT-X-DEFINE:QUERYPARAM=\"q{at}\"\n"));
+    let text = format!("#EXTM3U\n{}#EXTINF:1,\na\n", definitions.collect::<String>());
+    let error = Manifest::read_at(&Url::parse(&url).unwrap(), text.as_bytes()).unwrap_err();
+    assert!(
+        error.to_string().contains("bytes of names, repetitions included"),
+        "{error}"
+    );
+}
+
+#[test]
+fn entries_outside_the_period_count_for_each_representation() {
+    let entries = format!("<S t='9' d='1'/>{}", "<S d='1'/>".repeat(50_000));
+    let template = format!(
+        "<SegmentTemplate media='$Time$'><SegmentTimeline>{entries}</SegmentTimeline></SegmentTemplate>"
+    );
+    refused(
+        &with_set(&(template + &"<Representation/>".repeat(1_000))),
+        "XML nodes, repetitions included",
+    );
+}
+
 #[rstest]
 #[case(
     "timescale='1' presentationTimeOffset='18446744073709551615' eptDelta='-9223372036854775808' duration='1'",
