@@ -158,8 +158,14 @@ impl<'a> PlaylistReader<'a> {
         let problem = "#EXT-X-DEFINE needs a NAME with a VALUE, or a QUERYPARAM of the playlist's URL; IMPORT is not \
                        supported";
         let (name, value) = name.zip(value).ok_or_else(|| malformed(at, problem))?;
-        self.variables.insert(name, value);
-        Ok(())
+        let problem = || {
+            format!(
+                "the variable `{}` is defined twice (#EXT-X-DEFINE)",
+                excerpt(name)
+            )
+        };
+        let earlier = self.variables.insert(name, value);
+        earlier.map_or(Ok(()), |_| Err(malformed(at, problem())))
     }
 
     fn variants(mut self) -> Result<Vec<Variant>, MediaError> {

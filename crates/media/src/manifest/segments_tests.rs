@@ -342,6 +342,10 @@ fn a_playlist_has_the_segments_that_play(#[case] content: &str, #[case] expected
 )]
 #[case::delta("#EXT-X-SKIP:SKIPPED-SEGMENTS=3\n#EXTINF:2,\na\n", "#EXT-X-SKIP")]
 #[case::nothing_plays("#EXTINF:0,\na\n", "no segments")]
+#[case::defined_twice(
+    "#EXT-X-DEFINE:NAME=\"token\",VALUE=\"a\"\n#EXT-X-DEFINE:QUERYPARAM=\"token\"\n#EXTINF:2,\n{$token}\n",
+    "`token` is defined twice"
+)]
 #[case::negative("#EXTINF:-1,\na\n", "`a` needs an #EXTINF")]
 fn what_a_playlist_cannot_mean_is_named(#[case] content: &str, #[case] words: &str) {
     let said = playlist(content).unwrap_err();
