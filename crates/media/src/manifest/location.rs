@@ -10,6 +10,9 @@ use url::Url;
 
 use super::Piece;
 
+/// The root of a server with an unknown name, to which players may add queries. RFC 6761 reserves such hosts.
+pub(super) const SITE: &str = "https://site.invalid/";
+
 /// A URL in a manifest, from which references are resolved.
 #[derive(Clone, Debug)]
 pub(super) struct Location {
@@ -67,8 +70,11 @@ impl Location {
         Some(query.into()).filter(|_| !query.is_empty())
     }
 
-    /// The first value of a parameter of its query, decoded.
+    /// The first value of a parameter of its query, decoded. Below [`SITE`] it is a value that no file name contains.
     pub(super) fn parameter(&self, name: &str) -> Option<Cow<'_, str>> {
+        if self.manifest.as_str().starts_with(SITE) {
+            return Some("%00".into());
+        }
         let mut pairs = self.target.as_ref()?.query_pairs();
         pairs.find(|(known, _)| known == name).map(|(_, value)| value)
     }

@@ -146,13 +146,13 @@ impl Manifest {
         read().map_err(|error: MediaError| error.in_file(path))
     }
 
-    /// Reads a manifest whose path below the media directory is `name`; the name determines its kind.
+    /// Reads a manifest whose path below the media directory is `name`; the name determines its kind. A piece has no
+    /// `file` if its path has a parameter of the manifest's query.
     ///
     /// # Errors
     /// As [`open`](Self::open), without the file's name.
     pub fn read(name: &str, content: &[u8]) -> Result<Self, MediaError> {
-        // RFC 6761 reserves such hosts.
-        let mut site = Url::parse("https://site.invalid/").map_err(std::io::Error::other)?;
+        let mut site = Url::parse(location::SITE).map_err(std::io::Error::other)?;
         site.set_path(&name.replace('%', "%25"));
         Self::read_at(&site, content)
     }

@@ -354,6 +354,17 @@ fn what_a_playlist_cannot_mean_is_named(#[case] content: &str, #[case] words: &s
 
 #[rstest]
 // RFC 8216 §4.3.2.5: a map applies until the next.
+#[test]
+fn a_server_knows_the_files_of_a_playlist_without_the_query_of_its_url() {
+    let text =
+        "#EXTM3U\n#EXT-X-DEFINE:QUERYPARAM=\"t\"\n#EXTINF:2,\na?t={$t}\n#EXTINF:2,\n{$t}\n#EXT-X-ENDLIST\n";
+    let Ok(Manifest::Media(found)) = Manifest::read("f/m.m3u8", text.as_bytes()) else {
+        panic!("no media playlist")
+    };
+    let files: Vec<_> = found.pieces.iter().map(|piece| piece.file.as_deref()).collect();
+    assert_eq!(files, [Some("f/a"), None]);
+}
+
 #[case::one("#EXT-X-MAP:URI=\"i\"\n#EXTINF:2,\na\n#EXTINF:2,\nb\n", &[(0, "f/i")])]
 #[case::two("#EXT-X-MAP:URI=\"i\"\n#EXTINF:2,\na\n#EXT-X-MAP:URI=\"j\"\n#EXTINF:2,\nb\n", &[(0, "f/i"), (1, "f/j")])]
 #[case::repeated("#EXT-X-MAP:URI=\"i\"\n#EXTINF:2,\na\n#EXT-X-MAP:URI=\"i\"\n#EXTINF:2,\nb\n", &[(0, "f/i")])]
