@@ -16,8 +16,8 @@ const REPRESENTATIONS: usize = 100_000;
 const TEXT: usize = 100_000_000;
 /// Maximum number of tags, comments and the like in an MPD: four for each allowed segment.
 pub(super) const TAGS: usize = 2_000_000;
-/// Maximum number of node visits in the XML tree. A tag and the text after it are one node each, visited once; entries of
-/// a timeline are visited again for each representation.
+/// Maximum number of node visits in the XML tree. A tag and the text after it are one node each, visited once;
+/// the entries of a timeline are visited again for each representation.
 const VISITS: usize = 2 * TAGS;
 
 /// Counts the segments, the representations, the text and the visited nodes of one manifest.

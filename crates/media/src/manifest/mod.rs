@@ -1,6 +1,6 @@
-//! Manifests of packaged titles: the files and pieces of each representation, for servers and players. Everything that
-//! decides which segments exist is honoured, or ends in an error that names it. Other contents (keys, events, live
-//! edges) are skipped.
+//! Manifests of packaged titles: the files and pieces of each representation, for servers and players. `docs/media.md`
+//! lists the supported parts. Parts known to change the segments without being supported end in an error that names
+//! them. Other contents (keys, events, live edges) are skipped.
 //!
 //! - DASH (ISO/IEC 23009-1): segment templates with and without a timeline, segment lists, single files;
 //! - HLS (RFC 8216): main playlists and media playlists.

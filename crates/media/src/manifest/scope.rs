@@ -50,6 +50,9 @@ impl<'a> Level<'a> {
         };
         for child in elements(node, counter)? {
             match child.tag_name().name() {
+                "BaseURL" if child.has_attribute("byteRange") => {
+                    return Err(wrong(child, "BaseURL@byteRange is not supported"));
+                }
                 "BaseURL" => level.base_urls.push(child),
                 "ContentComponent" => _ = level.content.get_or_insert(child),
                 "ContentProtection" => _ = level.protection.get_or_insert(child),
@@ -120,6 +123,7 @@ impl<'a> Addressing<'a> {
                     found.timeline = Some(entries);
                 }
                 "SegmentURL" => found.segments.push(child),
+                "FailoverContent" => return Err(wrong(child, "FailoverContent is not supported")),
                 _ => {}
             }
         }

@@ -1,5 +1,5 @@
-//! Everything that decides which segments exist, as tables: each is honoured or ends in an error that names it. The
-//! texts are ISO/IEC 23009-1:2022, RFC 8216 and RFC 8216bis.
+//! Parts of manifests that decide which segments exist, as tables: each is honoured or ends in an error that names it.
+//! The texts are ISO/IEC 23009-1:2022, RFC 8216 and RFC 8216bis.
 
 use super::*;
 use rstest::rstest;
@@ -205,6 +205,8 @@ fn a_duration_that_is_none_is_refused(#[case] text: &str) {
 #[case::sequences(&period("", &template("", "<SegmentTimeline><S d='9' k='3'/></SegmentTimeline>")), "S@k")]
 #[case::pattern(&period("", &template("", "<SegmentTimeline><Pattern/></SegmentTimeline>")), "Pattern")]
 #[case::sub_number(&period("", &template("", "").replace("$Time$", "$SubNumber$")), "$SubNumber$")]
+#[case::part_of_a_base(&period("", "<BaseURL byteRange='1-2'>a</BaseURL>"), "BaseURL@byteRange")]
+#[case::failover(&period("", &template("", "<FailoverContent/>")), "FailoverContent")]
 #[case::endless(&period("", &template("", "<SegmentTimeline><S d='9' r='-1'/></SegmentTimeline>")), "@r=\"-1\"")]
 #[case::negative_offset(&period("", &template("presentationTimeOffset='-5'", LINE)), "@presentationTimeOffset `-5`")]
 fn what_is_not_supported_is_named(#[case] content: &str, #[case] words: &str) {
@@ -340,20 +342,18 @@ fn a_playlist_has_the_segments_that_play(#[case] content: &str, #[case] expected
     "#EXT-X-DEFINE:QUERYPARAM=\"p\"\n#EXTINF:2,\na\n",
     "QUERYPARAM of the playlist's URL"
 )]
-#[case::delta("#EXT-X-SKIP:SKIPPED-SEGMENTS=3\n#EXTINF:2,\na\n", "#EXT-X-SKIP")]
-#[case::nothing_plays("#EXTINF:0,\na\n", "no segments")]
 #[case::defined_twice(
     "#EXT-X-DEFINE:NAME=\"token\",VALUE=\"a\"\n#EXT-X-DEFINE:QUERYPARAM=\"token\"\n#EXTINF:2,\n{$token}\n",
     "`token` is defined twice"
 )]
+#[case::delta("#EXT-X-SKIP:SKIPPED-SEGMENTS=3\n#EXTINF:2,\na\n", "#EXT-X-SKIP")]
+#[case::nothing_plays("#EXTINF:0,\na\n", "no segments")]
 #[case::negative("#EXTINF:-1,\na\n", "`a` needs an #EXTINF")]
 fn what_a_playlist_cannot_mean_is_named(#[case] content: &str, #[case] words: &str) {
     let said = playlist(content).unwrap_err();
     assert!(said.contains(words), "{said}");
 }
 
-#[rstest]
-// RFC 8216 §4.3.2.5: a map applies until the next.
 #[test]
 fn a_server_knows_the_files_of_a_playlist_without_the_query_of_its_url() {
     let text =
@@ -365,6 +365,8 @@ fn a_server_knows_the_files_of_a_playlist_without_the_query_of_its_url() {
     assert_eq!(files, [Some("f/a"), None]);
 }
 
+#[rstest]
+// RFC 8216 §4.3.2.5: a map applies until the next.
 #[case::one("#EXT-X-MAP:URI=\"i\"\n#EXTINF:2,\na\n#EXTINF:2,\nb\n", &[(0, "f/i")])]
 #[case::two("#EXT-X-MAP:URI=\"i\"\n#EXTINF:2,\na\n#EXT-X-MAP:URI=\"j\"\n#EXTINF:2,\nb\n", &[(0, "f/i"), (1, "f/j")])]
 #[case::repeated("#EXT-X-MAP:URI=\"i\"\n#EXTINF:2,\na\n#EXT-X-MAP:URI=\"i\"\n#EXTINF:2,\nb\n", &[(0, "f/i")])]
