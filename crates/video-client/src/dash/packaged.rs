@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::Duration;
 
-use playrate_media::manifest::{Component, ManifestRepresentation as Declared, Piece};
+use playrate_media::MediaError;
+use playrate_media::manifest::{Component, ManifestRepresentation as Declared, Piece, SEGMENT_LIMIT};
 use playrate_units::{Bitrate, Bytes};
 
 use super::presentation::{MediaSegment, Presentation, Representation, Resource};
@@ -12,6 +13,10 @@ use crate::error::TitleError;
 
 /// Maximum difference between the starts of a segment in two aligned representations.
 const SAME_TIME: Duration = Duration::from_millis(100);
+/// Maximum number of segments, periods and each [`NAME`] bytes of paths, repeated for every representation.
+const COPIES: usize = 2 * SEGMENT_LIMIT;
+/// Bytes of paths that count as one segment.
+const NAME: usize = 200;
 
 /// The representations to play, and notes on omitted ones.
 pub(super) fn choose(mut all: Vec<Declared>) -> Result<(Vec<Declared>, Vec<String>), TitleError> {
@@ -132,15 +137,23 @@ pub(super) fn presentation(all: Vec<Declared>) -> Result<Presentation, TitleErro
         .max_by_key(|&at| periods.get(at).map(|it| length(it)));
     let longest = longest.unwrap_or_default();
     let mut joined = periods.get(longest).cloned().unwrap_or_default();
+    // Every representation receives the segments of all periods, so a short manifest can expand to terabytes.
+    let mut copied = 0_usize;
     for (number, one) in joined.iter_mut().enumerate() {
         one.segments.clear();
         one.initializations.clear();
         for (at, period) in periods.iter().enumerate() {
-            let same = period.get(number).filter(|_| at == longest);
-            let below = || period.iter().rfind(|it| it.rate <= one.rate);
-            let Some(part) = same.or_else(below).or(period.first()) else {
+            let below = period.partition_point(|it| it.rate <= one.rate).saturating_sub(1);
+            let Some(part) = period.get(if at == longest { number } else { below }) else {
                 continue;
             };
+            let paths = part.segments.iter().map(|it| &it.path);
+            let paths = paths.chain(part.initializations.iter().map(|(_, it)| &it.path));
+            copied += 1 + part.segments.len() + paths.map(String::len).sum::<usize>() / NAME;
+            if copied > COPIES {
+                let (what, limit) = ("segments, repeated for each representation", COPIES as u64);
+                return Err(MediaError::ManifestTooLarge { what, limit }.into());
+            }
             let first = one.segments.len();
             let moved = part
                 .initializations

@@ -178,6 +178,30 @@ fn what_references_carry_behind_their_paths_is_asked_for_too() {
     assert_eq!(initialization.path, "/films/a%20b/init.mp4?token=c");
 }
 
+#[rstest]
+#[case::many_segments("", 3_000)]
+#[case::a_long_name("?PADDING", 3)]
+fn copies_for_each_representation_are_bounded(#[case] query: &str, #[case] seconds: u32) {
+    let query = query.replace("PADDING", &"p".repeat(200_000));
+    let template = TEMPLATE.replace("$Number$", &format!("$Number${query}"));
+    let one = |rate: usize| format!("<Representation id=\"{rate}\" bandwidth=\"{rate}\"/>");
+    let period = |seconds: u32, template: &str, representations: &str| {
+        let set = format!("<AdaptationSet>{template}{representations}</AdaptationSet>");
+        format!("<Period duration=\"PT{seconds}S\">{set}</Period>")
+    };
+    // The longest period has one segment in each of many representations.
+    let longest = TEMPLATE.replace("duration=\"3\"", "duration=\"9999\"");
+    let many: String = (1..1_500).map(one).collect();
+    let text = period(seconds, &template, &one(1)) + &period(9_999, &longest, &many);
+    let error = read(said("a.mpd", &format!("<MPD>{text}</MPD>")))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("segments, repeated for each representation"),
+        "{error}"
+    );
+}
+
 #[test]
 fn a_set_that_cannot_be_fetched_gives_way_to_the_next() {
     let encrypted = "<ContentProtection schemeIdUri=\"urn:cenc\"/>";
