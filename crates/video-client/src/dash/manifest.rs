@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use playrate_media::cmcd::ObjectType;
-use playrate_media::manifest::{LARGEST, Manifest, ManifestRepresentation as Declared, Piece, Variant};
+use playrate_media::manifest::{
+    Component, LARGEST, Manifest, ManifestRepresentation as Declared, Piece, Variant,
+};
 use playrate_media::segment_index;
 use playrate_units::Bitrate;
 
@@ -85,6 +87,10 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
                     return Err(unplayable(main, TitleError::Playlists(taken.len() + 1)));
                 }
                 if let Manifest::Media(playlist) = self.manifest(&path).await? {
+                    // Frames for trick modes.
+                    if playlist.component == Component::Other {
+                        declared.component = Component::Other;
+                    }
                     declared.pieces = playlist.pieces;
                     declared.initializations = playlist.initializations;
                     declared.encryption = playlist.encryption;
