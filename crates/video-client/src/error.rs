@@ -256,6 +256,11 @@ fn hint(status: StatusCode, location: Option<&str>) -> String {
     }
 }
 
+/// Returns true if the same request can succeed later: 408, 425, 429 and 503.
+pub(crate) fn is_temporary(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 408 | 425 | 429 | 503)
+}
+
 /// The error for a title whose file `path` cannot be played.
 pub(crate) fn unplayable(path: &str, problem: impl Into<TitleError>) -> PlayError {
     PlayError::Title {

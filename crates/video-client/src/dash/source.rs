@@ -12,7 +12,7 @@ use playrate_units::{Bitrate, Bytes};
 use super::player::{DashOptions, DashPlayer, Decision};
 use super::presentation::Resource;
 use crate::cmcd::playback_rate;
-use crate::error::{PlayError, SetupError, TitleError, unplayable};
+use crate::error::{PlayError, SetupError, TitleError, is_temporary, unplayable};
 use crate::observer::{Observer, Progress};
 use crate::playout::{Clock, Fill, Playout, PlayoutConfig};
 use crate::report::QualityReport;
@@ -288,8 +288,7 @@ impl TitleSource for DashSource<'_> {
     fn on_failure(&mut self, now: Duration, error: PlayError) -> Result<(), PlayError> {
         let is_of_segment = match &error {
             PlayError::Status { status, .. } => {
-                status.is_client_error()
-                    || (status.is_server_error() && *status != StatusCode::SERVICE_UNAVAILABLE)
+                (status.is_client_error() || status.is_server_error()) && !is_temporary(*status)
             }
             PlayError::Title { .. } => true,
             _ => false,

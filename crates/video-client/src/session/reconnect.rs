@@ -7,7 +7,7 @@ use playrate_transport::{ConnectError, ConnectionLost, ExchangeError};
 use rand_core::Rng;
 use rand_pcg::Pcg32;
 
-use crate::error::PlayError;
+use crate::error::{PlayError, is_temporary};
 
 /// Number of round trips that a handshake may take: with a Retry and one lost packet.
 const HANDSHAKE_ROUND_TRIPS: u32 = 8;
@@ -26,7 +26,8 @@ const SHORTEST_ATTEMPT: Duration = Duration::from_secs(1);
 ///
 /// These errors are worth another attempt: a connection that timed out, was reset, refused or closed without an error;
 /// a server that is going away or silent; a request that was rejected; a response that was cancelled; an internal error
-/// of the server's HTTP/3; 503 in mid-session. Errors of certificates, HTTP and content end the session.
+/// of the server's HTTP/3; 408, 425, 429 and 503 in mid-session. Errors of certificates, HTTP and content end the
+/// session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReconnectOptions {
@@ -82,9 +83,7 @@ impl Remedy {
             PlayError::Connect(ConnectError::Lost(lost)) => lost.is_temporary().then_some(Self::Reconnect),
             PlayError::Exchange(error) if error.needs_new_connection() => Some(Self::Reconnect),
             PlayError::Exchange(error) if error.was_given_up() => Some(Self::Repeat),
-            PlayError::Status { status, .. } if *status == StatusCode::SERVICE_UNAVAILABLE => {
-                Some(Self::Repeat)
-            }
+            PlayError::Status { status, .. } if is_temporary(*status) => Some(Self::Repeat),
             _ => None,
         }
     }
@@ -172,7 +171,7 @@ impl Backoff {
     }
 }
 
-/// The wait requested by a response of status 503 (`Retry-After`, RFC 9110 §10.2.3); `None` if it has none, or a date,
+/// The wait requested by an unsuccessful response (`Retry-After`, RFC 9110 §10.2.3); `None` if it has none, or a date,
 /// which is not supported.
 pub(super) fn retry_after(response: &Response<()>) -> Option<Duration> {
     let field = response.headers().get(header::RETRY_AFTER)?;
@@ -310,6 +309,9 @@ mod tests {
     #[case(ExchangeError::Cancelled(0x10b).into(), Some(Remedy::Reconnect))]
     #[case(ExchangeError::Cancelled(0x102).into(), Some(Remedy::Repeat))]
     #[case(ExchangeError::Cancelled(0x10c).into(), Some(Remedy::Repeat))]
+    #[case(status(StatusCode::REQUEST_TIMEOUT), Some(Remedy::Repeat))]
+    #[case(status(StatusCode::TOO_EARLY), Some(Remedy::Repeat))]
+    #[case(status(StatusCode::TOO_MANY_REQUESTS), Some(Remedy::Repeat))]
     #[case(status(StatusCode::SERVICE_UNAVAILABLE), Some(Remedy::Repeat))]
     #[case(closed(0x101), None)]
     #[case(lost(ConnectionLost::Broken(reason())), None)]

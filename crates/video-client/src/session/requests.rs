@@ -12,7 +12,7 @@ use super::driver::{Driver, NextStep, Request, TitleSource, WakeUp, in_millis};
 use super::reconnect::{Remedy, retry_after};
 use super::resume::Rest;
 use crate::cmsd::CmsdSample;
-use crate::error::{PlayError, status_error};
+use crate::error::{PlayError, is_temporary, status_error};
 use crate::observer::Observer;
 use crate::report::Interruption;
 use crate::sink::Sink;
@@ -205,7 +205,7 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
     ) -> Result<Option<(Response<()>, T)>, PlayError> {
         let (error, wait) = match self.in_time(exchange).await {
             // Before a session has begun, a refusal is the final answer.
-            Ok((response, _)) if response.status() == StatusCode::SERVICE_UNAVAILABLE && self.has_begun => {
+            Ok((response, _)) if is_temporary(response.status()) && self.has_begun => {
                 (status_error(&response, path), retry_after(&response))
             }
             Ok((response, body)) => {
