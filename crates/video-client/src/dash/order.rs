@@ -2,16 +2,14 @@
 
 use std::time::Duration;
 
-/// Playing time ahead of playback that is never replaced (dash.js 4.0.0, `StreamProcessor.js`).
-const KEPT: Duration = Duration::from_millis(1_500);
-
-/// The fetched segments and the next one.
+/// The segments so far and the next one.
 #[derive(Clone, Debug)]
 pub(super) struct FetchOrder {
     /// Index of the first segment.
     first: usize,
-    /// Representation of each segment when it was first fetched, from the first segment on.
-    fetched: Vec<usize>,
+    /// Representation and playing time of each segment when it was first fetched, from the first segment on. A segment
+    /// that was passed over has no playing time.
+    past: Vec<(usize, Duration)>,
     next: usize,
 }
 
@@ -20,7 +18,7 @@ impl FetchOrder {
     pub(super) const fn from(first: usize) -> Self {
         Self {
             first,
-            fetched: Vec::new(),
+            past: Vec::new(),
             next: first,
         }
     }
@@ -33,44 +31,48 @@ impl FetchOrder {
         self.next
     }
 
-    /// Index of the first segment that has not been fetched at all.
+    /// Index of the first segment that has been neither fetched nor passed over.
     pub(super) fn end(&self) -> usize {
-        self.first.saturating_add(self.fetched.len())
+        self.first.saturating_add(self.past.len())
     }
 
     /// Number of different segments that were fetched.
-    pub(super) const fn count(&self) -> usize {
-        self.fetched.len()
+    pub(super) fn count(&self) -> usize {
+        self.past.iter().filter(|(_, shown)| !shown.is_zero()).count()
     }
 
-    /// Continues after the segment, which was fetched in `representation`. Returns true if it had not been fetched
-    /// before.
-    pub(super) fn advance(&mut self, representation: usize) -> bool {
+    /// Continues after the segment, which was fetched in `representation` and plays for `shown`, or was passed over and
+    /// plays for no time. Returns true if it was a new one. A segment that was passed over is not tried again.
+    pub(super) fn advance(&mut self, representation: usize, shown: Duration) -> bool {
         let is_new = self.next == self.end();
         if is_new {
-            self.fetched.push(representation);
+            self.past.push((representation, shown));
         }
-        self.next = self.next.saturating_add(1);
+        self.next += 1;
+        let later = self.past.get(self.next - self.first..).unwrap_or_default();
+        self.next += later.iter().take_while(|(_, shown)| shown.is_zero()).count();
         is_new
     }
 
     /// Continues with the first segment not yet fetched, or with the last buffered segment `again`.
     pub(super) fn append(&mut self, again: bool) {
-        let back = usize::from(again && !self.fetched.is_empty());
-        self.next = self.end() - back;
+        let is_buffered = self.past.last().is_some_and(|(_, shown)| !shown.is_zero());
+        self.next = self.end() - usize::from(again && is_buffered);
     }
 
-    /// Goes back to segment `there` if it was fetched in a representation lower than `representation`.
-    pub(super) fn replace(&mut self, there: usize, representation: usize) {
-        let place = there.checked_sub(self.first);
-        let fetched = place.and_then(|place| self.fetched.get(place));
-        if fetched.is_some_and(|fetched| *fetched < representation) {
-            self.next = there;
+    /// Goes back to the segment that plays after this playing `time`, counted from the first segment on, if it was
+    /// fetched in a representation lower than `representation`.
+    pub(super) fn replace(&mut self, time: Duration, representation: usize) {
+        let mut end = Duration::ZERO;
+        let mut past = self.past.iter().enumerate();
+        let found = past.find(|(_, (_, shown))| {
+            end = end.saturating_add(*shown);
+            time < end
+        });
+        if let Some((at, (fetched, _))) = found
+            && *fetched < representation
+        {
+            self.next = self.first + at;
         }
-    }
-
-    /// The position from which to replace a buffer that has `held` beyond `shown`; `None` if the buffer is too short.
-    pub(super) fn replaced_from(shown: Duration, held: Duration) -> Option<Duration> {
-        (held >= KEPT).then(|| shown.saturating_add(KEPT))
     }
 }

@@ -18,6 +18,8 @@ use crate::transfer::Transfer;
 
 /// Time between checks of a buffer that has reached its target (dash.js 4.0.0, `scheduling.defaultTimeout`).
 const POLL: Duration = Duration::from_millis(500);
+/// Playing time ahead of playback that is never replaced (dash.js 4.0.0, `StreamProcessor.js`).
+const KEPT: Duration = Duration::from_millis(1_500);
 
 /// Playing time that a player aims to hold in its buffer (dash.js 4.0.0, `Settings.js`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,8 +188,8 @@ pub enum Decision {
 pub struct DashPlayer {
     presentation: Arc<Presentation>,
     options: DashOptions,
-    /// Position in the title where playback begins.
-    begins: Duration,
+    /// Playing time shown before the last jump.
+    shown_before: Duration,
     /// Playing time at the start of the first segment that is not shown.
     skipped: Duration,
     order: FetchOrder,
@@ -196,6 +198,8 @@ pub struct DashPlayer {
     history: ThroughputHistory,
     records: Vec<SegmentRecord>,
     passed_over: Vec<PassedOver>,
+    /// Number of segments passed over without a buffered one in their place.
+    missing: usize,
     /// Time of the next check of the buffer.
     look_at: Duration,
     /// Sum of the sizes of the fetched segments.
@@ -220,7 +224,7 @@ impl DashPlayer {
                 duration: presentation.duration(),
             })?;
         Ok(Self {
-            begins: requested,
+            shown_before: Duration::ZERO,
             order: FetchOrder::from(first),
             skipped: requested.saturating_sub(begins),
             playout: Playout::new(options.playout(&presentation))?,
@@ -229,6 +233,7 @@ impl DashPlayer {
             history: ThroughputHistory::default(),
             records: Vec::new(),
             passed_over: Vec::new(),
+            missing: 0,
             look_at: Duration::ZERO,
             received: 0,
             known: Duration::ZERO,
@@ -277,16 +282,20 @@ impl DashPlayer {
     /// Jumps to the segment at `to` in the title, or to the last one. Discards the buffer.
     pub fn seek(&mut self, now: Duration, to: Duration) {
         let last = self.presentation.segment_count().saturating_sub(1);
-        let (first, begins) = self.presentation.segment_at(to).unwrap_or((last, to));
-        self.order = FetchOrder::from(first);
-        let shown = self.playout.config().media_time(self.playout.shown_time());
-        self.begins = begins.saturating_sub(shown);
+        let there = self.presentation.segment_at(to);
+        self.order = FetchOrder::from(there.map_or(last, |(segment, _)| segment));
+        self.shown_before = self.shown();
         self.skipped = Duration::ZERO;
         self.playout.restart(now, Bytes::new(self.received), &[]);
         self.look_at = now;
     }
 
-    /// Returns true if every segment has been fetched.
+    /// Playing time shown since the session began.
+    fn shown(&self) -> Duration {
+        self.playout.config().media_time(self.playout.shown_time())
+    }
+
+    /// Returns true if every segment has been fetched or passed over.
     fn has_all(&self) -> bool {
         self.order.end() >= self.presentation.segment_count()
     }
@@ -294,11 +303,9 @@ impl DashPlayer {
     /// Decides which segment a new representation begins with.
     fn switch_to(&mut self, representation: usize, held: Duration) {
         self.order.append(self.options.refetches_last);
-        let shown = self.playout.config().media_time(self.playout.shown_time());
-        let shown = self.begins.saturating_add(shown);
-        let replaced = FetchOrder::replaced_from(shown, held).filter(|_| self.options.fast_switch);
-        if let Some((there, _)) = replaced.and_then(|from| self.presentation.segment_at(from)) {
-            self.order.replace(there, representation);
+        if self.options.fast_switch && held >= KEPT {
+            let shown = self.shown().saturating_sub(self.shown_before);
+            self.order.replace(shown.saturating_add(KEPT), representation);
         }
     }
 
@@ -315,11 +322,12 @@ impl DashPlayer {
         let representation = self.chooser.current();
         let Transfer { finished, bytes, .. } = transfer;
         let measured = self.history.push(&transfer);
+        let segment = self.presentation.segment(representation, index);
+        let shown = segment.map_or(Duration::ZERO, |it| it.duration.saturating_sub(self.skipped));
         // A segment that replaces a buffered one plays when the buffered one would have played.
-        let is_new = self.order.advance(representation);
-        if is_new && let Some(segment) = self.presentation.segment(representation, index) {
-            let skipped = std::mem::take(&mut self.skipped);
-            let shown = segment.duration.saturating_sub(skipped);
+        let is_new = self.order.advance(representation, shown);
+        if is_new && let Some(segment) = segment {
+            self.skipped = Duration::ZERO;
             let count = frames.unwrap_or(segment.frames);
             let whole = segment.duration.saturating_add(segment.hidden);
             let share = u128::from(count) * shown.as_nanos() / whole.as_nanos().max(1);
@@ -359,8 +367,9 @@ impl DashPlayer {
             representation: self.chooser.current(),
             reason,
         });
-        if self.order.advance(self.chooser.current()) {
+        if self.order.advance(self.chooser.current(), Duration::ZERO) {
             self.skipped = Duration::ZERO;
+            self.missing += 1;
         }
         self.playout.advance(now);
         self.look_at = now;
@@ -372,6 +381,11 @@ impl DashPlayer {
     /// Returns true if at least one segment has been fetched.
     pub(super) fn has_fetched(&self) -> bool {
         !self.records.is_empty()
+    }
+
+    /// Number of segments that playback passes over.
+    pub(super) const fn missing(&self) -> usize {
+        self.missing
     }
 
     /// The frames of a segment that follows the known ones: `count` frames share its bytes and `shown` evenly.
@@ -431,7 +445,7 @@ impl DashPlayer {
         (self.order.count(), all)
     }
 
-    /// The report on the segments fetched so far.
+    /// The report on the segments so far.
     pub fn report(&self) -> DashReport {
         let representations = self.presentation.representations().iter();
         let mut report = DashReport::new(

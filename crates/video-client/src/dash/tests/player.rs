@@ -6,6 +6,7 @@ use std::time::Duration;
 use playrate_units::{Bitrate, Bytes};
 use rstest::rstest;
 
+use super::super::order::FetchOrder;
 use super::{changed, fetch, ms, presentation, representation, size, transfer};
 use crate::dash::{Abr, DashOptions, DashPlayer, Decision, Estimates, Presentation};
 use crate::playout::PlayoutEventKind;
@@ -173,6 +174,59 @@ fn a_fast_switch_up_replaces_what_is_buffered_and_appending_does_not() {
     // It continues from there in order to the end.
     assert_eq!(fetched.last().unwrap().0, 11);
     assert!(fetched.len() > 12, "{fetched:?}");
+}
+
+#[test]
+fn segments_passed_over_are_not_counted_as_fetched() {
+    let mut player = DashPlayer::new(presentation(40), &DashOptions::default()).unwrap();
+    // Slow enough to stay at the lowest representation.
+    for segment in 0..8 {
+        let at = 2_000 * segment;
+        assert!(matches!(
+            player.decide(ms(at)),
+            Decision::Fetch {
+                representation: 0,
+                ..
+            }
+        ));
+        match segment {
+            2..6 => player.pass_over(ms(at), "404".to_owned()),
+            _ => player.fetched(transfer([at, at + 40, at + 1_900], size(0)), None),
+        }
+    }
+    assert_eq!((player.segments(), player.missing()), ((4, 40), 4));
+}
+
+/// Segments from number 3 on, each of 3 s or passed over.
+fn order(is_fetched: &[bool]) -> FetchOrder {
+    let mut order = FetchOrder::from(3);
+    for &is_fetched in is_fetched {
+        assert!(order.advance(0, if is_fetched { ms(3_000) } else { ms(0) }));
+    }
+    order
+}
+
+#[rstest]
+#[case::before_a_gap(2_999, &[3, 6, 7, 8])]
+#[case::behind_a_gap(3_000, &[6, 7, 8])]
+#[case::the_last(8_999, &[7, 8])]
+#[case::past_the_buffer(9_000, &[8])]
+fn a_buffer_is_replaced_from_the_segment_that_plays_then(#[case] time: u64, #[case] expected: &[usize]) {
+    let mut order = order(&[true, false, false, true, true]);
+    order.replace(ms(time), 1);
+    for &segment in expected {
+        assert_eq!(order.next(), segment, "a segment passed over is not tried again");
+        assert_eq!(order.advance(1, ms(3_000)), segment == 8);
+    }
+}
+
+#[rstest]
+#[case::buffered(&[false, true], 4)]
+#[case::passed_over(&[true, false], 5)]
+fn only_a_buffered_segment_is_fetched_again_at_a_switch(#[case] is_fetched: &[bool], #[case] next: usize) {
+    let mut order = order(is_fetched);
+    order.append(true);
+    assert_eq!(order.next(), next);
 }
 
 #[test]
