@@ -320,6 +320,10 @@ impl Row {
             Outcome::Complete => (SessionOutcome::Complete, None),
             Outcome::Stopped => (SessionOutcome::Stopped, None),
             Outcome::Failed(reason) => (SessionOutcome::Failed, Some(reason.clone())),
+            Outcome::Incomplete(missing) => {
+                let reason = format!("{missing} segments did not arrive");
+                (SessionOutcome::Failed, Some(reason))
+            }
             _ => (SessionOutcome::Failed, Some("unknown reason".to_owned())),
         };
         let network = &viewer.report.network;

@@ -16,6 +16,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use video_client::cmcd::CmcdOptions;
 use video_client::dash::{Abr, DashOptions};
 use video_client::playout::{CatchUp, Clock, ClockKind, Fill, Playout, PlayoutConfig};
+use video_client::report::Outcome;
 use video_client::{
     PlayError, PlayOptions, Played, Player, QualityReport, ReconnectOptions, Session, SessionOptions,
     Sink as _,
@@ -29,7 +30,7 @@ use args::{Arguments, Command, NetworkArguments, PlayArguments};
 use output::Output;
 use progress::Bar;
 
-/// The run failed or was stopped.
+/// The run failed or was stopped, or segments are missing.
 const FAILED: u8 = 1;
 /// The input was invalid; nothing was sent.
 const BAD_INPUT: u8 = 2;
@@ -73,7 +74,7 @@ pub(crate) fn main() -> ExitCode {
         Err(error) => return complain(&error, BAD_INPUT),
     };
     match run(&play, prepared) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => match error.downcast_ref::<PlayError>() {
             // The report already says so, both as text and as JSON.
             Some(PlayError::Stopped) => ExitCode::from(FAILED),
@@ -182,8 +183,8 @@ fn file_options(play: &PlayArguments) -> anyhow::Result<PlayOptions> {
     Ok(options)
 }
 
-/// Plays and prints the report, even if the run failed.
-fn run(play: &PlayArguments, mut prepared: Prepared) -> anyhow::Result<()> {
+/// Plays and prints the report, even if the run failed. Returns the exit code.
+fn run(play: &PlayArguments, mut prepared: Prepared) -> anyhow::Result<ExitCode> {
     let target = Target::resolve(&play.url.host, play.url.port)?;
     let tokio = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -219,7 +220,9 @@ fn run(play: &PlayArguments, mut prepared: Prepared) -> anyhow::Result<()> {
     if play.output.json || stopped || report.network.first_byte.is_some() {
         print(&report, play, &prepared.output)?;
     }
-    result.map_err(|error| explain(error, play))
+    result.map_err(|error| explain(error, play))?;
+    let is_incomplete = matches!(report.outcome, Outcome::Incomplete(_));
+    Ok(ExitCode::from(if is_incomplete { FAILED } else { 0 }))
 }
 
 fn print(report: &QualityReport, play: &PlayArguments, output: &Output) -> anyhow::Result<()> {

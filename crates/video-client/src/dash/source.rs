@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::StatusCode;
 use playrate_media::cmcd::{Cmcd, ObjectType};
 use playrate_media::{Limits, MediaError, StreamParser, TitleInfo};
 use playrate_units::{Bitrate, Bytes};
@@ -15,7 +14,7 @@ use crate::cmcd::playback_rate;
 use crate::error::{PlayError, SetupError, TitleError, is_temporary, unplayable};
 use crate::observer::{Observer, Progress};
 use crate::playout::{Clock, Fill, Playout, PlayoutConfig};
-use crate::report::QualityReport;
+use crate::report::{Outcome, QualityReport};
 use crate::session::{Driver, NextStep, Request, TitleSource};
 use crate::sink::Sink;
 use crate::transfer::Transfer;
@@ -26,6 +25,9 @@ const RTP_FACTOR: u64 = 5;
 const RTP_MIN_BUFFER: Duration = Duration::from_millis(500);
 /// Largest initialisation segment or segment index accepted.
 pub(super) const MAX_INITIALIZATION: Bytes = Bytes::from_mib(1);
+
+/// Number of consecutive segments that cannot be fetched or parsed, after which the session fails.
+const MAX_FAILURES: u32 = 10;
 
 pub(crate) struct DashSource<'a> {
     options: &'a DashOptions,
@@ -38,8 +40,10 @@ pub(crate) struct DashSource<'a> {
     initializations: BTreeMap<(usize, usize), bytes::Bytes>,
     /// The one that the sink received last.
     initialized: Option<(usize, usize)>,
-    /// Error of the first segment that was passed over.
+    /// Error of the first segment that was passed over since the last one that arrived.
     failure: Option<PlayError>,
+    /// Segments that could not be fetched or parsed since then.
+    failures: u32,
     title: Option<TitleInfo>,
     /// Notes on the parts of the title that are not fetched.
     notes: Vec<String>,
@@ -69,6 +73,7 @@ impl<'a> DashSource<'a> {
             initializations: BTreeMap::new(),
             initialized: None,
             failure: None,
+            failures: 0,
             title: None,
             notes: Vec::new(),
             reported_underflows: 0,
@@ -279,6 +284,7 @@ impl TitleSource for DashSource<'_> {
             Some(boxes) if boxes.frames == 0 => return Err(unplayable(&boxes.path, MediaError::NoFrames)),
             Some(boxes) => Some(u32::try_from(boxes.frames).unwrap_or(u32::MAX)),
         };
+        (self.failure, self.failures) = (None, 0);
         if let Some(player) = &mut self.player {
             player.fetched(transfer, frames);
         }
@@ -297,7 +303,19 @@ impl TitleSource for DashSource<'_> {
             Some(player) if is_of_segment => player.pass_over(now, error.to_string()),
             _ => return Err(error),
         }
-        self.failure.get_or_insert(error);
+        let is_gap = matches!(
+            &error,
+            PlayError::Title {
+                problem: TitleError::Gap,
+                ..
+            }
+        );
+        self.failures += u32::from(!is_gap);
+        let first = self.failure.take().unwrap_or(error);
+        if self.failures == MAX_FAILURES {
+            return Err(first);
+        }
+        self.failure = Some(first);
         Ok(())
     }
 
@@ -312,6 +330,10 @@ impl TitleSource for DashSource<'_> {
         report.title.clone_from(&self.title);
         report.notes.clone_from(&self.notes);
         report.dash = self.player.as_ref().map(DashPlayer::report);
+        let missing = self.player.as_ref().map_or(0, DashPlayer::missing);
+        if report.outcome == Outcome::Complete && missing > 0 {
+            report.outcome = Outcome::Incomplete(missing);
+        }
     }
 }
 

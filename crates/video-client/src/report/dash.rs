@@ -31,7 +31,7 @@ pub struct SegmentRecord {
     pub smoothed: Bitrate,
 }
 
-/// A segment that was missing, broken or declared absent.
+/// A segment that could not be fetched or parsed, or that the manifest declares absent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PassedOver {
@@ -70,7 +70,7 @@ pub struct DashReport {
     pub segment_count: usize,
     /// Number of segments fetched.
     pub segments_fetched: usize,
-    /// Segments that were requested in vain; playback went on after them.
+    /// Segments that could not be fetched or parsed, or that the manifest declares absent. Playback went on after them.
     pub passed_over: Vec<PassedOver>,
     /// Index of the first segment fetched, from 0.
     pub first_segment: usize,

@@ -22,6 +22,7 @@ impl QualityReport {
         let (outcome, error) = match &self.outcome {
             Outcome::Complete => ("complete", None),
             Outcome::Encrypted(_) => ("encrypted", None),
+            Outcome::Incomplete(_) => ("incomplete", None),
             Outcome::Stopped => ("stopped", None),
             Outcome::Failed(reason) => ("failed", Some(reason.as_str())),
         };

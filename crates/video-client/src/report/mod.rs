@@ -84,6 +84,8 @@ pub enum Outcome {
     Complete,
     /// The whole title arrived, protected by this scheme, so that a player without a key can show none of it.
     Encrypted(String),
+    /// The title arrived, except for this number of segments.
+    Incomplete(usize),
     /// The caller stopped it.
     Stopped,
     /// It failed for this reason.

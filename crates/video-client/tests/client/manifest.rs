@@ -329,11 +329,26 @@ async fn playback_begins_where_it_should(
     assert_eq!(played.report.dash.unwrap().first_segment, 1);
 }
 
-/// Segments of `low`, as a playlist names them; `!` marks a gap.
+/// A playlist of these segments of `low`; `!` marks a gap.
+fn holes(names: &str) -> String {
+    let mut text = "#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXT-X-MAP:URI=\"init.mp4\"\n".to_owned();
+    for name in names.split(' ') {
+        let gap = name.strip_prefix('!').map_or("", |_| "#EXT-X-GAP\n");
+        text.extend([format!("{gap}#EXTINF:3,\n{}.m4s\n", name.trim_start_matches('!'))]);
+    }
+    text + "#EXT-X-ENDLIST\n"
+}
+
 #[rstest]
 #[case::the_last_is_absent("0 1 4", &[90, 90], &[(2, "404 Not Found to /low/4.m4s")])]
 #[case::the_first_is_absent("4 1 2", &[90, 88], &[(0, "404 Not Found to /low/4.m4s")])]
 #[case::several_are_absent("0 7 8 9 1", &[90, 90], &[(1, "404"), (2, "404"), (3, "404")])]
+#[case::ten_gaps(
+    "0 !1 !1 !1 !1 !1 !1 !1 !1 !1 !1 2", &[90, 88], &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(|at| (at, "GAP"))
+)]
+#[case::failures_with_one_fetched_between(
+    "0 4 5 6 7 8 9 1 4 5 6 7 8 9", &[90, 90], &[1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 13].map(|at| (at, "404"))
+)]
 #[case::broken("0 zeros 2", &[90, 88], &[(1, "/low/zeros.m4s cannot be played")])]
 #[case::cut_off("0 half 2", &[90, 88], &[(1, "/low/half.m4s cannot be played")])]
 #[case::a_gap("0 !1 2", &[90, 88], &[(1, "#EXT-X-GAP")])]
@@ -347,17 +362,12 @@ async fn a_missing_or_broken_segment_is_an_event_and_not_the_end(
     running.write("low/zeros.m4s", [0; 100]);
     let segment = fs::read(running.directory.path().join("low/1.m4s")).unwrap();
     running.write("low/half.m4s", &segment[..200]);
-    let mut text = "#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXT-X-MAP:URI=\"init.mp4\"\n".to_owned();
-    for name in names.split(' ') {
-        let gap = name.strip_prefix('!').map_or("", |_| "#EXT-X-GAP\n");
-        text.extend([format!("{gap}#EXTINF:3,\n{}.m4s\n", name.trim_start_matches('!'))]);
-    }
-    running.write("low/holes.m3u8", text + "#EXT-X-ENDLIST\n");
+    running.write("low/holes.m3u8", holes(names));
     let options = fixed("holes.m3u8", CmcdMode::Off);
     let (played, _) = running.play("/low/holes.m3u8", options, &mut ()).await;
     played.result.unwrap();
     let report = played.report;
-    assert_eq!(report.outcome, Outcome::Complete);
+    assert_eq!(report.outcome, Outcome::Incomplete(passed_over.len()));
     assert_eq!(report.playback.frames_shown, frames.iter().sum::<u64>());
     let dash = report.dash.unwrap();
     assert_eq!(dash.segments_fetched, frames.len());
@@ -366,6 +376,44 @@ async fn a_missing_or_broken_segment_is_an_event_and_not_the_end(
         assert_eq!(over.segment, *segment);
         assert!(over.reason.contains(words), "{}", over.reason);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_ends_with_the_tenth_failure_in_a_row() {
+    let running = Running::start();
+    running.write("low/holes.m3u8", holes("4 0 50 51 52 53 54 55 56 57 58 59 1 2"));
+    let options = fixed("holes.m3u8", CmcdMode::Off);
+    let (played, _) = running.play("/low/holes.m3u8", options, &mut ()).await;
+    let error = played.result.unwrap_err().to_string();
+    assert_contains(&error, &["404 Not Found to /low/50.m4s"]);
+    let dash = played.report.dash.unwrap();
+    assert_eq!((dash.segments_fetched, dash.passed_over.len()), (1, 11));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_title_without_some_segments_is_incomplete_and_the_run_fails() {
+    let running = Running::start();
+    running.write("low/holes.m3u8", holes("0 4 5"));
+    let output = running.run("low/holes.m3u8", &["--json"]).await;
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["outcome"], "incomplete");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_playlist_of_frames_for_trick_modes_is_left_out() {
+    let running = Running::start();
+    let frames = holes("0 1 2 3").replace("#EXT-X-MAP", "#EXT-X-I-FRAMES-ONLY\n#EXT-X-MAP");
+    running.write("low/frames.m3u8", frames);
+    let main = "#EXT-X-STREAM-INF:BANDWIDTH=9000\nlow/frames.m3u8\n";
+    let film = fs::read_to_string(running.directory.path().join("film.m3u8")).unwrap();
+    running.write("tricks.m3u8", film + main);
+    let options = fixed("low/index.m3u8", CmcdMode::Off);
+    let (played, _) = running.play("/tricks.m3u8", options, &mut ()).await;
+    played.result.unwrap();
+    let report = played.report;
+    assert_eq!(report.dash.unwrap().representations.len(), 2);
+    assert_eq!(report.notes, ["not fetched: 1 representation of other data"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
