@@ -311,7 +311,8 @@ impl TitleSource for DashSource<'_> {
             }
         );
         self.failures += u32::from(!is_gap);
-        let first = self.failure.take().unwrap_or(error);
+        let earlier = self.failure.take().filter(|_| is_gap || self.failures > 1);
+        let first = earlier.unwrap_or(error);
         if self.failures == MAX_FAILURES {
             return Err(first);
         }

@@ -381,13 +381,16 @@ async fn a_missing_or_broken_segment_is_an_event_and_not_the_end(
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_ends_with_the_tenth_failure_in_a_row() {
     let running = Running::start();
-    running.write("low/holes.m3u8", holes("4 0 50 51 52 53 54 55 56 57 58 59 1 2"));
+    running.write(
+        "low/holes.m3u8",
+        holes("4 0 !1 50 51 52 53 54 55 56 57 58 59 1 2"),
+    );
     let options = fixed("holes.m3u8", CmcdMode::Off);
     let (played, _) = running.play("/low/holes.m3u8", options, &mut ()).await;
     let error = played.result.unwrap_err().to_string();
     assert_contains(&error, &["404 Not Found to /low/50.m4s"]);
     let dash = played.report.dash.unwrap();
-    assert_eq!((dash.segments_fetched, dash.passed_over.len()), (1, 11));
+    assert_eq!((dash.segments_fetched, dash.passed_over.len()), (1, 12));
 }
 
 #[tokio::test(flavor = "multi_thread")]
