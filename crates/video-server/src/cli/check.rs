@@ -22,7 +22,7 @@ const COLUMNS: usize = 80;
 #[command(after_help = "\
 Examples:
   video-server check server.toml             everything that the file names
-  video-server check film.mp4 show/main.mpd  what a server believes of titles
+  video-server check film.mp4 show/main.mpd  how the server reads titles
   video-server check --json /srv/films | jq '.titles[] | select(.notes[0])'
 
 Exit codes: 0 all of it can be served, 2 something cannot be served as a title,
