@@ -23,9 +23,9 @@ mod settling;
 #[cfg(feature = "object-store")]
 mod stored;
 
+use core::num::NonZeroU32;
 use core::ops::Range;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -60,10 +60,10 @@ pub const CHUNK: ByteCount = ByteCount::new(64 << 10);
 pub struct TitleSummary {
     /// Codecs as RFC 6381 writes them; empty for generated payload.
     pub codecs: String,
-    /// Width of the video in pixels; zero if unknown.
-    pub width: u32,
-    /// Height of the video in pixels; zero if unknown.
-    pub height: u32,
+    /// Width of the video in pixels, if known.
+    pub width: Option<NonZeroU32>,
+    /// Height of the video in pixels, if known.
+    pub height: Option<NonZeroU32>,
     /// False for a title that is sound only.
     pub has_video: bool,
     /// Number of frames that are shown.
@@ -86,14 +86,20 @@ pub struct TitleSummary {
     #[serde(rename = "size_bytes")]
     pub size: ByteCount,
     /// Layout of the frames in the file.
-    #[serde(serialize_with = "as_debug")]
+    #[serde(serialize_with = "by_name")]
     pub layout: Layout,
     /// Notes of the index: contradictions in the file, each with the value used, and encryption.
     pub notes: Vec<String>,
 }
 
-fn as_debug<S: Serializer>(value: &impl fmt::Debug, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(&format_args!("{value:?}"))
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn by_name<S: Serializer>(layout: &Layout, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(match layout {
+        Layout::ProgressiveMoovFirst => "progressive_moov_first",
+        Layout::ProgressiveMoovLast => "progressive_moov_last",
+        Layout::Fragmented => "fragmented",
+        _ => "trace",
+    })
 }
 
 impl TitleSummary {
@@ -101,8 +107,8 @@ impl TitleSummary {
         let info = title.info();
         Self {
             codecs: info.codecs.clone(),
-            width: info.width,
-            height: info.height,
+            width: NonZeroU32::new(info.width),
+            height: NonZeroU32::new(info.height),
             has_video: info.has_video,
             frames: title.frames().len(),
             segments: title.segments().len(),

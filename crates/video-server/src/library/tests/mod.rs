@@ -285,6 +285,28 @@ fn a_title_from_memory_stands_beside_the_directory() {
     }
 }
 
+#[rstest]
+#[case::first("progressive-moov-first.mp4", "progressive_moov_first", 192)]
+#[case::last("progressive-moov-last.mp4", "progressive_moov_last", 192)]
+#[case::fragmented("fragmented.mp4", "fragmented", 192)]
+fn a_layout_has_a_stable_name_in_json(#[case] file: &str, #[case] layout: &str, #[case] width: u32) {
+    let summary = TitleSummary::of(&Title::open(fixture(file)).unwrap());
+    let json = serde_json::to_value(summary).unwrap();
+    assert_eq!((&json["layout"], &json["width"]), (&layout.into(), &width.into()));
+}
+
+#[test]
+fn an_unknown_width_is_null_in_json() {
+    let trace = "0.000,9000,K_\n0.040,500,__\n".parse().unwrap();
+    let source = playrate_media::TraceSource::new(&trace);
+    let json = serde_json::to_value(TitleSummary::of(source.title())).unwrap();
+    let null = serde_json::Value::Null;
+    assert_eq!(
+        (&json["layout"], &json["width"], &json["height"]),
+        (&"trace".into(), &null, &null)
+    );
+}
+
 /// A picture that stands for 1,000 s after 9 s of sound: the average says little about the rate of the sound.
 #[test]
 fn a_controller_receives_more_than_the_average_of_a_slide_show() {
