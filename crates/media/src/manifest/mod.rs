@@ -169,6 +169,22 @@ impl Manifest {
             hls::read(content, &location)
         }
     }
+
+    /// Paths of the playlists, segments and initialisation segments that it names, as in [`Piece::file`].
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        let (playlists, representations) = match self {
+            Self::Dash(all) => (&[][..], &all[..]),
+            Self::Main(variants) => (&variants[..], &[][..]),
+            Self::Media(one) => (&[][..], std::slice::from_ref(&**one)),
+        };
+        let playlists = playlists.iter().map(|variant| &variant.playlist);
+        let initializations = representations.iter().flat_map(|one| &one.initializations);
+        let media = representations.iter().flat_map(|one| &one.pieces);
+        let pieces = playlists
+            .chain(initializations.map(|(_, piece)| piece))
+            .chain(media);
+        pieces.filter_map(|piece| piece.file.as_deref())
+    }
 }
 
 fn has_extension(path: &Path, known: &str) -> bool {

@@ -388,3 +388,15 @@ fn an_error_names_the_file_once() {
     let said = Manifest::open(&path, "bad.mpd").unwrap_err().to_string();
     assert_eq!(said.matches("bad.mpd").count(), 1, "{said}");
 }
+
+#[test]
+fn files_of_a_manifest_are_its_playlists_its_initialisation_segments_and_its_media() {
+    let files = |name: &str, text: &str| -> Vec<String> {
+        let manifest = Manifest::read(name, text.as_bytes()).unwrap();
+        manifest.files().map(str::to_owned).collect()
+    };
+    let main = "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=100000\nlow.m3u8\n";
+    assert_eq!(files("a/main.m3u8", main), ["a/low.m3u8"]);
+    let low = "#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXT-X-MAP:URI=\"init.mp4\"\n#EXTINF:9,\none.m4s\n#EXT-X-ENDLIST\n";
+    assert_eq!(files("a/low.m3u8", low), ["a/init.mp4", "a/one.m4s"]);
+}
