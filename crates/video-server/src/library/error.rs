@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use playrate_media::MediaError;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use thiserror::Error;
 
 /// Error of reading a media directory.
@@ -99,6 +99,7 @@ pub struct Fault {
     /// Kind of the fault.
     pub kind: FaultKind,
     /// Path of the file or directory.
+    #[serde(serialize_with = "lossily")]
     pub path: PathBuf,
     /// Place, problem and correction.
     pub message: String,
@@ -108,6 +109,11 @@ pub struct Fault {
     /// True if the store may deliver it later.
     #[serde(skip)]
     is_temporary: bool,
+}
+
+/// Serializes a path that need not be UTF-8.
+fn lossily<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(&path.display())
 }
 
 impl Fault {

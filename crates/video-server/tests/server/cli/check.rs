@@ -1,6 +1,8 @@
 //! `check` of titles without a config.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 
 use crate::cli::process::{assert_fields, run};
 use playrate_test_support::{Media, assert_contains, fixture, text};
@@ -67,7 +69,9 @@ fn the_same_is_printed_as_json() {
     assert_eq!(all["faults"], json!([]));
     assert_fields(
         &all["titles"][0],
-        &json!({ "width": 192, "height": 108, "frames": 268, "segments": 3 }),
+        &json!({
+            "width": 192, "height": 108, "frames": 268, "segments": 3, "layout": "progressive_moov_first",
+        }),
     );
     assert_eq!(all["titles"][0]["notes"].as_array().unwrap().len(), 1);
     assert!(all["titles"][0]["duration_s"].as_f64() > Some(8.9));
@@ -96,4 +100,16 @@ fn what_cannot_be_served_is_named_and_the_rest_is_still_shown(
     assert_eq!(code, Some(2), "{out}");
     assert_contains(&out, &["268 frames", "error: ", problem]);
     assert_contains(&error, &["not all of it can be served"]);
+}
+
+#[test]
+fn a_file_name_that_is_not_utf_8_is_readable_in_json() {
+    let media = media();
+    let name: &OsStr = OsStrExt::from_bytes(b"\xff.mp4");
+    fs::write(media.root().join(name), "x").unwrap();
+    let (code, out, error) = check(&["--json", &media.text("")]);
+    assert_eq!((code, error.as_str()), (Some(0), ""), "{out}");
+    let all: Value = serde_json::from_str(&out).unwrap();
+    let path = all["faults"][0]["path"].as_str().unwrap();
+    assert!(path.ends_with("/\u{fffd}.mp4"), "{path}");
 }
