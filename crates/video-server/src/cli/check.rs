@@ -40,10 +40,14 @@ pub(super) struct CheckOptions {
 }
 
 pub(super) fn run(options: &CheckOptions) -> Result<(), Failure> {
-    if let [file] = &options.inputs[..]
-        && let file = Path::new(file)
-        && file.extension().is_some_and(|extension| extension == "toml")
-    {
+    let mut files = options.inputs.iter().map(Path::new);
+    if let Some(file) = files.find(|file| is_config(file)) {
+        if options.json || options.inputs.len() > 1 {
+            return Err(Failure::Input(anyhow::anyhow!(
+                "{}: a config file is checked alone, without --json",
+                file.display()
+            )));
+        }
         return check_config(file);
     }
     let mut found = Findings::default();
@@ -63,6 +67,11 @@ pub(super) fn run(options: &CheckOptions) -> Result<(), Failure> {
         )));
     }
     Ok(())
+}
+
+fn is_config(file: &Path) -> bool {
+    file.extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("toml"))
 }
 
 /// Reads a config file and everything that it names; opens no socket.

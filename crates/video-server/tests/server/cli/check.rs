@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
-use crate::cli::process::{assert_fields, run};
+use crate::cli::process::{assert_fields, refused, run};
 use playrate_test_support::{Media, assert_contains, fixture, text};
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -112,4 +112,16 @@ fn a_file_name_that_is_not_utf_8_is_readable_in_json() {
     let all: Value = serde_json::from_str(&out).unwrap();
     let path = all["faults"][0]["path"].as_str().unwrap();
     assert!(path.ends_with("/\u{fffd}.mp4"), "{path}");
+}
+
+#[rstest]
+#[case::json(&["--json", "server.toml"])]
+#[case::beside_a_title(&["server.TOML", "film.mp4"])]
+#[case::after_a_title(&["film.mp4", "server.toml"])]
+fn a_config_file_is_checked_alone(#[case] arguments: &[&str]) {
+    let complaint = refused(&[&["check"], arguments].concat());
+    assert_contains(
+        &complaint,
+        &["server.", "a config file is checked alone, without --json"],
+    );
 }
