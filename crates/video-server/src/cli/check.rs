@@ -1,5 +1,6 @@
 //! `video-server check`: reads a config file or titles as a server would, without serving them.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -29,8 +30,8 @@ Exit codes: 0 all of it can be served, 2 something cannot be served as a title,
 1 an object store did not answer. Notes are contradictions in a title that is
 served nevertheless, each with the value that is used (docs/media.md).")]
 pub(super) struct CheckOptions {
-    /// Config file of serve (.toml: its keys are the names of serve's options); or titles (.mp4, .m4v, .mpd, .m3u8),
-    /// directories of titles, or their locations in an object store
+    /// Config file of serve (.toml: its keys are the names of serve's options); or titles: files (.mp4, .m4v, .mpd,
+    /// .m3u8), directories or object-store URLs
     #[arg(required = true, value_name = "CONFIG|FILE|DIR|URL")]
     inputs: Vec<OsString>,
 
@@ -107,14 +108,13 @@ fn named<T>(path: &Path, content: T) -> Named<T> {
 
 impl Findings {
     fn read(&mut self, input: &OsString) -> Result<(), Failure> {
-        let mut only = None;
+        let mut is_manifest = false;
         let (root, read) = match MediaLocation::from(input.clone()) {
             MediaLocation::Directory(path) if path.is_dir() => (path.clone(), Library::scan(&path)),
             MediaLocation::Directory(path) if Manifest::is_named(&path) && path.is_file() => {
-                // The files that it names lie in its directory.
-                let path = only.insert(path.canonicalize().map_err(Failure::input)?);
-                let root = path.parent().unwrap_or(path);
-                (root.to_owned(), Library::scan(root))
+                is_manifest = true;
+                let root = path.parent().unwrap_or(&path).to_owned();
+                (root, Library::scan_manifest(&path))
             }
             MediaLocation::Directory(path) => {
                 match Title::open(&path) {
@@ -126,23 +126,29 @@ impl Findings {
             #[cfg(feature = "object-store")]
             MediaLocation::Store(location) => {
                 let origin = Origin::open(&OriginOptions::new(&location)).map_err(LibraryError::from);
-                (location.into(), origin.and_then(Library::scan_store))
+                let root = origin.as_ref().map_or(location.clone(), |origin| origin.url(""));
+                (root.into(), origin.and_then(Library::scan_store))
             }
         };
-        let is_wanted = |path: &Path| only.as_ref().is_none_or(|only| only == path);
+        let count = self.titles.len() + self.packaged.len();
         let mut faults = match read {
             Ok(library) => {
                 let mut faults = library.all_faults().to_vec();
-                for (name, title) in library.titles().filter(|_| only.is_none()) {
-                    self.titles.push(named(&root.join(name.as_str()), title.clone()));
-                    // Its notes are shown with the title.
-                    faults.retain(|fault| !fault.path.ends_with(name.as_str()));
+                if !is_manifest {
+                    // As in faults: with all links resolved, or a URL.
+                    let full = root.canonicalize().unwrap_or_else(|_| root.clone());
+                    let mut shown = BTreeSet::new();
+                    for (name, title) in library.titles() {
+                        self.titles.push(named(&root.join(name.as_str()), title.clone()));
+                        shown.insert(full.join(name.as_str()));
+                    }
+                    // Notes are shown with their titles.
+                    faults.retain(|fault| fault.kind != FaultKind::Warning || !shown.contains(&fault.path));
                 }
                 let packaged = library.packaged().iter();
-                let packaged = packaged.map(|title| (root.join(title.manifest.as_str()), title.clone()));
-                let packaged = packaged.filter(|(path, _)| is_wanted(path));
-                self.packaged
-                    .extend(packaged.map(|(path, title)| named(&path, title)));
+                let packaged =
+                    packaged.map(|title| named(&root.join(title.manifest.as_str()), title.clone()));
+                self.packaged.extend(packaged);
                 faults
             }
             Err(LibraryError::BadTitles(faults)) => faults,
@@ -150,7 +156,15 @@ impl Findings {
             Err(error) if error.is_temporary() => return Err(Failure::run(error)),
             Err(error) => return Err(Failure::input(error)),
         };
-        faults.retain(|fault| is_wanted(&fault.path));
+        let is_empty = count == self.titles.len() + self.packaged.len();
+        if is_empty && faults.iter().all(|fault| fault.kind == FaultKind::Warning) {
+            let path = Path::new(input);
+            let message = format!(
+                "{}: no title found; expected .mp4, .m4v, .mpd or .m3u8",
+                path.display()
+            );
+            faults.push(Fault::new(FaultKind::Title, path, message));
+        }
         self.faults.append(&mut faults);
         Ok(())
     }

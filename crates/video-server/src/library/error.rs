@@ -118,7 +118,7 @@ fn lossily<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
 
 impl Fault {
     /// Creates a fault that its path and `message` identify in another reading.
-    pub(super) fn new(kind: FaultKind, path: &Path, message: String) -> Self {
+    pub(crate) fn new(kind: FaultKind, path: &Path, message: String) -> Self {
         Self {
             kind,
             path: path.to_owned(),

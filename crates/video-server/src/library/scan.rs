@@ -30,16 +30,30 @@ pub(super) fn scan(
     now: Option<Instant>,
     visit: &mut dyn FnMut(&Path),
 ) -> Result<Library, LibraryError> {
-    let root = resolve(directory)?;
+    let directory = MediaDirectory {
+        given: directory.to_owned(),
+        root: resolve(directory)?,
+    };
     let mut walk = Walk {
-        root: &root,
+        root: &directory.root,
         visit,
         entries: 0,
         found: Vec::new(),
         faults: Vec::new(),
     };
-    walk.below(&root, DEPTH, false)?;
+    walk.below(&directory.root, DEPTH, false)?;
     let Walk { found, faults, .. } = walk;
+    read(directory, found, faults, (previous, now))
+}
+
+/// Reads the files `found` in `directory`, where the search had these `faults`.
+fn read(
+    directory: MediaDirectory,
+    found: Vec<Found>,
+    faults: Vec<Fault>,
+    (previous, now): (&Library, Option<Instant>),
+) -> Result<Library, LibraryError> {
+    let root = &directory.root;
     let mut library = Library {
         faults,
         ..previous.without_media()
@@ -51,11 +65,7 @@ pub(super) fn scan(
     let bad_before = previous.faults(FaultKind::Title);
     let bad_before: BTreeMap<&Path, &Fault> = bad_before.iter().map(|bad| (&*bad.path, *bad)).collect();
     for Found { path, packaged } in found {
-        let Some(name) = path
-            .strip_prefix(&root)
-            .ok()
-            .and_then(ResourceName::from_relative)
-        else {
+        let Some(name) = path.strip_prefix(root).ok().and_then(ResourceName::from_relative) else {
             library.faults.push(Fault::unnamed(&path));
             continue;
         };
@@ -72,7 +82,7 @@ pub(super) fn scan(
         }
         // A part of a packaged title does not count.
         if library.indexed.len() + library.faults.len() >= TITLES {
-            return Err(LibraryError::too_large(directory, TITLES, "titles"));
+            return Err(LibraryError::too_large(&directory.given, TITLES, "titles"));
         }
         // The version is taken before the index is read, so a change in between shows as a difference later.
         let is_settled = library.is_settled((previous, now), &name, &path);
@@ -121,10 +131,7 @@ pub(super) fn scan(
     };
     library.packaged = packaged::read(files, manifests, &mut library.faults);
     library.faults.sort_by_key(|fault| fault.kind);
-    library.directory = Some(MediaDirectory {
-        given: directory.to_owned(),
-        root,
-    });
+    library.directory = Some(directory);
     Ok(library)
 }
 
@@ -140,6 +147,33 @@ fn resolve(directory: &Path) -> Result<PathBuf, LibraryError> {
 }
 
 impl Library {
+    /// Reads the manifest at `path` and the files that it names, as if there were no others in its directory. It may
+    /// have no usable title; see [`all_faults`](Self::all_faults).
+    ///
+    /// # Errors
+    /// The directory cannot be read, or the manifest names too many titles.
+    #[cfg(feature = "cli")]
+    pub(crate) fn scan_manifest(path: &Path) -> Result<Self, LibraryError> {
+        let given = Path::new(".").join(path.parent().unwrap_or(path));
+        let root = resolve(&given)?;
+        let mut names = vec![PathBuf::from(path.file_name().unwrap_or_default())];
+        let mut paths = std::collections::BTreeSet::new();
+        while let Some(name) = names.pop() {
+            let path = root.join(&name);
+            let is_manifest = Manifest::is_named(&path);
+            if !(is_manifest || is_title(&path)) || !path.is_file() || !paths.insert(path.clone()) {
+                continue;
+            }
+            // Whatever is wrong with it is found when it is read with all the others.
+            if is_manifest && let Ok(manifest) = Manifest::open(&path, &name.to_string_lossy()) {
+                names.extend(manifest.files().map(PathBuf::from));
+            }
+        }
+        let found = paths.into_iter().map(|path| Found { path, packaged: true });
+        let directory = MediaDirectory { given, root };
+        read(directory, found.collect(), Vec::new(), (&Self::default(), None))
+    }
+
     /// The library without its directory or store: only titles from other sources, and the files that are open.
     pub(super) fn without_media(&self) -> Self {
         let title = |name: &ResourceName| Some((name.clone(), self.indexed.get(name)?.clone()));

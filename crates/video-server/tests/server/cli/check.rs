@@ -39,7 +39,7 @@ fn check(arguments: &[&str]) -> (Option<i32>, String, String) {
 #[case::directory("", &["film.mp4", "main.mpd", "\"low\""])]
 #[case::file("film.mp4", &["film.mp4", "192x108", "avc1.", "268 frames in 3 segments", "8.9 s", "at peak"])]
 #[case::manifest("show/main.mpd", &["main.mpd", "\"low\"", "declared"])]
-fn what_the_server_believes_is_printed_in_80_columns(#[case] name: &str, #[case] parts: &[&str]) {
+fn what_the_server_reads_is_printed_in_80_columns(#[case] name: &str, #[case] parts: &[&str]) {
     let media = media();
     let (code, out, error) = check(&[&media.text(name)]);
     assert_eq!((code, error.as_str()), (Some(0), ""), "{out}");
@@ -87,12 +87,16 @@ fn the_same_is_printed_as_json() {
 #[case::manifest("bad.mpd", "<MPD/>", "no Representation")]
 #[case::missing("no/such.mp4", "", "No such file")]
 #[case::missing_manifest("no/such.mpd", "", "No such file")]
+#[case::hidden_manifest(".hidden.mpd", "", "no title found")]
+#[case::directory_without_titles("pages/", "", "no title found")]
 fn what_cannot_be_served_is_named_and_the_rest_is_still_shown(
     #[case] name: &str,
     #[case] content: &str,
     #[case] problem: &str,
 ) {
     let media = media();
+    media.put("pages/index.html", "no title");
+    fs::copy(media.path("show/main.mpd"), media.path(".hidden.mpd")).unwrap();
     if !content.is_empty() {
         media.put(name, content);
     }
@@ -100,6 +104,18 @@ fn what_cannot_be_served_is_named_and_the_rest_is_still_shown(
     assert_eq!(code, Some(2), "{out}");
     assert_contains(&out, &["268 frames", "error: ", problem]);
     assert_contains(&error, &["not all of it can be served"]);
+}
+
+#[test]
+fn a_bad_title_is_named_although_a_good_one_has_the_end_of_its_path() {
+    let media = media();
+    with_trailing_bytes(&media);
+    media.put("copies/odd.mp4", "just a text");
+    let (code, out, _) = check(&[&media.text("")]);
+    assert_eq!(code, Some(2), "{out}");
+    assert_eq!(out.matches("error: ").count(), 1, "{out}");
+    assert_contains(&out, &["copies/odd.mp4"]);
+    assert_eq!(out.matches("no box begins at offset").count(), 1, "{out}");
 }
 
 #[test]
@@ -112,6 +128,45 @@ fn a_file_name_that_is_not_utf_8_is_readable_in_json() {
     let all: Value = serde_json::from_str(&out).unwrap();
     let path = all["faults"][0]["path"].as_str().unwrap();
     assert!(path.ends_with("/\u{fffd}.mp4"), "{path}");
+}
+
+/// A main playlist, the media playlist that it names, a bad title, and too many levels of directories.
+fn hls(low: &str) -> Media {
+    let media = Media::new();
+    media.copy("fragmented.mp4", "one.mp4");
+    media.put(
+        "main.m3u8",
+        "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=100000\nlow.m3u8\n",
+    );
+    media.put("low.m3u8", low);
+    media.put("other.mp4", "just a text");
+    media.put(&format!("{}page.html", "deep/".repeat(17)), "");
+    media
+}
+
+const LOW: &str = "#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:8.9,\none.mp4\n#EXT-X-ENDLIST\n";
+
+#[rstest]
+#[case::main("main.m3u8")]
+#[case::named_by_main("low.m3u8")]
+fn of_a_manifest_only_the_files_that_it_names_are_read(#[case] name: &str) {
+    let (code, out, error) = check(&[&hls(LOW).text(name)]);
+    assert_eq!((code, error.as_str()), (Some(0), ""), "{out}");
+    assert_contains(&out, &[name, "\"low.m3u8\": ", "8.9 s"]);
+}
+
+#[test]
+fn faults_of_the_files_that_a_manifest_names_are_its_own() {
+    let media = hls("#EXTM3U\n#EXTINF:fast,\none.mp4\n");
+    let (code, out, _) = check(&[&media.text("main.m3u8")]);
+    assert_eq!(code, Some(2), "{out}");
+    assert_contains(&out, &["error: ", "low.m3u8: line 3", "note: "]);
+    media.put("low.m3u8", LOW);
+    let film = fs::read(fixture("progressive-moov-first.mp4")).unwrap();
+    media.put("one.mp4", &film[..film.len() - 1_000]);
+    let (code, out, _) = check(&[&media.text("main.m3u8")]);
+    assert_eq!(code, Some(2), "{out}");
+    assert_contains(&out, &["one.mp4: mdat box at offset"]);
 }
 
 #[rstest]
