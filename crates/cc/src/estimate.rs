@@ -21,8 +21,8 @@ pub struct Estimate {
     /// Time since the arrival of the newest ACK frame that the rate includes. It grows during a pause or an outage,
     /// because nothing is acknowledged then.
     pub age: Duration,
-    /// Time that the rate was measured over: the path's shortest RTT, but at least
-    /// [`SHORTEST_SPAN`](Self::SHORTEST_SPAN). Soon after a pause it was measured over as little as a quarter of that.
+    /// Time that an estimate spans on this path: the shortest RTT, but at least [`SHORTEST_SPAN`](Self::SHORTEST_SPAN).
+    /// Soon after a pause, the rate was measured over less, but at least over a quarter of it.
     pub span: Duration,
 }
 

@@ -94,8 +94,11 @@ impl Membership {
         };
         *member = None;
         let passed_ns = self.reported.replace(now).map_or(0, |last| now.nanos_since(last));
-        let others = members.iter().flatten().count() as u64;
-        let silence_ns = passed_ns.min(LONGEST_GAP_NS).checked_div(others).unwrap_or(0);
+        // Paths that report measure the time together. One that falls silent counts as reporting for a while.
+        let reports = |other: &&Member| other.silent_ns < LONGEST_GAP_NS;
+        let reporting = members.iter().flatten().filter(reports).count() as u64;
+        let share = reporting.saturating_add(1);
+        let silence_ns = passed_ns.min(LONGEST_GAP_NS).checked_div(share).unwrap_or(0);
         for other in members.iter_mut().flatten() {
             other.silent_ns = other.silent_ns.saturating_add(silence_ns);
         }

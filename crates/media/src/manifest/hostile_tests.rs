@@ -247,7 +247,10 @@ fn values_of_variables_count_each_time() {
 #[test]
 fn a_query_counts_each_time_that_a_parameter_is_looked_up() {
     let padding = "p".repeat(1_000_000);
-    let parameters = (0..200).map(|at| format!("&q{at}=1")).collect::<String>();
+    let parameters = (0..200)
+        .map(|at| format!("&q{at}=1"))
+        .collect::<Vec<_>>()
+        .concat();
     let url = format!("https://site.example/list.m3u8?{padding}{parameters}");
     let definitions = (0..200).map(|at| format!("#EXT-X-DEFINE:QUERYPARAM=\"q{at}\"\n"));
     let text = format!("#EXTM3U\n{}#EXTINF:1,\na\n", definitions.collect::<String>());

@@ -122,7 +122,7 @@ fn percentile(outcome: &Outcome) -> Duration {
 }
 
 #[test]
-fn a_probe_finds_what_the_link_carries_up_to_its_target_and_delays_frames_by_at_most_the_links_queue() {
+fn a_probe_finds_what_the_link_carries_and_delays_99_percent_of_frames_by_at_most_its_queue() {
     let cost = Bitrate::from_kbps(300);
     for controller in ["cubic", "video", "bbr"] {
         // The queue holds 100 ms. A link as fast as the target, or faster, hardly needs it.

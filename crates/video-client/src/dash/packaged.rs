@@ -123,10 +123,13 @@ pub(super) fn presentation(all: Vec<Declared>) -> Result<Presentation, TitleErro
         align(&mut period);
         Ok(period)
     };
-    let periods = periods
+    let mut periods = periods
         .into_values()
         .map(read)
         .collect::<Result<Vec<_>, TitleError>>()?;
+    if periods.len() == 1 {
+        return Ok(Presentation::new(periods.remove(0))?);
+    }
     // The player chooses among the representations of the longest period. In others, it plays those nearest below.
     let length = |period: &[Representation]| -> Duration {
         let segments = period.iter().take(1).flat_map(|first| &first.segments);

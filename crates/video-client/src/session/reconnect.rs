@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use http::{Response, StatusCode, header};
+use http::{Response, header};
 use playrate_transport::{ConnectError, ConnectionLost, ExchangeError};
 use rand_core::Rng;
 use rand_pcg::Pcg32;
@@ -181,6 +181,7 @@ pub(super) fn retry_after(response: &Response<()>) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use http::StatusCode;
     use playrate_units::Bytes;
     use rstest::rstest;
 

@@ -294,7 +294,8 @@ impl Library {
         let all = title
             .map(|title| title.representations.as_slice())
             .unwrap_or_default();
-        let same_set = all.iter().filter(|other| other.set == representation.set);
+        let kind = |of: &RepresentationSummary| (of.set, of.component);
+        let same_set = all.iter().filter(|other| kind(other) == kind(representation));
         same_set
             .filter_map(|other| other.declared_rate.max(other.average_rate))
             .collect()

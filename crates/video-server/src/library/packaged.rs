@@ -361,6 +361,9 @@ impl ManifestReader<'_> {
                 representation
                     .warnings
                     .clone_from(&playlist.representation.warnings);
+                if playlist.representation.component == Component::Other {
+                    representation.component = Component::Other;
+                }
                 representation
             };
             self.add(&path, name, named_here.into_iter().map(with_pieces).collect());

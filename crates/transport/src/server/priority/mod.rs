@@ -143,7 +143,8 @@ impl TurnsState {
 struct OpenResponse {
     number: u64,
     priority: Priority,
-    /// Time of its last chunk, or of its beginning.
+    /// Time of its last chunk or of its beginning; while it waits, the time at which it may write, at most [`PATIENCE`]
+    /// ahead.
     active: Instant,
 }
 
@@ -170,7 +171,7 @@ impl Turns {
     }
 
     /// Adds the response to the connection's `number`th request. `stated` is the priority in the request's header; a
-    /// priority from [`update`](Self::update) replaces it.
+    /// priority from a `PRIORITY_UPDATE` replaces it.
     pub fn begin(self: &Arc<Self>, number: u64, stated: Option<Priority>) -> Turn {
         let mut state = self.state.lock();
         let updated = state.early.iter().position(|(early, _)| *early == number);
