@@ -419,13 +419,13 @@ mod tests {
             }
         }
 
-        // Usually within a tenth. About one world in 30,000 is beyond that, by 15 % at most so far: after a step of the
-        // link, or while bursts drain a queue.
+        // NOTE: about one world in 30,000 is beyond that, by 15 % at most so far: after a step of the link, or while
+        // bursts drain a queue. Such a failure is a defect of the estimator, not of the test.
         #[test]
-        fn a_rate_that_counts_as_the_links_is_close_to_it(world in worlds()) {
+        fn a_rate_that_counts_as_the_links_is_within_a_tenth_of_it(world in worlds()) {
             for (measured, rate) in world.run(8) {
                 if measured.source == EstimateSource::BusyLink {
-                    let least = rate.scaled(80, 100);
+                    let least = rate.scaled(90, 100);
                     prop_assert!(measured.rate >= least, "{measured:?} on a link of {rate}");
                 }
             }
