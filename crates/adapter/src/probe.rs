@@ -54,8 +54,8 @@ impl Probe {
     }
 
     /// Number of padding bytes to write at `now`, with the connection's `estimate`, after the application wrote `wrote`
-    /// bytes since the last call. Call it regularly, such as with every frame; more than 100 ms between two calls count
-    /// as 100 ms.
+    /// bytes since the last call. Call it regularly, such as with every frame: a longer time between two calls counts
+    /// as 100 ms only.
     pub fn bytes_due(&mut self, now: Instant, wrote: Bytes, estimate: Option<Estimate>) -> Bytes {
         let step = self
             .called

@@ -36,8 +36,8 @@ impl Title {
     /// Reads the index of the MP4 file at `path`, skipping the media itself.
     ///
     /// # Errors
-    /// If the file cannot be read, is not MP4, is damaged or truncated, or has no video or audio track; the error names
-    /// the file.
+    /// If the file cannot be read, is not MP4, is damaged or truncated, or has no video or audio track. The file is
+    /// named by the error.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, MediaError> {
         let path = path.as_ref();
         let file = File::open(path).map_err(MediaError::from);

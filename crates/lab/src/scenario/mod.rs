@@ -345,8 +345,8 @@ impl Scenario {
     }
 }
 
-/// Checks that all controllers run over the stack of their flows: viewers and downloads over quinn, frames over the
-/// encoder's.
+/// Checks that all controllers run over the stack of their flows: viewers and downloads over quinn, frames over that of
+/// the encoder.
 fn check_stacks(
     map: SourceMap<'_>,
     controllers: &[Controller],

@@ -64,8 +64,8 @@ impl Timeline {
         (ticks - self.offset) * 1_000_000_000 / i128::from(self.timescale)
     }
 
-    /// Adds those of `count` segments of `duration` ticks that the period plays. The first has this `number` and begins
-    /// at `time`.
+    /// Adds those of `count` segments of `duration` ticks that the period plays.
+    /// The first has this `number` and begins at `time`.
     fn add(
         &mut self,
         counter: &mut Counter,

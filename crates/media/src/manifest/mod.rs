@@ -61,8 +61,8 @@ pub struct ManifestRepresentation {
     /// Declared rate: `@bandwidth` of DASH, the average of HLS if there is one. Some packagers declare the average,
     /// others the peak.
     pub declared_rate: Option<Bitrate>,
-    /// Initialisation segments (their `moov` boxes), each with the index of the first piece that needs it. Empty if the
-    /// manifest names none.
+    /// Initialisation segments (their `moov` boxes), each with the index of the first piece that needs it. Empty if
+    /// none is named in the manifest.
     pub initializations: Vec<(usize, Piece)>,
     /// Encryption of the media: the method of HLS, or the scheme of DASH.
     pub encryption: Option<String>,

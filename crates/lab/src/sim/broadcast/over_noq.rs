@@ -60,8 +60,8 @@ fn socket(socket: &Arc<VirtualSocket>) -> Box<dyn AsyncUdpSocket> {
     Box::new(VirtualSocket::clone(socket))
 }
 
-/// The connection's counters as quinn counts them: without lost MTU probes, and with the smallest RTT, which noq does
-/// not show.
+/// The connection's counters as quinn counts them: without lost MTU probes, and with the smallest RTT, which is not in
+/// noq's own statistics.
 fn statistics(connection: &Connection, control: &ConnectionController) -> ConnectionStats {
     let path = connection.path_stats(PathId::ZERO).unwrap_or_default();
     let sample = control.monitor().latest().unwrap_or_default();
