@@ -63,7 +63,8 @@ impl Estimate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EstimateSource {
-    /// Packets waited at the narrowest link all the time, so the rate is the link's, less the traffic of others.
+    /// Packets waited at the narrowest link all the time, for longer than an ACK path usually delays frames. So the
+    /// rate is the link's, less the traffic of others.
     BusyLink,
     /// The congestion window limited the sender, but the link was not seen to be busy all the time: a lower bound.
     Window,
