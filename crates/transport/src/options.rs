@@ -7,6 +7,9 @@ use quinn::{EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, Va
 
 use playrate_quinn::Baseline;
 
+/// Requests that a client may have in progress on one connection.
+pub(crate) const CONCURRENT_REQUESTS: u32 = 100;
+
 /// Thresholds at which an overtaken packet counts as lost (RFC 9002 §6.1).
 ///
 /// Larger ones tolerate more reordering, and detect a real loss later. They apply to the packets that this side sends;
@@ -180,8 +183,7 @@ impl TransportOptions {
             .stream_receive_window(receive("stream receive window", self.stream_receive_window)?)
             .receive_window(receive("receive window", self.receive_window)?)
             .send_window(window("send window", self.send_window)?)
-            // Requests of a client.
-            .max_concurrent_bidi_streams(100_u32.into())
+            .max_concurrent_bidi_streams(CONCURRENT_REQUESTS.into())
             // HTTP/3 needs three; a few more for greasing and extensions.
             .max_concurrent_uni_streams(8_u32.into())
             .max_idle_timeout(Some(

@@ -147,6 +147,7 @@ impl quic::Connection<Bytes> for Connection {
         cx: &mut Context<'_>,
     ) -> Poll<Result<Self::BidiStream, ConnectionErrorIncoming>> {
         let (send, receive) = ready!(self.accepting_bi.poll(&self.quinn, cx)).map_err(connection_error)?;
+        self.shared.peer_streams.count_request();
         let code = if self.shared.rejecting.load(Relaxed) {
             Code::H3_REQUEST_REJECTED
         } else {

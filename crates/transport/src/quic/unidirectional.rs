@@ -17,6 +17,7 @@ use quinn_proto::coding::Codec as _;
 
 use super::convert::{stream_id, var_int};
 use super::receive::poll_chunk;
+use crate::options::CONCURRENT_REQUESTS;
 use crate::server::{Priority, Turns};
 
 /// Maximum number of bytes accepted in one frame of a control stream. The frames that `h3` knows have tens of bytes.
@@ -41,9 +42,9 @@ pub(super) enum PeerStreamError {
     /// A frame ends within one of its fields (RFC 9114 §7.1).
     #[error("a control frame ends within a field")]
     Malformed,
-    /// A priority update for a stream that does not carry a request, or for a push, which this side never promises (RFC
-    /// 9218 §7.2).
-    #[error("a priority update for a stream that does not carry a request")]
+    /// A priority update for a stream that is not a request's or is beyond the limit of streams, or for a push, which
+    /// this side never promises (RFC 9218 §7.2).
+    #[error("a priority update for a stream that cannot carry a request")]
     NoRequest,
     /// A priority update sent by a server (RFC 9218 §7).
     #[error("a priority update sent by a server")]
@@ -73,6 +74,8 @@ pub(super) struct PeerStreams {
 #[derive(Debug, Default)]
 struct PeerStreamsState {
     qpack: Vec<quinn::RecvStream>,
+    /// Number of the peer's requests so far.
+    requests: u64,
     error: Option<PeerStreamError>,
     waker: Option<Waker>,
 }
@@ -93,7 +96,14 @@ impl PeerStreams {
             (Ok(PRIORITY_UPDATE | PRIORITY_UPDATE_OF_PUSH), _, None) => Err(PeerStreamError::FromServer),
             (Ok(PRIORITY_UPDATE), Ok(id), Some(turns)) => {
                 let id = quinn::StreamId::from(id);
-                if id.initiator() != quinn::Side::Client || id.dir() != quinn::Dir::Bi {
+                // Each accepted stream extends the limit by at most one, when it ends.
+                let limit = self
+                    .state
+                    .lock()
+                    .requests
+                    .saturating_add(CONCURRENT_REQUESTS.into());
+                if id.initiator() != quinn::Side::Client || id.dir() != quinn::Dir::Bi || id.index() >= limit
+                {
                     return Err(PeerStreamError::NoRequest);
                 }
                 // A malformed priority has no effect.
@@ -106,6 +116,12 @@ impl PeerStreams {
             (Ok(PRIORITY_UPDATE_OF_PUSH), ..) => Err(PeerStreamError::NoRequest),
             _ => Ok(()),
         }
+    }
+
+    /// Counts a request that the peer has sent.
+    pub(super) fn count_request(&self) {
+        let mut state = self.state.lock();
+        state.requests = state.requests.saturating_add(1);
     }
 
     /// Watches `stream` from now on.
@@ -356,6 +372,8 @@ mod tests {
     #[case::of_a_request(&UPDATE, Ok(()))]
     #[case::malformed_has_no_effect(&[0x80, 0x0F, 0x07, 0x00, 0x02, 0x04, b'='], Ok(()))]
     #[case::of_a_unidirectional_stream(&[0x80, 0x0F, 0x07, 0x00, 0x01, 0x02], Err(PeerStreamError::NoRequest))]
+    #[case::of_the_last_possible_stream(&[0x80, 0x0F, 0x07, 0x00, 0x02, 0x41, 0x8C], Ok(()))]
+    #[case::beyond_the_limit(&[0x80, 0x0F, 0x07, 0x00, 0x02, 0x41, 0x90], Err(PeerStreamError::NoRequest))]
     #[case::of_no_stream(&[0x80, 0x0F, 0x07, 0x00, 0x00], Err(PeerStreamError::Malformed))]
     #[case::of_a_push(&[0x80, 0x0F, 0x07, 0x01, 0x01, 0x00], Err(PeerStreamError::NoRequest))]
     #[case::another_frame(&[0x0D, 0x01, 0x00], Ok(()))]

@@ -37,11 +37,11 @@ async fn code(connection: &quinn::Connection) -> u64 {
     }
 }
 
-/// A frame of 1,000 bytes; `kind` is its type as a variable-length integer.
+/// A frame of 1,000 bytes of zero; `kind` is its type as a variable-length integer.
 fn frame(kind: &[u8]) -> Vec<u8> {
     let mut frame = kind.to_vec();
     frame.extend_from_slice(&[0x43, 0xE8]);
-    frame.resize(kind.len() + 2 + 1_000, b'x');
+    frame.resize(kind.len() + 2 + 1_000, 0);
     frame
 }
 
@@ -148,4 +148,24 @@ async fn a_frame_that_may_not_begin_a_request_ends_the_connection(
         send.finish().unwrap();
     }
     assert_eq!(code(&connection).await, 0x105, "H3_FRAME_UNEXPECTED");
+}
+
+/// RFC 9218 §7.2: each request that has ended extends the limit of 100 streams by one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_priority_of_a_stream_beyond_the_limit_ends_the_connection() {
+    let rig = ok_rig(|_| {});
+    let (_endpoint, connection, mut streams) = client(&rig, &[CONTROL]).await;
+    let mut update = async |stream: u16| {
+        let frame = [
+            &[0x80, 0x0F, 0x07, 0x00, 0x02][..],
+            &(0x4000 | stream).to_be_bytes(),
+        ]
+        .concat();
+        streams[0].write_all(&frame).await.unwrap();
+    };
+    assert!(!raw::response(&connection).await.is_empty());
+    update(4 * 100).await;
+    assert!(!raw::response(&connection).await.is_empty());
+    update(4 * 102).await;
+    assert_eq!(code(&connection).await, 0x108, "H3_ID_ERROR");
 }
