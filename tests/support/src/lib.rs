@@ -53,6 +53,16 @@ pub async fn until(what: &str, look: impl AsyncFn() -> bool) {
     eventually(what, async || look().await.then_some(())).await;
 }
 
+/// Asserts that of two responses, 0 and 1, of which chunks of these sizes arrived in this `order`, one `overtakes` the
+/// other: less than 1 MB of response 0 arrived before the end of response 1, or the reverse.
+pub fn assert_order(order: &[(usize, usize)], overtakes: bool) {
+    let first = usize::from(overtakes);
+    let end = order.iter().rposition(|(number, _)| *number == first).unwrap();
+    let before = order[..end].iter().filter(|(number, _)| *number != first);
+    let before: usize = before.map(|(_, bytes)| bytes).sum();
+    assert!(before < 1_000_000, "{before} B of the other response");
+}
+
 /// Bytes of a program's output as text.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()

@@ -17,7 +17,7 @@ use playrate_units::Bytes as Size;
 use crate::common::{
     H3_REQUEST_CANCELLED, begin, big_rig, fetch, ok_rig, payload, rest, rig, rig_with, stream, with_length,
 };
-use playrate_test_support::until;
+use playrate_test_support::{assert_order, until};
 use rstest::rstest;
 
 /// With a large MTU, quinn alone deadlocks if two MTUs reach its initial window, and falls back to the smallest MTU if
@@ -412,12 +412,5 @@ async fn an_urgent_response_overtakes(#[case] earlier: &str, #[case] later: &str
     let (mut earlier, mut later) = (begin(earlier).await, begin(later).await);
     tokio::join!(read(0, &mut earlier), read(1, &mut later));
     let order = order.into_inner().unwrap();
-    let (first, second) = if overtakes { (1, 0) } else { (0, 1) };
-    let end = order.iter().rposition(|(number, _)| *number == first).unwrap();
-    let before: usize = order[..end]
-        .iter()
-        .filter(|(number, _)| *number == second)
-        .map(|(_, bytes)| bytes)
-        .sum();
-    assert!(before < 1_000_000, "{before} B of the other response");
+    assert_order(&order, overtakes);
 }

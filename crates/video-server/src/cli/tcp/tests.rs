@@ -148,14 +148,7 @@ async fn an_urgent_response_overtakes(#[case] earlier: &str, #[case] later: &str
     let [earlier, later] = bodies.try_into().unwrap();
     tokio::join!(read(0, earlier), read(1, later));
     let order = order.into_inner().unwrap();
-    let (first, second) = if overtakes { (1, 0) } else { (0, 1) };
-    let end = order.iter().rposition(|(number, _)| *number == first).unwrap();
-    let before: usize = order[..end]
-        .iter()
-        .filter(|(number, _)| *number == second)
-        .map(|(_, bytes)| bytes)
-        .sum();
-    assert!(before < 1_000_000, "{before} B of the other response");
+    playrate_test_support::assert_order(&order, overtakes);
 }
 
 const REQUEST: &[u8] = b"GET /long.bin HTTP/1.1\r\nHost: localhost\r\n\r\n";
