@@ -1,6 +1,6 @@
-//! HTTP clients of other projects receive exactly the requested bytes from the built server: quic-go and
-//! aioquic over HTTP/3, curl over TCP. Each verifies the server's certificate with a certificate authority
-//! generated for the test.
+//! HTTP clients of other projects receive exactly the requested bytes from the built server: quic-go, aioquic
+//! and ngtcp2 over HTTP/3, curl over TCP. Except ngtcp2, each verifies the server's certificate with a certificate
+//! authority generated for the test.
 //!
 //! `tests/interop/README.md` describes their installation and configuration.
 
@@ -17,14 +17,17 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use crate::support::{self, Certified, json_within, output_within};
-use playrate_test_support::{ServerProcess, TITLE, films, root, title};
+use playrate_test_support::{ServerProcess, TITLE, films, fixture, root, title};
 
 /// Time limit for a client with all its requests.
 const LIMIT: Duration = Duration::from_secs(120);
 
+/// A second title, of 47 kB.
+const SHORT: &str = "short.mp4";
+
 /// Programs that `tests/interop/install` installs, below `target/interop`.
 const QUIC_GO: &str = "quic-go/fetch";
-const AIOQUIC: &str = "aioquic/bin/python";
+pub(crate) const AIOQUIC: &str = "aioquic/bin/python";
 
 pub(crate) fn tests() -> Vec<Trial> {
     let curl = support::on_the_path(&[("curl", "--version")]);
@@ -34,7 +37,9 @@ pub(crate) fn tests() -> Vec<Trial> {
         &curl,
         curl_gets_every_byte_it_asks_for_over_tcp_and_is_told_of_http_3
     ];
-    [quic_go, aioquic, curl].into_iter().flatten().collect()
+    let ngtcp2 = support::on_the_path(&[("gtlsclient", "--help")]);
+    let ngtcp2 = tests![&ngtcp2, ngtcp2_gets_every_byte_of_two_titles_over_http_3];
+    [quic_go, aioquic, ngtcp2, curl].into_iter().flatten().collect()
 }
 
 /// A request and the required result.
@@ -110,7 +115,7 @@ struct Answer {
     sha256: String,
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     let mut text = String::new();
     for byte in Sha256::digest(bytes) {
         // Writing to a String cannot fail.
@@ -145,12 +150,14 @@ struct Site {
     title: Vec<u8>,
     authority: PathBuf,
     directory: tempfile::TempDir,
-    _films: tempfile::TempDir,
+    films: tempfile::TempDir,
 }
 
 impl Site {
     fn start() -> Self {
         let films = films();
+        fs::copy(fixture("progressive-moov-first.mp4"), films.path().join(SHORT))
+            .expect("a file can be copied");
         let directory = tempfile::tempdir().expect("a temporary directory");
         let certified = Certified::new(directory.path());
         let server = support::serve(films.path(), &certified.options());
@@ -159,7 +166,7 @@ impl Site {
             title: fs::read(title()).expect("the title is there"),
             authority: certified.authority,
             directory,
-            _films: films,
+            films,
         }
     }
 
@@ -189,25 +196,29 @@ impl Site {
                 check(client, "HTTP/3.0", case, &answer, &self.title);
             }
         }
+        self.was_one_session(groups.iter().flatten().count());
+    }
+
+    /// Stops the server, which must have had one connection with `requests`.
+    fn was_one_session(self, requests: usize) {
         let log = support::stopped(self.server);
         let sessions: Vec<_> = log
             .iter()
             .filter(|line| line["message"] == "session finished")
             .collect();
         assert_eq!(sessions.len(), 1, "{log:?}");
-        let requests = groups.iter().flatten().count();
         assert_eq!(sessions[0]["requests"], requests, "{sessions:?}");
         assert_eq!(sessions[0]["end"], "in good order", "{sessions:?}");
     }
 }
 
 /// Path of an installed program.
-fn installed(path: &str) -> PathBuf {
+pub(crate) fn installed(path: &str) -> PathBuf {
     root().join("target/interop").join(path)
 }
 
 /// Says how to install a program that is not there.
-fn missing(path: &str) -> Result<(), String> {
+pub(crate) fn missing(path: &str) -> Result<(), String> {
     let client = path.split('/').next().unwrap_or(path);
     let text = format!("run `tests/interop/install {client}` first");
     support::required(installed(path).exists(), &text)
@@ -221,6 +232,24 @@ fn aioquic_gets_every_byte_it_asks_for_over_http_3() {
     let script = root().join("tests/interop/aioquic/fetch.py");
     // It compares the answer to a HEAD request with its Content-Length as if it had a body.
     Site::start().hold(Command::new(installed(AIOQUIC)).arg(script), &["HEAD"]);
+}
+
+/// It makes only whole requests, and does not verify the certificate.
+fn ngtcp2_gets_every_byte_of_two_titles_over_http_3() {
+    let site = Site::start();
+    let address = site.server.address();
+    let mut client = Command::new("gtlsclient");
+    client.args(["--quiet", "--exit-on-all-streams-close", "--download"]);
+    client.arg(site.directory.path());
+    client.args([address.ip().to_string(), address.port().to_string()]);
+    client.args([TITLE, SHORT].map(|title| format!("{}/{title}", site.origin())));
+    output_within(LIMIT, &mut client, "");
+    for title in [TITLE, SHORT] {
+        let [received, served] = [site.directory.path(), site.films.path()]
+            .map(|directory| fs::read(directory.join(title)).expect("the title"));
+        assert_eq!(hex(&received), hex(&served), "{title}");
+    }
+    site.was_one_session(2);
 }
 
 fn curl_gets_every_byte_it_asks_for_over_tcp_and_is_told_of_http_3() {

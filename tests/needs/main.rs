@@ -19,6 +19,7 @@ mod origin;
 mod page;
 mod prometheus;
 mod python;
+mod servers;
 mod slurm;
 mod support;
 
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
     tests.extend(page::tests());
     tests.extend(prometheus::tests());
     tests.extend(python::tests());
+    tests.extend(servers::tests());
     tests.extend(slurm::tests());
     libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
 }

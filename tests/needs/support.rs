@@ -8,10 +8,10 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
-use playrate_test_support::{Running, ServerProcess, program};
+use playrate_test_support::{PATIENCE, Running, ServerProcess, program};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
     KeyUsagePurpose,
@@ -80,6 +80,15 @@ pub(crate) fn required(exists: bool, otherwise: &str) -> Result<(), String> {
     exists.then_some(()).ok_or_else(|| otherwise.to_owned())
 }
 
+/// Waits until `done` returns true, at most for [`PATIENCE`].
+pub(crate) fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !done() {
+        assert!(begun.elapsed() < PATIENCE, "never happened: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// Stops a server as an operator would, and returns its log.
 pub(crate) fn stopped(server: ServerProcess) -> Vec<serde_json::Value> {
     let parse = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
@@ -99,8 +108,8 @@ pub(crate) fn json_within(
 /// An authority and a certificate of it for 127.0.0.1 and `localhost`, as files in a directory.
 pub(crate) struct Certified {
     pub(crate) authority: PathBuf,
-    certificate: String,
-    key: String,
+    pub(crate) certificate: String,
+    pub(crate) key: String,
 }
 
 impl Certified {

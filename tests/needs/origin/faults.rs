@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::store::Fault;
-use super::{Site, get, noise, until};
+use super::{Site, get, noise};
+use crate::support::until;
 
 /// A server of two objects, after a request for the first one, and the contents of both.
 fn warm_and_cold(arguments: &[&str]) -> (Site, Vec<u8>, Vec<u8>) {

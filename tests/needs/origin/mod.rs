@@ -10,7 +10,7 @@ mod store;
 use std::fs;
 use std::process::Command;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue};
 use libtest_mimic::Trial;
@@ -18,11 +18,9 @@ use playrate_transport::Connection;
 use tokio::runtime::Runtime;
 
 use self::store::{Fault, Proxy, Store, environment};
-use crate::support;
+use crate::support::{self, until};
 use playrate_test_support::{ServerProcess, program, root, title};
 
-/// Time after which an expected event counts as missing.
-const PATIENCE: Duration = Duration::from_secs(30);
 const LOCATION: &str = "s3://films/published";
 
 pub(crate) fn tests() -> Vec<Trial> {
@@ -160,14 +158,6 @@ async fn get(connection: &Connection, path: &str, fields: &[(&'static str, &'sta
 fn noise(length: usize, seed: u32) -> Vec<u8> {
     let words = (0..).map(|word: u32| word.wrapping_add(seed << 24).wrapping_mul(0x9e37_79b9));
     words.flat_map(u32::to_le_bytes).take(length).collect()
-}
-
-fn until(what: &str, mut done: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !done() {
-        assert!(begun.elapsed() < PATIENCE, "never happened: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 fn every_byte_is_the_objects_cold_and_warm() {
