@@ -32,7 +32,11 @@ pub(crate) const AIOQUIC: &str = "aioquic/bin/python";
 pub(crate) fn tests() -> Vec<Trial> {
     let curl = support::on_the_path(&[("curl", "--version")]);
     let quic_go = tests![&missing(QUIC_GO), quic_go_gets_every_byte_it_asks_for_over_http_3];
-    let aioquic = tests![&missing(AIOQUIC), aioquic_gets_every_byte_it_asks_for_over_http_3];
+    let aioquic = tests![
+        &missing(AIOQUIC),
+        aioquic_gets_every_byte_it_asks_for_over_http_3,
+        aioquic_gets_responses_in_the_order_of_its_priorities,
+    ];
     let curl = tests![
         &curl,
         curl_gets_every_byte_it_asks_for_over_tcp_and_is_told_of_http_3
@@ -232,6 +236,43 @@ fn aioquic_gets_every_byte_it_asks_for_over_http_3() {
     let script = root().join("tests/interop/aioquic/fetch.py");
     // It compares the answer to a HEAD request with its Content-Length as if it had a body.
     Site::start().hold(Command::new(installed(AIOQUIC)).arg(script), &["HEAD"]);
+}
+
+/// RFC 9218, with the field `Priority` or a PRIORITY_UPDATE for the last of four concurrent requests: it ends first,
+/// then the incremental ones side by side, at last the first of all.
+fn aioquic_gets_responses_in_the_order_of_its_priorities() {
+    const BODY: u64 = 2_000_000;
+    for (stated, update) in [("u=1", ""), ("u=7", "u=1")] {
+        let site = Site::start();
+        let priorities = [("u=6", ""), ("u=3, i", ""), ("u=3, i", ""), (stated, update)];
+        let requests = priorities.map(|(priority, update)| {
+            let (path, range) = (format!("/{TITLE}"), format!("bytes=0-{}", BODY - 1));
+            json!({ "method": "GET", "path": path, "range": range, "priority": priority, "priority_update": update })
+        });
+        // The server waits for the client, so that its socket does not hold whole responses.
+        let job =
+            json!({ "origin": site.origin(), "ca": site.authority, "window": 50_000, "groups": [requests] });
+        let mut client = Command::new(installed(AIOQUIC));
+        let report = json_within(
+            LIMIT,
+            client.arg(root().join("tests/interop/aioquic/fetch.py")),
+            &job,
+        );
+        // Bytes of each response when one ended.
+        let at_end = |number: usize| {
+            let bytes = &report["answers"][0][number]["at_end"];
+            <[u64; 4]>::deserialize(bytes).unwrap_or_else(|error| panic!("{error}: {report}"))
+        };
+        let [background, left, right, _] = at_end(3);
+        println!("urgent response at its end: {:?}", at_end(3));
+        assert!(background + left + right < BODY / 2, "{report}");
+        let first = if at_end(1)[2] < BODY { 1 } else { 2 };
+        println!("incremental response at its end: {:?}", at_end(first));
+        let [background, left, right, _] = at_end(first);
+        assert!(left.min(right) > BODY / 2 && background < BODY / 2, "{report}");
+        assert_eq!(at_end(0), [BODY; 4]);
+        site.was_one_session(4);
+    }
 }
 
 /// It makes only whole requests, and does not verify the certificate.

@@ -4,6 +4,7 @@
     reason = "a test that cannot set up its run has nothing better to do than panic"
 )]
 
+mod priorities;
 mod reports;
 mod rig;
 mod session;

@@ -12,13 +12,16 @@ from urllib.parse import urlsplit
 import aioquic
 from aioquic.asyncio.client import connect
 from aioquic.asyncio.protocol import QuicConnectionProtocol
-from aioquic.h3.connection import H3_ALPN, H3Connection
+from aioquic.buffer import encode_uint_var
+from aioquic.h3.connection import H3_ALPN, H3Connection, encode_frame
 from aioquic.h3.events import DataReceived, HeadersReceived
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.events import ConnectionTerminated, StreamReset
 
 # A request may take this long, with its body.
 DEADLINE = 60
+# Type of a frame (RFC 9218, section 7.2).
+PRIORITY_UPDATE = 0xF0700
 
 
 class Answer:
@@ -29,6 +32,8 @@ class Answer:
         self.bytes = 0
         self.digest = hashlib.sha256()
         self.done = asyncio.get_running_loop().create_future()
+        # Bytes of each response so far when this one ended.
+        self.at_end = []
 
     def fail(self, why):
         if not self.done.done():
@@ -42,6 +47,7 @@ class Answer:
             "content_range": self.headers.get("content-range", ""),
             "bytes": self.bytes,
             "sha256": self.digest.hexdigest(),
+            "at_end": self.at_end,
         }
 
 
@@ -61,13 +67,15 @@ class Client(QuicConnectionProtocol):
             (":path", wanted["path"]),
             ("user-agent", "aioquic"),
         ]
-        if wanted["range"]:
-            headers.append(("range", wanted["range"]))
+        headers += [(name, wanted[name]) for name in ("range", "priority") if wanted.get(name)]
         stream = self._quic.get_next_available_stream_id()
         answer = self.answers[stream] = Answer()
         self.http.send_headers(
             stream, [(name.encode(), value.encode()) for name, value in headers], end_stream=True
         )
+        if update := wanted.get("priority_update"):
+            frame = encode_frame(PRIORITY_UPDATE, encode_uint_var(stream) + update.encode())
+            self._quic.send_stream_data(self.http._local_control_stream_id, frame)
         self.transmit()
         await asyncio.wait_for(answer.done, DEADLINE)
         return answer.report()
@@ -88,6 +96,7 @@ class Client(QuicConnectionProtocol):
                 answer.bytes += len(seen.data)
                 answer.digest.update(seen.data)
             if seen.stream_ended and not answer.done.done():
+                answer.at_end = [answer.bytes for answer in self.answers.values()]
                 answer.done.set_result(None)
 
 
@@ -96,8 +105,8 @@ async def run(job):
     configuration = QuicConfiguration(is_client=True, alpn_protocols=H3_ALPN)
     configuration.load_verify_locations(cafile=job["ca"])
     # Enough for the requests at once not to wait for each other's credit.
-    configuration.max_data = 16 * 1024 * 1024
-    configuration.max_stream_data = 4 * 1024 * 1024
+    configuration.max_data = job.get("window", 16 * 1024 * 1024)
+    configuration.max_stream_data = job.get("window", 4 * 1024 * 1024)
     answers = []
     async with connect(
         origin.hostname, origin.port, configuration=configuration, create_protocol=Client
