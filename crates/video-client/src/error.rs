@@ -244,6 +244,19 @@ pub enum TitleError {
     Media(#[from] MediaError),
 }
 
+impl PlayError {
+    /// Returns true if only this file is missing or broken, so that another one may be played in its place.
+    pub(crate) fn is_of_file(&self) -> bool {
+        match self {
+            Self::Status { status, .. } => {
+                (status.is_client_error() || status.is_server_error()) && !is_temporary(*status)
+            }
+            Self::Manifest { .. } | Self::Title { .. } => true,
+            _ => false,
+        }
+    }
+}
+
 /// Advice for an unexpected status.
 fn hint(status: StatusCode, location: Option<&str>) -> String {
     match (status, location) {

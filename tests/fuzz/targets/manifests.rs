@@ -3,7 +3,7 @@
 use std::path::{Component, Path};
 use std::time::Duration;
 
-use playrate_media::manifest::{Manifest, ManifestRepresentation, Piece, SEGMENT_LIMIT};
+use playrate_media::manifest::{Manifest, ManifestRepresentation, Piece, SEGMENT_LIMIT, Variables};
 
 /// Elements and attributes of MPDs.
 pub(super) const MPD_WORDS: &str = "\
@@ -32,7 +32,7 @@ pub(super) fn m3u8(bytes: &[u8]) {
 
 fn check(name: &str, bytes: &[u8]) {
     let lines = bytes.split(|&byte| byte == b'\n').count();
-    match Manifest::read(name, bytes) {
+    match Manifest::read(name, bytes, &Variables::default()) {
         Ok(Manifest::Dash(found)) => {
             assert!(!found.is_empty(), "an MPD without representations");
             let pieces: usize = found

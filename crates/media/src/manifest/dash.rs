@@ -2,6 +2,7 @@
 //! its line.
 
 use std::ops::Range;
+use std::str::FromStr;
 use std::time::Duration;
 
 use playrate_units::Bitrate;
@@ -9,7 +10,7 @@ use roxmltree::{Document, Node};
 
 use super::counter::Counter;
 use super::location::Location;
-use super::scope::{Addressing, FIX, Level, Scope, wrong};
+use super::scope::{FIX, Level, Scope, chain, wrong};
 use super::template::Template;
 use super::values::{byte_range, duration, duration_of, excerpt};
 use super::{Component, LONGEST, ManifestRepresentation, Piece, line_at, xml};
@@ -34,6 +35,8 @@ pub(super) fn read(content: &[u8], location: &Location) -> Result<Vec<ManifestRe
 #[derive(Default)]
 struct MpdReader {
     counter: Counter,
+    /// Warnings of the present representation.
+    warnings: Vec<String>,
 }
 
 /// A segment of a template or a list.
@@ -50,7 +53,7 @@ struct Span {
 struct Timeline {
     timescale: u64,
     /// Media time at which the period begins, in ticks (`@presentationTimeOffset`).
-    offset: i128,
+    offset: u64,
     /// Duration of the period in nanoseconds, if known.
     length: Option<i128>,
     /// Number of the last segment that may exist.
@@ -61,7 +64,7 @@ struct Timeline {
 impl Timeline {
     /// Nanoseconds from the start of the period to this time in ticks; negative before it.
     fn since_start(&self, ticks: i128) -> i128 {
-        (ticks - self.offset) * 1_000_000_000 / i128::from(self.timescale)
+        (ticks - i128::from(self.offset)) * 1_000_000_000 / i128::from(self.timescale)
     }
 
     /// Adds those of `count` segments of `duration` ticks that the period plays.
@@ -72,7 +75,7 @@ impl Timeline {
         (number, time, duration): (u64, i128, u64),
         count: u64,
     ) -> Result<(), MediaError> {
-        let before = (self.offset - time).max(0) / i128::from(duration);
+        let before = (i128::from(self.offset) - time).max(0) / i128::from(duration);
         for at in u64::try_from(before).unwrap_or(u64::MAX)..count {
             let number = number.saturating_add(at);
             let time = time + i128::from(at) * i128::from(duration);
@@ -135,6 +138,7 @@ impl MpdReader {
                     self.counter.one_more_representation()?;
                     let representation = Level::read(node, "", &mut self.counter)?;
                     let scope = Scope {
+                        chain: chain([&representation, &set, &period]),
                         period: &period,
                         at,
                         set: &set,
@@ -177,13 +181,10 @@ impl MpdReader {
 
     fn representation(&mut self, scope: &Scope<'_, '_>) -> Result<ManifestRepresentation, MediaError> {
         let node = scope.representation.node;
-        let resolution = match (self.number(node, "width")?, self.number(node, "height")?) {
-            (Some(width), Some(height)) => u32::try_from(width).ok().zip(u32::try_from(height).ok()),
-            _ => None,
-        };
-        let chain = scope.chain();
-        let pieces = match chain.first().map(|innermost| innermost.kind()) {
-            Some("SegmentTemplate" | "SegmentList") => self.segments(scope, &chain)?,
+        let (width, height) = (self.number(node, "width")?, self.number(node, "height")?);
+        let size = |size: Option<u64>| u32::try_from(size?).ok();
+        let pieces = match scope.innermost().tag_name().name() {
+            "SegmentTemplate" | "SegmentList" => self.segments(scope)?,
             _ if scope.length == Some(Duration::ZERO) => Vec::new(),
             _ => {
                 self.counter.one_more_segment()?;
@@ -191,8 +192,8 @@ impl MpdReader {
             }
         };
         let rate = scope.bandwidth.filter(|&rate| rate > 0);
-        let initialization = self.initialization(scope, &chain)?;
-        let (timescale, offset) = self.offset(&chain)?;
+        let initialization = self.initialization(scope)?;
+        let (timescale, offset) = self.offset(scope)?;
         let encryption = match scope.protection() {
             Some(node) => Some(self.attribute(node, "schemeIdUri")?.unwrap_or_default()),
             None => None,
@@ -202,16 +203,18 @@ impl MpdReader {
             set: scope.set_number,
             component: self.component(scope)?,
             codecs: self.of_representation(scope, "codecs")?.map(str::to_owned),
-            resolution,
+            resolution: size(width).zip(size(height)),
             declared_rate: rate.map(Bitrate::from_bits_per_second),
             initializations: initialization.map(|piece| (0, piece)).into_iter().collect(),
-            index: self.inherited(&chain, "indexRange", Self::range)?,
-            offset: duration_of(offset, timescale),
+            index: self.inherited(scope, "indexRange", Self::range)?,
+            offset: duration_of(offset.unwrap_or(0), timescale),
+            is_main: scope.set.is_main,
+            has_imports: false,
             encryption: encryption.map(str::to_owned),
             period: scope.at,
             live: scope.live,
             pieces,
-            warnings: Vec::new(),
+            warnings: std::mem::take(&mut self.warnings),
         })
     }
 
@@ -223,28 +226,22 @@ impl MpdReader {
         if said.is_none() {
             said = self.of_representation(scope, "mimeType")?;
         }
-        Ok(
-            match said.map(|said| said.split('/').next().unwrap_or_default()) {
-                _ if scope.is_special() => Component::Other,
-                Some("video") => Component::Video,
-                Some("audio") => Component::Audio,
-                Some(_) => Component::Other,
-                None => Component::Unknown,
-            },
-        )
+        Ok(match said.and_then(|said| said.split('/').next()) {
+            _ if scope.is_special() => Component::Other,
+            Some("video") => Component::Video,
+            Some("audio") => Component::Audio,
+            Some(_) => Component::Other,
+            None => Component::Unknown,
+        })
     }
 
     /// The initialisation segment, from the representation's template, list or base.
-    fn initialization(
-        &mut self,
-        scope: &Scope<'_, '_>,
-        chain: &[&Addressing<'_>],
-    ) -> Result<Option<Piece>, MediaError> {
-        if let Some(template) = self.template(scope, chain, "initialization")? {
+    fn initialization(&mut self, scope: &Scope<'_, '_>) -> Result<Option<Piece>, MediaError> {
+        if let Some(template) = self.template(scope, "initialization")? {
             let place = self.filled(scope, &template, (0, 0))?;
             return Ok(Some(place.piece(None, None)));
         }
-        let Some(node) = chain.iter().find_map(|addressing| addressing.initialization) else {
+        let Some(node) = scope.chain.iter().find_map(|it| it.initialization) else {
             return Ok(None);
         };
         let bytes = self.range(node, "range")?;
@@ -255,14 +252,13 @@ impl MpdReader {
     fn template<'a>(
         &mut self,
         scope: &Scope<'_, 'a>,
-        chain: &[&Addressing<'a>],
         name: &str,
     ) -> Result<Option<Template<'a>>, MediaError> {
-        let Some(text) = self.inherited(chain, name, Self::attribute)? else {
+        let Some(text) = self.inherited(scope, name, Self::attribute)? else {
             return Ok(None);
         };
         let template = Template::read(text, scope.id, scope.bandwidth).map(Some);
-        template.map_err(|problem| wrong(innermost(scope, chain), format!("@{name}: {problem}")))
+        template.map_err(|problem| wrong(scope.innermost(), format!("@{name}: {problem}")))
     }
 
     /// The location of the segment with this number and start.
@@ -293,28 +289,24 @@ impl MpdReader {
     }
 
     /// The segments of a template or a list.
-    fn segments(
-        &mut self,
-        scope: &Scope<'_, '_>,
-        chain: &[&Addressing<'_>],
-    ) -> Result<Vec<Piece>, MediaError> {
-        let node = innermost(scope, chain);
+    fn segments(&mut self, scope: &Scope<'_, '_>) -> Result<Vec<Piece>, MediaError> {
+        let node = scope.innermost();
         let is_list = node.tag_name().name() == "SegmentList";
-        let listed = chain.iter().map(|list| &list.segments).find(|it| !it.is_empty());
-        let listed = listed.map_or(&[][..], Vec::as_slice);
-        let template = self.template(scope, chain, "media")?;
+        let mut lists = scope.chain.iter().map(|list| &list.segments[..]);
+        let listed = lists.find(|it| !it.is_empty()).unwrap_or_default();
+        let template = self.template(scope, "media")?;
         if template.is_none() && !is_list {
             return Err(wrong(
                 scope.representation.node,
                 "SegmentTemplate@media is missing",
             ));
         }
-        let spans = self.spans(scope, chain, is_list.then_some(listed.len() as u64))?;
+        let spans = self.spans(scope, is_list.then_some(listed.len() as u64))?;
         if spans.len() > 1 && template.as_ref().is_some_and(|it| !it.tells_segments_apart()) {
             let problem = "@media has neither $Number$ nor $Time$, so its segments are all one file";
             return Err(wrong(node, problem));
         }
-        let first = self.first_number(chain)?;
+        let first = self.first_number(scope)?;
         let mut pieces = Vec::with_capacity(spans.len());
         for span in spans {
             let mut piece = if let Some(template) = &template {
@@ -332,52 +324,58 @@ impl MpdReader {
         Ok(pieces)
     }
 
-    fn first_number(&mut self, chain: &[&Addressing<'_>]) -> Result<u64, MediaError> {
-        let first = self.inherited(chain, "startNumber", Self::number)?;
+    fn first_number(&mut self, scope: &Scope<'_, '_>) -> Result<u64, MediaError> {
+        let first = self.inherited(scope, "startNumber", Self::number)?;
         Ok(first.unwrap_or(1))
     }
 
-    /// The timescale and `@presentationTimeOffset` in ticks.
-    fn offset(&mut self, chain: &[&Addressing<'_>]) -> Result<(u64, u64), MediaError> {
-        let timescale = self.inherited(chain, "timescale", Self::number)?.unwrap_or(1);
-        let offset = self.inherited(chain, "presentationTimeOffset", Self::number)?;
-        Ok((timescale, offset.unwrap_or(0)))
+    /// The timescale and, if declared, `@presentationTimeOffset` in ticks.
+    fn offset(&mut self, scope: &Scope<'_, '_>) -> Result<(u64, Option<u64>), MediaError> {
+        let timescale = self.inherited(scope, "timescale", Self::number)?.unwrap_or(1);
+        let offset = self.inherited(scope, "presentationTimeOffset", Self::number)?;
+        Ok((timescale, offset))
     }
 
     /// The segments that the period plays, of `count` if they are listed.
-    fn spans(
-        &mut self,
-        scope: &Scope<'_, '_>,
-        chain: &[&Addressing<'_>],
-        count: Option<u64>,
-    ) -> Result<Vec<Span>, MediaError> {
-        let (timescale, offset) = self.offset(chain)?;
+    fn spans(&mut self, scope: &Scope<'_, '_>, count: Option<u64>) -> Result<Vec<Span>, MediaError> {
+        let (timescale, declared) = self.offset(scope)?;
+        let offset = declared.unwrap_or(0);
         if timescale == 0 {
-            return Err(wrong(innermost(scope, chain), "@timescale is 0"));
+            return Err(wrong(scope.innermost(), "@timescale is 0"));
         }
-        let first = self.first_number(chain)?;
-        let end = self
-            .inherited(chain, "endNumber", Self::number)?
-            .unwrap_or(u64::MAX);
+        let first = self.first_number(scope)?;
+        let end: Option<u64> = self.inherited(scope, "endNumber", Self::number)?;
         let last = count.map_or(u64::MAX, |count| first.saturating_add(count).saturating_sub(1));
         let length = scope
             .length
             .and_then(|length| i128::try_from(length.as_nanos()).ok());
         let mut timeline = Timeline {
             timescale,
-            offset: offset.into(),
+            offset,
             length,
-            last: end.min(last),
+            last: end.unwrap_or(u64::MAX).min(last),
             spans: Vec::new(),
         };
-        if let Some(entries) = chain.iter().find_map(|addressing| addressing.timeline.as_ref()) {
+        if let Some(entries) = scope.chain.iter().find_map(|it| it.timeline.as_ref()) {
             self.timeline(entries, first, &mut timeline)?;
+            // Players begin with the first segment, wherever it is.
+            let begins = entries.first().map(|&entry| self.number(entry, "t"));
+            if let Some(begins) = begins.transpose()?.flatten()
+                && (declared, timeline.spans.is_empty(), scope.live) == (None, true, false)
+            {
+                timeline.offset = begins;
+                self.timeline(entries, first, &mut timeline)?;
+                self.warnings.push(format!(
+                    "no segment lies in its period: @presentationTimeOffset is missing and taken to be {begins}, \
+                     the start of the first segment"
+                ));
+            }
             return Ok(timeline.spans);
         }
-        let duration = self.inherited(chain, "duration", Self::number)?;
+        let duration = self.inherited(scope, "duration", Self::number)?;
         let Some(duration) = duration.filter(|&it| it > 0) else {
             let problem = "its SegmentTemplate has neither a SegmentTimeline nor a @duration";
-            let count = count.ok_or_else(|| wrong(innermost(scope, chain), problem))?;
+            let count = count.ok_or_else(|| wrong(scope.innermost(), problem))?;
             let untimed = |at| {
                 self.counter.one_more_segment()?;
                 Ok(Span {
@@ -390,18 +388,16 @@ impl MpdReader {
             return (0..count).map(untimed).collect();
         };
         // Differences between the representation and its period, in ticks.
-        let [begins, longer] = ["eptDelta", "pdDelta"].map(|name| self.inherited(chain, name, Self::delta));
-        let (begins, longer) = (begins?.unwrap_or(0), longer?.unwrap_or(0));
-        if longer < 0 {
-            let shorter = i128::from(longer) * 1_000_000_000 / i128::from(timescale);
-            timeline.length = length.map(|length| length + shorter);
-        }
+        let deltas = ["eptDelta", "pdDelta"].map(|name| self.inherited(scope, name, Self::number::<i64>));
+        let [begins, longer] = deltas.map(|delta| delta.map(|it| i128::from(it.unwrap_or(0))));
+        let shorter = longer?.min(0) * 1_000_000_000 / i128::from(timescale);
+        timeline.length = length.map(|length| length + shorter);
         if timeline.length.is_some() || timeline.last < u64::MAX {
-            let first = (first, i128::from(offset) + i128::from(begins), duration);
+            let first = (first, i128::from(offset) + begins?, duration);
             timeline.add(&mut self.counter, first, u64::MAX)?;
         } else if !scope.live {
             let problem = "the number of segments is unknown: MPD@mediaPresentationDuration is missing";
-            return Err(wrong(innermost(scope, chain), problem));
+            return Err(wrong(scope.innermost(), problem));
         }
         Ok(timeline.spans)
     }
@@ -416,19 +412,19 @@ impl MpdReader {
         let mut time = 0_u64;
         for (at, &entry) in entries.iter().enumerate() {
             self.counter.one_more_visit()?;
-            if self.number(entry, "k")?.is_some_and(|count| count > 1) {
+            if self.number(entry, "k")?.is_some_and(|count: u64| count > 1) {
                 return Err(wrong(entry, "S@k: sequences of segments are not supported"));
             }
             let duration = self.number(entry, "d")?.filter(|&duration| duration > 0);
             let duration = duration.ok_or_else(|| wrong(entry, "S@d is missing or 0"))?;
             time = self.number(entry, "t")?.unwrap_or(time);
             number = self.number(entry, "n")?.unwrap_or(number);
-            let count = match self.parsed((entry, "r"), |text| text.parse::<i64>().ok(), "a number")? {
+            let count = match self.number::<i64>(entry, "r")? {
                 None => 1,
                 Some(repeats @ 0..) => repeats.unsigned_abs() + 1,
                 // Until the next entry, or the end of the period.
                 Some(_) => {
-                    let next = entries.get(at + 1).map(|&next| self.number(next, "t"));
+                    let next = entries.get(at + 1).map(|&next| self.number::<u64>(next, "t"));
                     match next.transpose()?.flatten() {
                         Some(next) => next.saturating_sub(time).div_ceil(duration).max(1),
                         None if timeline.length.is_some() || timeline.last < u64::MAX => u64::MAX,
@@ -467,11 +463,11 @@ impl MpdReader {
     /// The attribute `name` of the first element in the chain that has it, parsed by `read`.
     fn inherited<'a, T>(
         &mut self,
-        chain: &[&Addressing<'a>],
+        scope: &Scope<'_, 'a>,
         name: &str,
         read: impl FnOnce(&mut Self, Node<'a, 'a>, &str) -> Result<Option<T>, MediaError>,
     ) -> Result<Option<T>, MediaError> {
-        let mut nodes = chain.iter().map(|addressing| addressing.node);
+        let mut nodes = scope.chain.iter().map(|addressing| addressing.node);
         let node = nodes.find(|node| node.has_attribute(name));
         node.map_or(Ok(None), |node| read(self, node, name))
     }
@@ -480,11 +476,7 @@ impl MpdReader {
         self.parsed((node, name), byte_range, "FIRST-LAST")
     }
 
-    fn number(&mut self, node: Node<'_, '_>, name: &str) -> Result<Option<u64>, MediaError> {
-        self.parsed((node, name), |text| text.parse().ok(), "a number")
-    }
-
-    fn delta(&mut self, node: Node<'_, '_>, name: &str) -> Result<Option<i64>, MediaError> {
+    fn number<T: FromStr>(&mut self, node: Node<'_, '_>, name: &str) -> Result<Option<T>, MediaError> {
         self.parsed((node, name), |text| text.parse().ok(), "a number")
     }
 
@@ -506,10 +498,4 @@ impl MpdReader {
         let problem = || format!("@{name} `{}` is not {expected}", excerpt(text));
         parse(text.trim()).map(Some).ok_or_else(|| wrong(node, problem()))
     }
-}
-
-/// The first element of the chain, for errors; the representation if there is none.
-fn innermost<'a>(scope: &Scope<'_, 'a>, chain: &[&Addressing<'a>]) -> Node<'a, 'a> {
-    let first = chain.first().map(|addressing| addressing.node);
-    first.unwrap_or(scope.representation.node)
 }

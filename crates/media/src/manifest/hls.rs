@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
 use playrate_units::Bitrate;
@@ -11,7 +12,7 @@ use playrate_units::Bitrate;
 use super::counter::Counter;
 use super::location::Location;
 use super::values::excerpt;
-use super::{Component, LONGEST, Manifest, ManifestRepresentation, Piece, Variant, line_at};
+use super::{Component, LONGEST, Manifest, ManifestRepresentation, Piece, Variables, Variant, line_at};
 use crate::error::MediaError;
 
 const FIX: &str = "write the playlist again with its packager (docs/media.md)";
@@ -39,7 +40,11 @@ const MEDIA_TAGS: [&str; 10] = [
 ];
 
 /// Reads a playlist of either kind.
-pub(super) fn read(content: &[u8], location: &Location) -> Result<Manifest, MediaError> {
+pub(super) fn read(
+    content: &[u8],
+    location: &Location,
+    imported: &Variables,
+) -> Result<Manifest, MediaError> {
     let text = std::str::from_utf8(content).map_err(|error| {
         let line = line_at(content, error.valid_up_to());
         malformed(line, "it is not UTF-8")
@@ -61,6 +66,8 @@ pub(super) fn read(content: &[u8], location: &Location) -> Result<Manifest, Medi
         location,
         counter: Counter::default(),
         variables: BTreeMap::new(),
+        imported,
+        has_imports: false,
     };
     match kind {
         Some(true) => playlist.variants().map(Manifest::Main),
@@ -97,9 +104,16 @@ fn attributes(mut list: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// The reference in a `URI` attribute; `None` if it is empty, which is equivalent to missing.
-fn named(uri: &str) -> Option<&str> {
-    Some(uri).filter(|uri| !uri.trim().is_empty())
+/// The value of the attribute `name` of a tag.
+fn attribute<'a>(list: &'a str, name: &str) -> Option<&'a str> {
+    attributes(list)
+        .find(|(known, _)| *known == name)
+        .map(|(_, value)| value)
+}
+
+/// The reference in the attribute `URI`; `None` if it is empty, which is equivalent to missing.
+fn reference(list: &str) -> Option<&str> {
+    attribute(list, "URI").filter(|uri| !uri.trim().is_empty())
 }
 
 fn number(at: usize, name: &str, value: &str) -> Result<u64, MediaError> {
@@ -113,6 +127,9 @@ struct PlaylistReader<'a> {
     counter: Counter,
     /// Values of `#EXT-X-DEFINE` by name.
     variables: BTreeMap<&'a str, Cow<'a, str>>,
+    /// The variables of the main playlist.
+    imported: &'a Variables,
+    has_imports: bool,
 }
 
 impl<'a> PlaylistReader<'a> {
@@ -143,21 +160,25 @@ impl<'a> PlaylistReader<'a> {
 
     /// Takes the variable of an `#EXT-X-DEFINE` (RFC 8216bis §4.4.2.3).
     fn define(&mut self, at: usize, list: &'a str) -> Result<(), MediaError> {
-        let (mut name, mut value) = (None, None);
-        for (attribute, text) in attributes(list) {
-            match attribute {
-                "NAME" => name = Some(text),
-                "VALUE" => value = Some(text.into()),
-                "QUERYPARAM" => {
-                    self.counter.text(self.location.len())?;
-                    (name, value) = (Some(text), self.location.parameter(text));
-                }
-                _ => {}
-            }
-        }
-        let problem = "#EXT-X-DEFINE needs a NAME with a VALUE, or a QUERYPARAM of the playlist's URL; IMPORT is not \
-                       supported";
-        let (name, value) = name.zip(value).ok_or_else(|| malformed(at, problem))?;
+        let [name, parameter, import] = ["NAME", "QUERYPARAM", "IMPORT"].map(|known| attribute(list, known));
+        let value = if name.is_some() {
+            attribute(list, "VALUE").map(Cow::from)
+        } else if let Some(parameter) = parameter {
+            self.counter.text(self.location.len())?;
+            self.location
+                .unknown()
+                .or_else(|| self.location.parameter(parameter))
+        } else {
+            self.has_imports = true;
+            let imported = import.and_then(|name| self.imported.get(name));
+            imported
+                .map(|value| value.into())
+                .or_else(|| self.location.unknown())
+        };
+        let problem = "#EXT-X-DEFINE needs a NAME with a VALUE, a QUERYPARAM of the playlist's URL, or an IMPORT from \
+                       the main playlist";
+        let name = name.or(parameter).or(import).zip(value);
+        let (name, value) = name.ok_or_else(|| malformed(at, problem))?;
         let problem = || {
             format!(
                 "the variable `{}` is defined twice (#EXT-X-DEFINE)",
@@ -182,17 +203,10 @@ impl<'a> PlaylistReader<'a> {
                     return Err(no_playlist(at));
                 }
             } else if let Some(list) = line.strip_prefix("#EXT-X-MEDIA:") {
-                let (mut kind, mut group, mut uri) = ("", "", None);
-                for (name, value) in attributes(list) {
-                    match name {
-                        "TYPE" => kind = value,
-                        "GROUP-ID" => group = value,
-                        "URI" => uri = named(value),
-                        _ => {}
-                    }
-                }
                 // A rendition without its own playlist is part of the streams.
-                let Some(uri) = uri else { continue };
+                let Some(uri) = reference(list) else { continue };
+                let [kind, group] =
+                    ["TYPE", "GROUP-ID"].map(|name| attribute(list, name).unwrap_or_default());
                 self.counter.one_more_representation()?;
                 let next = groups.len() + 1;
                 let declared = ManifestRepresentation {
@@ -220,6 +234,12 @@ impl<'a> PlaylistReader<'a> {
             return Err(malformed(1, "it names no streams (#EXT-X-STREAM-INF)"));
         }
         streams.append(&mut media);
+        let variables = self.variables.iter();
+        let variables = variables.map(|(&name, value)| (name.to_owned(), value.to_string()));
+        let variables = Arc::new(variables.collect());
+        for stream in &mut streams {
+            stream.variables = Arc::clone(&variables);
+        }
         Ok(streams)
     }
 
@@ -261,10 +281,7 @@ impl<'a> PlaylistReader<'a> {
                 "#EXT-X-I-FRAMES-ONLY" => found.component = Component::Other,
                 "#EXT-X-SKIP" => return Err(malformed(at, "#EXT-X-SKIP: delta updates are not supported")),
                 "#EXT-X-KEY" => {
-                    let method = attributes(value).find(|(name, _)| *name == "METHOD");
-                    let method = method
-                        .map(|(_, method)| method)
-                        .filter(|&method| method != "NONE");
+                    let method = attribute(value, "METHOD").filter(|&method| method != "NONE");
                     found.encryption = found.encryption.or(method.map(str::to_owned));
                 }
                 _ if line.is_empty() || line.starts_with('#') => {}
@@ -306,24 +323,17 @@ impl<'a> PlaylistReader<'a> {
                 "the playlist has no segments: at least one #EXTINF with its file is needed",
             ));
         }
+        found.has_imports = self.has_imports;
         found.warnings.extend(shorten(&mut found.pieces, target));
         Ok(found)
     }
 
     /// The initialisation segment named by `#EXT-X-MAP` in line `at`.
     fn segment_map(&mut self, at: usize, list: &str) -> Result<Piece, MediaError> {
-        let (mut uri, mut bytes) = (None, None);
-        for (name, value) in attributes(list) {
-            match name {
-                "URI" => uri = named(value),
-                "BYTERANGE" => {
-                    let range = ByteRange::read(at, value)?;
-                    bytes = Some(range.starting_at(range.offset.unwrap_or(0)));
-                }
-                _ => {}
-            }
-        }
-        let uri = uri.ok_or_else(|| malformed(at, "#EXT-X-MAP has no URI"))?;
+        let uri = reference(list).ok_or_else(|| malformed(at, "#EXT-X-MAP has no URI"))?;
+        let range = attribute(list, "BYTERANGE").map(|text| ByteRange::read(at, text));
+        let range = range.transpose()?;
+        let bytes = range.map(|range| range.starting_at(range.offset.unwrap_or(0)));
         Ok(self.counter.join(self.location, uri)?.piece(bytes, None))
     }
 }
@@ -355,19 +365,14 @@ fn shorten(pieces: &mut [Piece], target: Duration) -> Option<String> {
 
 /// The stream described by `#EXT-X-STREAM-INF` in line `at`.
 fn declared_stream(at: usize, list: &str) -> Result<ManifestRepresentation, MediaError> {
-    let (mut peak, mut average, mut resolution, mut codecs) = (None, None, None, None);
-    for (name, value) in attributes(list) {
-        match name {
-            "BANDWIDTH" => peak = Some(number(at, name, value)?),
-            "AVERAGE-BANDWIDTH" => average = Some(number(at, name, value)?),
-            "RESOLUTION" => {
-                let size = value.split_once(['x', 'X']);
-                resolution = size.and_then(|(width, height)| width.parse().ok().zip(height.parse().ok()));
-            }
-            "CODECS" => codecs = Some(value.to_owned()),
-            _ => {}
-        }
-    }
+    let rate = |name| attribute(list, name).map(|value| number(at, name, value));
+    let (peak, average) = (
+        rate("BANDWIDTH").transpose()?,
+        rate("AVERAGE-BANDWIDTH").transpose()?,
+    );
+    let size = attribute(list, "RESOLUTION").and_then(|size| size.split_once(['x', 'X']));
+    let resolution = size.and_then(|(width, height)| width.parse().ok().zip(height.parse().ok()));
+    let codecs = attribute(list, "CODECS").map(str::to_owned);
     let peak = peak.ok_or_else(|| malformed(at, "#EXT-X-STREAM-INF has no BANDWIDTH"))?;
     let is_video = resolution.is_some() || codecs.as_deref().is_none_or(has_video);
     Ok(ManifestRepresentation {
@@ -392,6 +397,7 @@ fn variant(playlist: &Location, declared: ManifestRepresentation) -> Variant {
             id: playlist.file_name(),
             ..declared
         },
+        variables: Arc::default(),
     }
 }
 

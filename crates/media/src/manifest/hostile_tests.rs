@@ -6,7 +6,7 @@ use rstest::rstest;
 use std::fmt::Write as _;
 
 fn mpd(content: &str) -> Result<Manifest, MediaError> {
-    Manifest::read("film/manifest.mpd", content.as_bytes())
+    Manifest::read("film/manifest.mpd", content.as_bytes(), &Variables::default())
 }
 
 /// An MPD with this content in its adaptation set.
@@ -226,7 +226,7 @@ fn an_error_shows_the_beginning_of_a_long_value(#[case] content: &str) {
 #[test]
 fn lines_of_a_playlist_are_bounded_as_segments() {
     let text = format!("#EXTM3U\n{}", "#EXTINF:1,\na\n".repeat(SEGMENT_LIMIT + 1));
-    let error = Manifest::read("film/list.m3u8", text.as_bytes()).unwrap_err();
+    let error = Manifest::read("film/list.m3u8", text.as_bytes(), &Variables::default()).unwrap_err();
     assert!(error.to_string().contains("more than 500000 segments"), "{error}");
 }
 
@@ -237,7 +237,7 @@ fn values_of_variables_count_each_time() {
         "#EXTM3U\n#EXT-X-DEFINE:NAME=\"v\",VALUE=\"{value}\"\n{}",
         "#EXTINF:1,\n{$v}{$v}\n".repeat(1_000)
     );
-    let error = Manifest::read("film/list.m3u8", text.as_bytes()).unwrap_err();
+    let error = Manifest::read("film/list.m3u8", text.as_bytes(), &Variables::default()).unwrap_err();
     assert!(
         error.to_string().contains("bytes of names, repetitions included"),
         "{error}"
@@ -254,7 +254,8 @@ fn a_query_counts_each_time_that_a_parameter_is_looked_up() {
     let url = format!("https://site.example/list.m3u8?{padding}{parameters}");
     let definitions = (0..200).map(|at| format!("#EXT-X-DEFINE:QUERYPARAM=\"q{at}\"\n"));
     let text = format!("#EXTM3U\n{}#EXTINF:1,\na\n", definitions.collect::<String>());
-    let error = Manifest::read_at(&Url::parse(&url).unwrap(), text.as_bytes()).unwrap_err();
+    let error =
+        Manifest::read_at(&Url::parse(&url).unwrap(), text.as_bytes(), &Variables::default()).unwrap_err();
     assert!(
         error.to_string().contains("bytes of names, repetitions included"),
         "{error}"

@@ -70,11 +70,13 @@ impl Location {
         Some(query.into()).filter(|_| !query.is_empty())
     }
 
-    /// The first value of a parameter of its query, decoded. Below [`SITE`] it is a value that no file name contains.
+    /// The value of all variables that are unknown below [`SITE`]; no file name contains it.
+    pub(super) fn unknown(&self) -> Option<Cow<'_, str>> {
+        self.manifest.as_str().starts_with(SITE).then_some("%00".into())
+    }
+
+    /// The first value of a parameter of its query, decoded.
     pub(super) fn parameter(&self, name: &str) -> Option<Cow<'_, str>> {
-        if self.manifest.as_str().starts_with(SITE) {
-            return Some("%00".into());
-        }
         let mut pairs = self.target.as_ref()?.query_pairs();
         pairs.find(|(known, _)| known == name).map(|(_, value)| value)
     }

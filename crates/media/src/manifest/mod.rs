@@ -16,8 +16,10 @@ mod template;
 mod values;
 mod xml;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use playrate_units::{Bitrate, Bytes};
@@ -68,6 +70,10 @@ pub struct ManifestRepresentation {
     pub encryption: Option<String>,
     /// Media time at which the period begins (`@presentationTimeOffset`), for a representation with an index.
     pub offset: Duration,
+    /// True if it has the role `main`, false if it has only other roles, such as `alternate` or `commentary`.
+    pub is_main: Option<bool>,
+    /// True if it refers to variables of a main playlist.
+    pub has_imports: bool,
     /// Byte range of the segment index (`sidx` box) of a representation in one file, if declared.
     pub index: Option<Range<u64>>,
     /// Index of its period: a player plays one period after the other.
@@ -125,7 +131,12 @@ pub struct Variant {
     pub playlist: Piece,
     /// The representation of the playlist as described by the main playlist; it has no pieces yet.
     pub representation: ManifestRepresentation,
+    /// The variables of the main playlist.
+    pub variables: Arc<Variables>,
 }
+
+/// Variables of a main playlist (`EXT-X-DEFINE`): their values by name.
+pub type Variables = BTreeMap<String, String>;
 
 impl Manifest {
     /// Returns true if files of this name are read as manifests: `.mpd` or `.m3u8`.
@@ -133,40 +144,41 @@ impl Manifest {
         has_extension(path, "mpd") || has_extension(path, "m3u8")
     }
 
-    /// Reads the manifest at `path`, whose path below the media directory is `name`.
+    /// Reads the manifest at `path`, whose path below the media directory is `name`. A media playlist may refer to
+    /// `variables` of the main playlist that names it.
     ///
     /// # Errors
     /// If it cannot be read or is not valid; the error names the file, the line and the fix.
-    pub fn open(path: &Path, name: &str) -> Result<Self, MediaError> {
+    pub fn open(path: &Path, name: &str, variables: &Variables) -> Result<Self, MediaError> {
         let read = || {
             let size = Bytes::new(std::fs::metadata(path)?.len());
             counter::bounded(size.as_usize(), LARGEST.as_usize(), "bytes")?;
-            Self::read(name, &std::fs::read(path)?)
+            Self::read(name, &std::fs::read(path)?, variables)
         };
         read().map_err(|error: MediaError| error.in_file(path))
     }
 
     /// Reads a manifest whose path below the media directory is `name`; the name determines its kind. A piece has no
-    /// `file` if its path has a parameter of the manifest's query.
+    /// `file` if its path has a parameter of the manifest's query, or an unknown variable of the main playlist.
     ///
     /// # Errors
     /// As [`open`](Self::open), without the file's name.
-    pub fn read(name: &str, content: &[u8]) -> Result<Self, MediaError> {
+    pub fn read(name: &str, content: &[u8], variables: &Variables) -> Result<Self, MediaError> {
         let mut site = Url::parse(location::SITE).map_err(std::io::Error::other)?;
         site.set_path(&name.replace('%', "%25"));
-        Self::read_at(&site, content)
+        Self::read_at(&site, content, variables)
     }
 
-    /// Reads a manifest at this URL. Its variables may refer to the URL's query.
+    /// Reads a manifest at this URL. Its variables may refer to the URL's query and to `variables` of the main playlist.
     ///
     /// # Errors
     /// As [`open`](Self::open), without the file's name.
-    pub fn read_at(url: &Url, content: &[u8]) -> Result<Self, MediaError> {
+    pub fn read_at(url: &Url, content: &[u8], variables: &Variables) -> Result<Self, MediaError> {
         let location = location::Location::of(url);
         if has_extension(Path::new(url.path()), "mpd") {
             dash::read(content, &location).map(Self::Dash)
         } else {
-            hls::read(content, &location)
+            hls::read(content, &location, variables)
         }
     }
 

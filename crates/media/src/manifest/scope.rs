@@ -13,6 +13,8 @@ use crate::error::MediaError;
 pub(super) const FIX: &str = "write the manifest again with its packager (docs/media.md)";
 /// Value of `xlink:href` that removes an element (ISO/IEC 23009-1 §5.5.3).
 const NOTHING: &str = "urn:mpeg:dash:resolve-to-zero:2013";
+/// Scheme of the roles that ISO/IEC 23009-1 defines.
+const ROLE: &str = "urn:mpeg:dash:role:2011";
 
 /// The error for an element.
 pub(super) fn wrong(node: Node<'_, '_>, problem: impl Into<String>) -> MediaError {
@@ -30,6 +32,8 @@ pub(super) struct Level<'a> {
     pub(super) protection: Option<Node<'a, 'a>>,
     /// True for trick modes, thumbnails and others that a player must ignore unless it implements them (§5.8.4.8).
     pub(super) is_special: bool,
+    /// True if it has the role `main`, false if it has only others (§5.8.5.5).
+    pub(super) is_main: Option<bool>,
     addressing: Option<Addressing<'a>>,
     /// The elements of the next level.
     pub(super) inner: Vec<Node<'a, 'a>>,
@@ -45,6 +49,7 @@ impl<'a> Level<'a> {
             content: None,
             protection: None,
             is_special: node.has_attribute("dependencyId"),
+            is_main: None,
             addressing: None,
             inner: Vec::new(),
         };
@@ -60,6 +65,10 @@ impl<'a> Level<'a> {
                     // Colour spaces decide nothing about segments.
                     let scheme = child.attribute("schemeIdUri").unwrap_or_default();
                     level.is_special |= !scheme.starts_with("urn:mpeg:mpegB:cicp:");
+                }
+                "Role" if child.attribute("schemeIdUri") == Some(ROLE) => {
+                    let is_main = child.attribute("value") == Some("main");
+                    level.is_main = Some(is_main || level.is_main == Some(true));
                 }
                 "SegmentTemplate" | "SegmentList" | "SegmentBase" if level.addressing.is_none() => {
                     level.addressing = Some(Addressing::read(child, counter)?);
@@ -131,13 +140,15 @@ impl<'a> Addressing<'a> {
     }
 
     /// Name of the element.
-    pub(super) fn kind(&self) -> &'a str {
+    fn kind(&self) -> &'a str {
         self.node.tag_name().name()
     }
 }
 
 /// One representation, with its surrounding elements.
 pub(super) struct Scope<'s, 'a> {
+    /// The elements that locate its segments, innermost first.
+    pub(super) chain: Vec<&'s Addressing<'a>>,
     pub(super) period: &'s Level<'a>,
     /// The period's number, from 0.
     pub(super) at: usize,
@@ -154,19 +165,19 @@ pub(super) struct Scope<'s, 'a> {
     pub(super) live: bool,
 }
 
-impl<'s, 'a> Scope<'s, 'a> {
-    /// The elements that locate its segments, innermost first. The innermost decides the kind, and outer elements of
-    /// that kind give what it lacks.
-    pub(super) fn chain(&self) -> Vec<&'s Addressing<'a>> {
-        let levels = [self.representation, self.set, self.period];
-        let mut chain: Vec<_> = levels
-            .iter()
-            .filter_map(|level| level.addressing.as_ref())
-            .collect();
-        if let Some(kind) = chain.first().map(|innermost| innermost.kind()) {
-            chain.retain(|outer| outer.kind() == kind);
-        }
-        chain
+/// The elements of `levels` that locate segments. The innermost, which is the first, decides the kind, and outer elements
+/// of that kind give what it lacks.
+pub(super) fn chain<'s, 'a>(levels: [&'s Level<'a>; 3]) -> Vec<&'s Addressing<'a>> {
+    let found = levels.into_iter().filter_map(|level| level.addressing.as_ref());
+    let innermost = found.clone().next().map(Addressing::kind);
+    found.filter(|it| Some(it.kind()) == innermost).collect()
+}
+
+impl<'a> Scope<'_, 'a> {
+    /// The innermost element that locates its segments; the representation if there is none.
+    pub(super) fn innermost(&self) -> Node<'a, 'a> {
+        let first = self.chain.first().map(|addressing| addressing.node);
+        first.unwrap_or(self.representation.node)
     }
 
     /// Returns true if a player must not choose it.

@@ -8,7 +8,7 @@ use rstest::rstest;
 fn dash(attributes: &str, content: &str) -> Result<Vec<ManifestRepresentation>, String> {
     let text = format!("<MPD xmlns:xlink='http://www.w3.org/1999/xlink' {attributes}>{content}</MPD>");
     let url = Url::parse("https://films.example:4433/f/m.mpd?token=1").unwrap();
-    match Manifest::read_at(&url, text.as_bytes()) {
+    match Manifest::read_at(&url, text.as_bytes(), &Variables::default()) {
         Ok(Manifest::Dash(all)) => Ok(all),
         other => Err(other.unwrap_err().to_string()),
     }
@@ -115,6 +115,49 @@ fn a_template_has_the_segments_that_its_period_plays(
     let content = period("", &template(attributes, timeline));
     let found = dash(&format!("mediaPresentationDuration='{length}'"), &content).unwrap();
     assert_eq!(pieces(&found[0]), expected);
+}
+
+#[rstest]
+#[case::far_from_zero("", "<S t='36000' d='20' r='2'/>", "1-36000:2 2-36020:2 3-36040:1", 1)]
+#[case::far_and_endless("", "<S t='36000' d='20' r='-1'/>", "1-36000:2 2-36020:2 3-36040:1", 1)]
+#[case::far_with_a_gap("", "<S t='50' d='20'/><S t='90' d='20'/>", "1-50:2 2-90:1", 1)]
+#[case::within_the_period("", "<S t='20' d='20' r='-1'/>", "1-20:2 2-40:1", 0)]
+#[case::a_declared_offset("presentationTimeOffset='0'", "<S t='36000' d='20' r='2'/>", "", 0)]
+#[case::an_offset_behind_it("presentationTimeOffset='99999'", "<S t='36000' d='20' r='2'/>", "", 0)]
+#[case::no_time("startNumber='4'", "<S d='20' r='9'/>", "4-0:2 5-20:2 6-40:1", 0)]
+fn players_begin_with_the_first_segment_of_a_timeline_without_an_offset(
+    #[case] attributes: &str,
+    #[case] entries: &str,
+    #[case] expected: &str,
+    #[case] warnings: usize,
+) {
+    let timeline = format!("<SegmentTimeline>{entries}</SegmentTimeline>");
+    let content = period("", &template(attributes, &timeline));
+    let found = dash("mediaPresentationDuration='PT5S'", &content).unwrap();
+    assert_eq!(pieces(&found[0]), expected);
+    assert_eq!(found[0].warnings.len(), warnings, "{:?}", found[0].warnings);
+    let live = dash("mediaPresentationDuration='PT5S' type='dynamic'", &content).unwrap();
+    assert_eq!(live[0].pieces.is_empty(), expected.is_empty() || warnings > 0);
+}
+
+#[rstest]
+// §5.8.5.5: what a role says of its set.
+#[case::none("", None)]
+#[case::main("<Role schemeIdUri='urn:mpeg:dash:role:2011' value='main'/>", Some(true))]
+#[case::alternate(
+    "<Role schemeIdUri='urn:mpeg:dash:role:2011' value='alternate'/>",
+    Some(false)
+)]
+#[case::no_value("<Role schemeIdUri='urn:mpeg:dash:role:2011'/>", Some(false))]
+#[case::another_scheme("<Role schemeIdUri='urn:tva' value='1'/>", None)]
+#[case::several(
+    "<Role schemeIdUri='urn:mpeg:dash:role:2011' value='main'/>\
+     <Role schemeIdUri='urn:mpeg:dash:role:2011' value='caption'/>",
+    Some(true)
+)]
+fn a_set_is_main_if_one_of_its_roles_is(#[case] roles: &str, #[case] expected: Option<bool>) {
+    let content = period("", "").replace("<Representation", &format!("{roles}<Representation"));
+    assert_eq!(dash("", &content).unwrap()[0].is_main, expected);
 }
 
 #[rstest]
@@ -295,7 +338,7 @@ fn encryption_is_named() {
 fn playlist(content: &str) -> Result<ManifestRepresentation, String> {
     let text = format!("#EXTM3U\n#EXT-X-TARGETDURATION:2\n{content}#EXT-X-ENDLIST\n");
     let url = Url::parse("https://films.example:4433/f/m.m3u8?token=1").unwrap();
-    match Manifest::read_at(&url, text.as_bytes()) {
+    match Manifest::read_at(&url, text.as_bytes(), &Variables::default()) {
         Ok(Manifest::Media(one)) => Ok(*one),
         other => Err(other.unwrap_err().to_string()),
     }
@@ -337,7 +380,10 @@ fn a_playlist_has_the_segments_that_play(#[case] content: &str, #[case] expected
 
 #[rstest]
 #[case::undefined("#EXTINF:2,\n{$p}\n", "the variable `p` is not defined")]
-#[case::imported("#EXT-X-DEFINE:IMPORT=\"p\"\n#EXTINF:2,\na\n", "IMPORT is not supported")]
+#[case::imported(
+    "#EXT-X-DEFINE:IMPORT=\"p\"\n#EXTINF:2,\na\n",
+    "or an IMPORT from the main playlist"
+)]
 #[case::no_parameter(
     "#EXT-X-DEFINE:QUERYPARAM=\"p\"\n#EXTINF:2,\na\n",
     "QUERYPARAM of the playlist's URL"
@@ -354,11 +400,62 @@ fn what_a_playlist_cannot_mean_is_named(#[case] content: &str, #[case] words: &s
     assert!(said.contains(words), "{said}");
 }
 
+#[rstest]
+// RFC 8216bis §4.4.2.3: a media playlist imports what its main playlist defines.
+#[case::path("#EXT-X-DEFINE:IMPORT=\"p\"\n#EXTINF:2,\n{$p}/a\n", Ok("seg/a:2"))]
+#[case::parameter_of_the_main_playlist("#EXT-X-DEFINE:IMPORT=\"token\"\n#EXTINF:2,\n{$token}\n", Ok("1:2"))]
+#[case::own_origin("#EXT-X-DEFINE:IMPORT=\"base\"\n#EXTINF:2,\n{$base}a\n", Ok("a:2"))]
+#[case::range(
+    "#EXT-X-DEFINE:IMPORT=\"p\"\n#EXT-X-MAP:URI=\"{$p}\"\n#EXTINF:2,\na\n",
+    Ok("a:2")
+)]
+#[case::beside_its_own(
+    "#EXT-X-DEFINE:NAME=\"q\",VALUE=\"b\"\n#EXT-X-DEFINE:IMPORT=\"p\"\n#EXTINF:2,\n{$p}{$q}\n",
+    Ok("segb:2")
+)]
+#[case::not_imported("#EXTINF:2,\n{$p}\n", Err("the variable `p` is not defined"))]
+#[case::unknown(
+    "#EXT-X-DEFINE:IMPORT=\"x\"\n#EXTINF:2,\na\n",
+    Err("IMPORT from the main playlist")
+)]
+#[case::twice(
+    "#EXT-X-DEFINE:IMPORT=\"p\"\n#EXT-X-DEFINE:NAME=\"p\",VALUE=\"b\"\n#EXTINF:2,\na\n",
+    Err("`p` is defined twice")
+)]
+fn a_playlist_imports_variables_of_its_main_playlist(
+    #[case] content: &str,
+    #[case] expected: Result<&str, &str>,
+) {
+    let main = "#EXTM3U\n#EXT-X-DEFINE:NAME=\"p\",VALUE=\"seg\"\n#EXT-X-DEFINE:QUERYPARAM=\"token\"\n\
+                #EXT-X-DEFINE:NAME=\"base\",VALUE=\"https://films.example:4433/f/\"\n\
+                #EXT-X-STREAM-INF:BANDWIDTH=1\nm.m3u8\n";
+    let url = Url::parse("https://films.example:4433/f/main.m3u8?token=1").unwrap();
+    let Ok(Manifest::Main(variants)) = Manifest::read_at(&url, main.as_bytes(), &Variables::new()) else {
+        panic!("no main playlist")
+    };
+    let text = format!("#EXTM3U\n#EXT-X-TARGETDURATION:2\n{content}#EXT-X-ENDLIST\n");
+    let url = Url::parse("https://films.example:4433/f/m.m3u8").unwrap();
+    match (
+        Manifest::read_at(&url, text.as_bytes(), &variants[0].variables),
+        expected,
+    ) {
+        (Ok(Manifest::Media(found)), Ok(expected)) => {
+            assert_eq!(
+                (pieces(&found).as_str(), found.pieces[0].is_foreign),
+                (expected, false)
+            );
+        }
+        (Err(error), Err(words)) => assert!(error.to_string().contains(words), "{error}"),
+        (other, _) => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn a_server_knows_the_files_of_a_playlist_without_the_query_of_its_url() {
     let text =
         "#EXTM3U\n#EXT-X-DEFINE:QUERYPARAM=\"t\"\n#EXTINF:2,\na?t={$t}\n#EXTINF:2,\n{$t}\n#EXT-X-ENDLIST\n";
-    let Ok(Manifest::Media(found)) = Manifest::read("f/m.m3u8", text.as_bytes()) else {
+    let Ok(Manifest::Media(found)) = Manifest::read("f/m.m3u8", text.as_bytes(), &Variables::default())
+    else {
         panic!("no media playlist")
     };
     let files: Vec<_> = found.pieces.iter().map(|piece| piece.file.as_deref()).collect();
@@ -390,7 +487,7 @@ fn every_map_counts(#[case] content: &str, #[case] expected: &[(usize, &str)]) {
 #[case::no_type("", true)]
 fn a_playlist_that_cannot_change_is_not_live(#[case] kind: &str, #[case] live: bool) {
     let text = format!("#EXTM3U\n#EXT-X-TARGETDURATION:2\n{kind}#EXTINF:2,\na\n");
-    let Ok(Manifest::Media(found)) = Manifest::read("m.m3u8", text.as_bytes()) else {
+    let Ok(Manifest::Media(found)) = Manifest::read("m.m3u8", text.as_bytes(), &Variables::default()) else {
         panic!("no media playlist")
     };
     assert_eq!(found.live, live);
@@ -402,7 +499,7 @@ fn frames_for_trick_modes_are_not_played() {
     assert_eq!(playlist(content).unwrap().component, Component::Other);
     let main = "#EXTM3U\n#EXT-X-I-FRAME-STREAM-INF:BANDWIDTH=1,URI=\"i\"\n#EXT-X-DEFINE:NAME=\"d\",VALUE=\"x\"\n\
                 #EXT-X-STREAM-INF:BANDWIDTH=1\n{$d}/v\n";
-    let Ok(Manifest::Main(found)) = Manifest::read("m.m3u8", main.as_bytes()) else {
+    let Ok(Manifest::Main(found)) = Manifest::read("m.m3u8", main.as_bytes(), &Variables::default()) else {
         panic!("no main playlist")
     };
     let files: Vec<_> = found.iter().map(|it| it.playlist.file.as_deref()).collect();

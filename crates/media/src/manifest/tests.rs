@@ -36,14 +36,14 @@ fn set(attributes: &str, content: &str) -> String {
 }
 
 fn dash(name: &str, text: &str) -> Vec<ManifestRepresentation> {
-    match Manifest::read(name, text.as_bytes()).unwrap() {
+    match Manifest::read(name, text.as_bytes(), &Variables::default()).unwrap() {
         Manifest::Dash(representations) => representations,
         other => panic!("{other:?}"),
     }
 }
 
 fn playlist(name: &str, text: &str) -> ManifestRepresentation {
-    match Manifest::read(name, text.as_bytes()).unwrap() {
+    match Manifest::read(name, text.as_bytes(), &Variables::default()).unwrap() {
         Manifest::Media(representation) => *representation,
         other => panic!("{other:?}"),
     }
@@ -237,7 +237,9 @@ fn a_bad_mpd_names_line_problem_and_fix(#[case] text: &str, #[case] line: usize,
 
 /// Checks that the error names the line, the problem and the fix.
 fn refused(name: &str, text: &str, line: usize, problem: &str) {
-    let said = Manifest::read(name, text.as_bytes()).unwrap_err().to_string();
+    let said = Manifest::read(name, text.as_bytes(), &Variables::default())
+        .unwrap_err()
+        .to_string();
     assert!(said.contains(problem), "{said}");
     let place = format!("line {line}: ");
     assert!(said.starts_with(&place) && said.contains("packager"), "{said}");
@@ -257,7 +259,7 @@ fn a_few_bytes_cannot_ask_for_endless_segments() {
             "mediaPresentationDuration='P9D'",
             &(template + "<Representation/>"),
         );
-        let error = Manifest::read("bad.mpd", text.as_bytes()).unwrap_err();
+        let error = Manifest::read("bad.mpd", text.as_bytes(), &Variables::default()).unwrap_err();
         assert!(
             matches!(error, MediaError::ManifestTooLarge { what: "segments", .. }),
             "{error}"
@@ -273,7 +275,7 @@ fn a_few_bytes_cannot_ask_for_endless_segments() {
 )]
 #[case("bad.mpd", &set("mediaPresentationDuration='P99999999D'", "<Representation/>"))]
 fn times_whose_sum_overflows_are_refused(#[case] name: &str, #[case] text: &str) {
-    assert!(Manifest::read(name, text.as_bytes()).is_err());
+    assert!(Manifest::read(name, text.as_bytes(), &Variables::default()).is_err());
 }
 
 const MAIN: &str = "#EXTM3U\n#EXT-X-VERSION:6\n\
@@ -289,7 +291,9 @@ fn main(stream: &str) -> String {
 
 #[test]
 fn a_main_playlist_names_its_streams_and_their_sound() {
-    let Manifest::Main(found) = Manifest::read("f/master.m3u8", MAIN.as_bytes()).unwrap() else {
+    let Manifest::Main(found) =
+        Manifest::read("f/master.m3u8", MAIN.as_bytes(), &Variables::default()).unwrap()
+    else {
         panic!()
     };
     let said = found.iter().map(|variant| {
@@ -317,7 +321,8 @@ fn renditions_of_a_group_are_a_set_and_those_without_a_playlist_are_none() {
     };
     let media = [("a", "1"), ("b", "2"), ("b", ""), ("a", "3")].map(|(group, uri)| media(group, uri));
     let text = main(&format!("BANDWIDTH=1\nv\n{}", media.concat()));
-    let Manifest::Main(found) = Manifest::read("main.m3u8", text.as_bytes()).unwrap() else {
+    let Manifest::Main(found) = Manifest::read("main.m3u8", text.as_bytes(), &Variables::default()).unwrap()
+    else {
         panic!()
     };
     let sets = found
@@ -385,14 +390,16 @@ fn an_error_names_the_file_once() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("bad.mpd");
     std::fs::write(&path, "<MPD/>").unwrap();
-    let said = Manifest::open(&path, "bad.mpd").unwrap_err().to_string();
+    let said = Manifest::open(&path, "bad.mpd", &Variables::default())
+        .unwrap_err()
+        .to_string();
     assert_eq!(said.matches("bad.mpd").count(), 1, "{said}");
 }
 
 #[test]
 fn files_of_a_manifest_are_its_playlists_its_initialisation_segments_and_its_media() {
     let files = |name: &str, text: &str| -> Vec<String> {
-        let manifest = Manifest::read(name, text.as_bytes()).unwrap();
+        let manifest = Manifest::read(name, text.as_bytes(), &Variables::default()).unwrap();
         manifest.files().map(str::to_owned).collect()
     };
     let main = "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=100000\nlow.m3u8\n";

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use playrate_media::cmcd::ObjectType;
 use playrate_media::manifest::{
-    Component, LARGEST, Manifest, ManifestRepresentation as Declared, Piece, Variant,
+    Component, LARGEST, Manifest, ManifestRepresentation as Declared, Piece, Variables, Variant,
 };
 use playrate_media::segment_index;
 use playrate_units::Bitrate;
@@ -26,13 +26,15 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
     pub(super) async fn presentation(&mut self) -> Result<(Presentation, Vec<String>), PlayError> {
         let path = self.source.path;
         let wrong = |problem: TitleError| unplayable(path, problem);
-        let all = match self.manifest(path).await? {
+        let mut missing = Vec::new();
+        let all = match self.manifest(path, &Variables::new()).await? {
             Manifest::Dash(all) => all,
             Manifest::Media(one) => vec![*one],
-            Manifest::Main(variants) => self.playlists(variants).await?,
+            Manifest::Main(variants) => self.playlists(variants, &mut missing).await?,
             _ => Vec::new(),
         };
-        let (mut all, notes) = packaged::choose(all).map_err(wrong)?;
+        let (mut all, mut notes) = packaged::choose(all).map_err(wrong)?;
+        notes.append(&mut missing);
         for one in &mut all {
             if let Some(index) = packaged::needs_index(one).map_err(wrong)? {
                 one.pieces = self.pieces(&index, one).await?;
@@ -46,8 +48,8 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
         Ok((presentation, notes))
     }
 
-    /// The manifest or playlist at `path`, which includes its query.
-    async fn manifest(&mut self, path: &str) -> Result<Manifest, PlayError> {
+    /// The manifest or playlist at `path`, which includes its query, with these variables of a main playlist.
+    async fn manifest(&mut self, path: &str, variables: &Variables) -> Result<Manifest, PlayError> {
         let resource = Resource {
             path: path.to_owned(),
             bytes: None,
@@ -56,20 +58,30 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
         let text = self.fetch_whole(request, LARGEST).await?;
         let url = self.url(path).to_string();
         let url = url::Url::parse(&url).map_err(|_| unplayable(path, TitleError::Elsewhere(url)))?;
-        Manifest::read_at(&url, &text).map_err(|problem| PlayError::Manifest {
+        Manifest::read_at(&url, &text, variables).map_err(|problem| PlayError::Manifest {
             path: path.to_owned(),
             problem,
         })
     }
 
-    /// The representations named by a main playlist: readable video with its pieces, others without.
-    async fn playlists(&mut self, variants: Vec<Variant>) -> Result<Vec<Declared>, PlayError> {
+    /// The representations named by a main playlist: readable video with its pieces, others without. Playlists that
+    /// cannot be fetched or read are left out and described in `missing`.
+    ///
+    /// # Errors
+    /// That of the first missing playlist, if no other one can be read.
+    async fn playlists(
+        &mut self,
+        variants: Vec<Variant>,
+        missing: &mut Vec<String>,
+    ) -> Result<Vec<Declared>, PlayError> {
         let main = self.source.path;
         let mut all = Vec::new();
         let mut taken: Vec<String> = Vec::new();
+        let mut failure = None;
         for Variant {
             playlist,
             representation: mut declared,
+            variables,
             ..
         } in variants
         {
@@ -86,7 +98,16 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
                 if taken.len() == MAX_PLAYLISTS {
                     return Err(unplayable(main, TitleError::Playlists(taken.len() + 1)));
                 }
-                if let Manifest::Media(playlist) = self.manifest(&path).await? {
+                let playlist = match self.manifest(&path, &variables).await {
+                    Err(error) if error.is_of_file() => {
+                        missing.push(format!("not fetched: {error}"));
+                        failure.get_or_insert(error);
+                        taken.push(path);
+                        continue;
+                    }
+                    playlist => playlist?,
+                };
+                if let Manifest::Media(playlist) = playlist {
                     // Frames for trick modes.
                     if playlist.component == Component::Other {
                         declared.component = Component::Other;
@@ -101,7 +122,8 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
             }
             all.push(declared);
         }
-        Ok(all)
+        let is_left = all.iter().any(|it| packaged::is_readable(it) && it.set == 0);
+        failure.filter(|_| !is_left).map_or(Ok(all), Err)
     }
 
     /// The pieces of a representation in one file, from its segment index.

@@ -23,9 +23,17 @@ pub(super) fn choose(mut all: Vec<Declared>) -> Result<(Vec<Declared>, Vec<Strin
     if all.iter().any(|it| it.live) {
         return Err(TitleError::Live);
     }
-    // Of each period, the first set that can be played; other sets are other angles or codecs.
+    // Of each period, the first set that can be played, preferably one in the main role; other sets are other angles or
+    // codecs.
     let mut sets = BTreeMap::new();
-    for it in all.iter().filter(|it| is_readable(it) && obstacle(it).is_none()) {
+    let playable = all.iter().filter(|it| is_readable(it) && obstacle(it).is_none());
+    let mut playable: Vec<_> = playable.collect();
+    playable.sort_by_key(|it| {
+        [Some(true), None, Some(false)]
+            .iter()
+            .position(|main| *main == it.is_main)
+    });
+    for it in playable {
         sets.entry(it.period).or_insert(it.set);
     }
     // A period without segments plays nothing.

@@ -11,7 +11,7 @@ use playrate_units::{Bitrate, Bytes};
 use super::player::{DashOptions, DashPlayer, Decision};
 use super::presentation::Resource;
 use crate::cmcd::playback_rate;
-use crate::error::{PlayError, SetupError, TitleError, is_temporary, unplayable};
+use crate::error::{PlayError, SetupError, TitleError, unplayable};
 use crate::observer::{Observer, Progress};
 use crate::playout::{Clock, Fill, Playout, PlayoutConfig};
 use crate::report::{Outcome, QualityReport};
@@ -292,15 +292,8 @@ impl TitleSource for DashSource<'_> {
     }
 
     fn on_failure(&mut self, now: Duration, error: PlayError) -> Result<(), PlayError> {
-        let is_of_segment = match &error {
-            PlayError::Status { status, .. } => {
-                (status.is_client_error() || status.is_server_error()) && !is_temporary(*status)
-            }
-            PlayError::Title { .. } => true,
-            _ => false,
-        };
         match &mut self.player {
-            Some(player) if is_of_segment => player.pass_over(now, error.to_string()),
+            Some(player) if error.is_of_file() => player.pass_over(now, error.to_string()),
             _ => return Err(error),
         }
         let is_gap = matches!(

@@ -251,6 +251,59 @@ async fn a_title_plays_from_its_manifest(#[case] path: &str, #[case] name: &str)
     assert_eq!(report.notes, notes[..usize::from(path.ends_with("mpd"))]);
 }
 
+/// A main playlist with these playlists.
+fn main_of(playlists: &[&str]) -> String {
+    let streams = playlists
+        .iter()
+        .map(|name| format!("#EXT-X-STREAM-INF:BANDWIDTH=9,CODECS=\"avc1.64000a\"\n{name}\n"));
+    format!(
+        "#EXTM3U\n#EXT-X-DEFINE:NAME=\"at\",VALUE=\"low\"\n{}",
+        streams.collect::<String>()
+    )
+}
+
+#[rstest]
+#[case::first(&["none.m3u8", "low/index.m3u8"], 1)]
+#[case::last(&["low/index.m3u8", "none.m3u8"], 1)]
+#[case::of_two_streams(&["none.m3u8", "none.m3u8", "low/index.m3u8"], 1)]
+#[case::two(&["none.m3u8", "low/index.m3u8", "gone/a.m3u8"], 2)]
+#[case::not_a_playlist(&["low/init.m3u8", "low/index.m3u8"], 1)]
+#[case::with_an_import(&["imports.m3u8"], 0)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_playlist_is_reported_and_another_is_played(
+    #[case] names: &[&str],
+    #[case] missing: usize,
+) {
+    let running = Running::start();
+    running.write("main.m3u8", main_of(names));
+    running.write("low/init.m3u8", "#EXTM3U\n#EXTINF:long\na\n");
+    let playlist = fs::read_to_string(running.directory.path().join("low/index.m3u8")).unwrap();
+    let import = "#EXTM3U\n#EXT-X-DEFINE:IMPORT=\"at\"";
+    let playlist = playlist
+        .replace("#EXTM3U", import)
+        .replace("init.mp4", "{$at}/init.mp4");
+    let playlist = [0, 1, 2, 3].iter().fold(playlist, |text, number| {
+        text.replace(&format!("\n{number}.m4s"), &format!("\n{{$at}}/{number}.m4s"))
+    });
+    running.write("imports.m3u8", playlist);
+    let (played, bytes) = running.play("/main.m3u8", DashOptions::default(), &mut ()).await;
+    played.result.unwrap();
+    assert!(bytes == Packaged::new(0).whole());
+    assert_eq!(played.report.outcome, Outcome::Complete);
+    let notes = played.report.notes;
+    let named = notes.iter().filter(|note| note.starts_with("not fetched: the "));
+    assert_eq!(named.count(), missing, "{notes:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_title_without_any_of_its_playlists_fails_with_the_first_error() {
+    let running = Running::start();
+    running.write("main.m3u8", main_of(&["none.m3u8", "gone.m3u8"]));
+    let (played, _) = running.play("/main.m3u8", DashOptions::default(), &mut ()).await;
+    let error = played.result.unwrap_err().to_string();
+    assert_contains(&error, &["404", "/none.m3u8"]);
+}
+
 /// A controller's knowledge: the player's state, the rate, the buffer.
 type Known = (Option<Playback>, Option<Bitrate>, Option<Duration>);
 

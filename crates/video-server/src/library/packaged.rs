@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use playrate_media::manifest::{Component, Manifest, ManifestRepresentation, Piece, SEGMENT_LIMIT, Variant};
+use playrate_media::manifest::{
+    Component, Manifest, ManifestRepresentation, Piece, SEGMENT_LIMIT, Variables, Variant,
+};
 use playrate_media::{MediaError, Segment, Title};
 use playrate_units::{Bitrate, Bytes, seconds};
 use serde::{Serialize, Serializer};
@@ -129,12 +131,14 @@ pub(super) fn index_of(title: &Title) -> (TitleSummary, Vec<Cut>) {
 /// Files of a directory or a store before its manifests are read.
 #[derive(Clone, Copy)]
 pub(super) struct MediaFiles<'a> {
-    /// Reads the manifest with this name, which lies at this path.
-    pub(super) manifest: &'a dyn Fn(&Path, &ResourceName) -> Result<Manifest, MediaError>,
+    /// Reads the manifest with this name, which lies at this path, with these variables of a main playlist.
+    pub(super) manifest: &'a dyn Fn(&Path, &ResourceName, &Variables) -> Result<Manifest, MediaError>,
     /// Number of bytes of a file; `None` if it does not exist.
     pub(super) size: &'a dyn Fn(&ResourceName) -> Option<u64>,
     /// True if the files are in an object store, where their order is worth knowing.
     pub(super) is_remote: bool,
+    /// Files that are titles, or bad ones, unless a manifest names them.
+    pub(super) parts: &'a BTreeSet<ResourceName>,
     /// Segments of files that were read as titles.
     pub(super) cuts: &'a BTreeMap<ResourceName, Vec<Cut>>,
     /// Titles and manifests that may be incomplete.
@@ -144,12 +148,12 @@ pub(super) struct MediaFiles<'a> {
 }
 
 /// Reads `manifests`. Missing files that they name are added to `faults`. A title keeps its previous contents while its
-/// manifest, or a title or manifest that it names, may be incomplete.
+/// manifest, or a title or manifest that it names, may be incomplete. Returns also the parts that they name.
 pub(super) fn read(
     files: MediaFiles<'_>,
     mut manifests: Vec<(PathBuf, ResourceName)>,
     faults: &mut Vec<Fault>,
-) -> PackagedIndex {
+) -> (PackagedIndex, BTreeSet<ResourceName>) {
     // If both formats share segments, DASH says which ones replace each other; in HLS, another file may say that.
     manifests.sort_by_key(|(path, name)| {
         (
@@ -166,6 +170,7 @@ pub(super) fn read(
     let mut playlists: BTreeMap<ResourceName, MediaPlaylist> = BTreeMap::new();
     let mut mains = Vec::new();
     let mut unsettled_playlists = Vec::new();
+    let mut parts = BTreeSet::new();
     for (path, name) in manifests {
         if files.unsettled.contains_key(&name) {
             reader.keep(&path, &name);
@@ -174,7 +179,14 @@ pub(super) fn read(
             }
             continue;
         }
-        match (files.manifest)(&path, &name) {
+        let manifest = (files.manifest)(&path, &name, &Variables::new());
+        if !files.parts.is_empty()
+            && let Ok(manifest) = &manifest
+        {
+            let names = manifest.files().filter_map(named);
+            parts.extend(names.filter(|name| files.parts.contains(name)));
+        }
+        match manifest {
             Ok(Manifest::Dash(representations))
                 if representations.iter().any(|one| reader.is_unsettled(one)) =>
             {
@@ -222,7 +234,24 @@ pub(super) fn read(
             reader.add(&playlist.path, name, vec![playlist.representation]);
         }
     }
-    reader.packaged
+    (reader.packaged, parts)
+}
+
+impl Library {
+    /// Takes the packaged titles; the files `parts`, at these paths, belong to them.
+    pub(super) fn set_packaged(
+        &mut self,
+        (packaged, parts): (PackagedIndex, BTreeSet<ResourceName>),
+        path: impl Fn(&ResourceName) -> PathBuf,
+    ) {
+        let paths: BTreeSet<_> = parts.iter().map(path).collect();
+        self.faults
+            .retain(|fault| fault.kind != FaultKind::Title || !paths.contains(&fault.path));
+        self.faults.sort_by_key(|fault| fault.kind);
+        self.indexed.retain(|name, _| !parts.contains(name));
+        self.other_files += parts.len();
+        self.packaged = packaged;
+    }
 }
 
 /// A main playlist with the media playlists that it names.
@@ -347,17 +376,25 @@ impl ManifestReader<'_> {
             };
             found.insert(file.clone());
             waits |= self.is_unsettled(&playlist.representation);
-            named_here.push((variant.representation, playlist));
+            named_here.push((variant, file, playlist));
         }
         if waits {
             self.keep(&path, &name);
             return found;
         }
         // Many main playlists may name the same long one, so it is copied for one of them at a time.
-        let count = named_here.iter().map(|(_, playlist)| playlist.segments).sum();
+        let count = named_here.iter().map(|(.., playlist)| playlist.segments).sum();
         if self.allows(&path, count) {
-            let with_pieces = |(mut representation, playlist): (ManifestRepresentation, &MediaPlaylist)| {
-                representation.pieces.clone_from(&playlist.representation.pieces);
+            let read = self.files.manifest;
+            let with_pieces = |(variant, file, playlist): (Variant, &ResourceName, &MediaPlaylist)| {
+                let mut representation = variant.representation;
+                let mut pieces = playlist.representation.pieces.clone();
+                if playlist.representation.has_imports
+                    && let Ok(Manifest::Media(again)) = read(&playlist.path, file, &variant.variables)
+                {
+                    pieces = again.pieces;
+                }
+                representation.pieces = pieces;
                 representation
                     .warnings
                     .clone_from(&playlist.representation.warnings);

@@ -1,13 +1,13 @@
 //! Reads a media directory, for the first time or again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use playrate_media::manifest::Manifest;
+use playrate_media::manifest::{Manifest, Variables};
 use playrate_media::{MediaError, Title};
 
 use super::packaged::{self, MediaFiles, index_of};
@@ -62,6 +62,7 @@ fn read(
     // They do not count as titles.
     let mut warnings = Vec::new();
     let mut cuts = BTreeMap::new();
+    let mut parts = BTreeSet::new();
     let bad_before = previous.faults(FaultKind::Title);
     let bad_before: BTreeMap<&Path, &Fault> = bad_before.iter().map(|bad| (&*bad.path, *bad)).collect();
     for Found { path, packaged } in found {
@@ -109,28 +110,36 @@ fn read(
                     continue;
                 }
                 warnings.extend(title.warnings(&path));
+                if !title.has_video {
+                    parts.insert(name.clone());
+                }
                 library.indexed.insert(name, title);
             }
             Err(error) if packaged && is_part(&error) => {
                 tracing::debug!(file = %path.display(), "a part of a packaged title, served as it is");
                 library.other_files += 1;
             }
-            Err(error) => library
-                .faults
-                .push(Fault::of_media(FaultKind::Title, &path, &error)),
+            Err(error) => {
+                let fault = Fault::of_media(FaultKind::Title, &path, &error);
+                library.faults.push(fault);
+                if is_part(&error) {
+                    parts.insert(name);
+                }
+            }
         }
     }
     library.faults.append(&mut warnings);
     let files = MediaFiles {
-        manifest: &|path, name| Manifest::open(path, name.as_str()),
+        manifest: &|path, name, variables| Manifest::open(path, name.as_str(), variables),
         size: &|name| Some(fs::metadata(root.join(name.as_str())).ok()?.len()),
         is_remote: false,
+        parts: &parts,
         cuts: &cuts,
         unsettled: &library.unsettled,
         previous,
     };
-    library.packaged = packaged::read(files, manifests, &mut library.faults);
-    library.faults.sort_by_key(|fault| fault.kind);
+    let packaged = packaged::read(files, manifests, &mut library.faults);
+    library.set_packaged(packaged, |name| root.join(name.as_str()));
     library.directory = Some(directory);
     Ok(library)
 }
@@ -157,7 +166,7 @@ impl Library {
         let given = Path::new(".").join(path.parent().unwrap_or(path));
         let root = resolve(&given)?;
         let mut names = vec![PathBuf::from(path.file_name().unwrap_or_default())];
-        let mut paths = std::collections::BTreeSet::new();
+        let mut paths = BTreeSet::new();
         while let Some(name) = names.pop() {
             let path = root.join(&name);
             let is_manifest = Manifest::is_named(&path);
@@ -165,7 +174,9 @@ impl Library {
                 continue;
             }
             // Whatever is wrong with it is found when it is read with all the others.
-            if is_manifest && let Ok(manifest) = Manifest::open(&path, &name.to_string_lossy()) {
+            if is_manifest
+                && let Ok(manifest) = Manifest::open(&path, &name.to_string_lossy(), &Variables::new())
+            {
                 names.extend(manifest.files().map(PathBuf::from));
             }
         }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use playrate_media::manifest::{LARGEST, Manifest};
+use playrate_media::manifest::{LARGEST, Manifest, Variables};
 use playrate_media::{MediaError, Title};
 use playrate_origin::{IndexReader, Object, Origin, OriginTotals};
 
@@ -149,8 +149,11 @@ impl Stored {
             ..previous.without_media()
         };
         let read = self.read_titles(titles);
-        let contents = concurrently(manifests.clone(), |name| (name.clone(), manifest(&files, name)));
+        let contents = concurrently(manifests.clone(), |name| {
+            (name.clone(), manifest(&files, name, &Variables::new()))
+        });
         let mut cuts = BTreeMap::new();
+        let mut parts = BTreeSet::new();
         for (name, title) in &read {
             library.versions.insert(name.clone(), title.etag.clone());
             let packaged = is_below(name.as_str(), &above);
@@ -164,10 +167,16 @@ impl Stored {
                         continue;
                     }
                     library.faults.extend(summary.warnings(&self.path(name.as_str())));
+                    if !summary.has_video {
+                        parts.insert(name.clone());
+                    }
                     library.indexed.insert(name.clone(), summary.clone());
                 }
                 Err(error) if packaged && is_part(error) => library.other_files += 1,
                 Err(error) => {
+                    if is_part(error) {
+                        parts.insert(name.clone());
+                    }
                     let path = self.path(name.as_str());
                     let error = in_object(error.clone(), &path);
                     let fault = Fault::of_media(FaultKind::Title, &path, &error);
@@ -183,19 +192,20 @@ impl Stored {
         let is_incomplete = errors_of_titles.chain(errors_of_manifests).any(is_of_store);
         let contents = RefCell::new(contents.into_iter().collect::<BTreeMap<_, _>>());
         let media_files = MediaFiles {
-            manifest: &|path, name| {
+            manifest: &|path, name, variables| {
                 let content = contents.borrow_mut().remove(name);
-                let content = content.unwrap_or_else(|| Err(io::Error::from(io::ErrorKind::NotFound).into()));
+                let content = content.unwrap_or_else(|| manifest(&files, name, variables));
                 content.map_err(|error| in_object(error, path))
             },
             size: &|name| files.get(name).map(Object::len),
             is_remote: true,
+            parts: &parts,
             cuts: &cuts,
             unsettled: &BTreeMap::new(),
             previous,
         };
-        library.packaged = packaged::read(media_files, manifests.collect(), &mut library.faults);
-        library.faults.sort_by_key(|fault| fault.kind);
+        let packaged = packaged::read(media_files, manifests.collect(), &mut library.faults);
+        library.set_packaged(packaged, |name| self.path(name.as_str()));
         library.stored = Some(Self {
             origin: self.origin.clone(),
             objects: files,
@@ -290,9 +300,9 @@ fn is_below(name: &str, directories: &BTreeSet<&str>) -> bool {
 }
 
 /// Reads the manifest `name` of `files`.
-fn manifest(files: &Objects, name: &ResourceName) -> Result<Manifest, MediaError> {
+fn manifest(files: &Objects, name: &ResourceName, variables: &Variables) -> Result<Manifest, MediaError> {
     let gone = || io::Error::from(io::ErrorKind::NotFound);
     let object = files.get(name).ok_or_else(gone)?;
     let content = IndexReader::read_whole(object, LARGEST.as_u64())?;
-    Manifest::read(name.as_str(), &content)
+    Manifest::read(name.as_str(), &content, variables)
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use playrate_media::manifest::{Manifest, ManifestRepresentation as Said};
+use playrate_media::manifest::{Manifest, ManifestRepresentation as Said, Variables};
 use playrate_units::Bitrate;
 use rstest::rstest;
 
@@ -16,7 +16,7 @@ fn mpd(sets: &str) -> Vec<Said> {
 }
 
 fn said(name: &str, text: &str) -> Vec<Said> {
-    match Manifest::read(name, text.as_bytes()).unwrap() {
+    match Manifest::read(name, text.as_bytes(), &Variables::default()).unwrap() {
         Manifest::Dash(all) => all,
         Manifest::Media(one) => vec![*one],
         other => panic!("{other:?}"),
@@ -72,6 +72,26 @@ fn the_first_set_of_h264_is_played_and_the_rest_is_said_to_be_left_out() {
             "not fetched: 1 representation of video (hvc1.1)"
         ]
     );
+}
+
+#[rstest]
+#[case::main_after_others(["alternate", "", "main"], "2")]
+#[case::main_first(["main", "commentary", ""], "0")]
+#[case::none_before_others(["commentary", "sign", ""], "2")]
+#[case::only_others(["alternate", "commentary", "sign"], "0")]
+#[case::no_roles(["", "", ""], "0")]
+fn a_set_in_the_main_role_is_preferred(#[case] roles: [&str; 3], #[case] played: &str) {
+    let sets = (0..).zip(roles).map(|(name, role)| {
+        let role = match role {
+            "" => String::new(),
+            role => format!("<Role schemeIdUri=\"urn:mpeg:dash:role:2011\" value=\"{role}\"/>"),
+        };
+        let one = format!("<Representation id=\"{name}\" codecs=\"avc1.64001f\" bandwidth=\"1\"/>");
+        set("video", &(role + &one))
+    });
+    let (film, notes) = read(mpd(&sets.collect::<String>())).unwrap();
+    assert_eq!(film.representations()[0].name, played);
+    assert_eq!(notes, ["not fetched: 2 representations of video (avc1.64001f)"]);
 }
 
 const TEMPLATE: &str = "<SegmentTemplate initialization=\"i\" media=\"$Number$\" duration=\"3\"/>";

@@ -238,6 +238,55 @@ fn a_film_without_frames_is_bad_alone_and_a_part_with_a_manifest() {
     );
 }
 
+#[rstest]
+#[case::sibling("manifests/film.mpd", "../segments/")]
+#[case::below_a_sibling("manifests/a/film.mpd", "../../segments/")]
+#[case::parent("film.mpd", "segments/")]
+#[case::child("segments/a/film.mpd", "../")]
+#[case::own_origin("manifests/film.mpd", "/segments/")]
+fn parts_named_mp4_belong_to_the_title_whose_manifest_names_them(#[case] manifest: &str, #[case] base: &str) {
+    let directory = Media::new();
+    let film = fs::read(fixture("fragmented.mp4")).unwrap();
+    let first = film.windows(4).position(|name| name == b"moof").unwrap() - 4;
+    directory.put("segments/init.mp4", &film[..first]);
+    directory.put("segments/1.mp4", &film[first..]);
+    directory.put("segments/stray.mp4", &film[first..]);
+    directory.copy("fragmented.mp4", "other.mp4");
+    let template = format!(
+        "<SegmentTemplate initialization=\"{base}init.mp4\" media=\"{base}$Number$.mp4\" duration=\"10\"/>"
+    );
+    directory.put(
+        manifest,
+        mpd("", "PT10S").replace("<BaseURL></BaseURL>", &template),
+    );
+    let library = scan(&directory);
+    assert_eq!(titles(&library), ["other.mp4"]);
+    let faults = library.faults(FaultKind::Title);
+    let names: Vec<_> = faults.iter().filter_map(|fault| fault.path.file_name()).collect();
+    // A file in a directory with a manifest above counts as a part, whether it is named or not.
+    let stray = (manifest != "film.mpd").then_some("stray.mp4");
+    assert_eq!(names, Vec::from_iter(stray), "{faults:?}");
+    assert_eq!(library.packaged()[0].representations[0].missing, 0);
+}
+
+#[test]
+fn segments_with_variables_of_the_main_playlist_are_measured() {
+    let directory = packaged();
+    remove(&directory, "mpd");
+    directory.put(
+        "film/master.m3u8",
+        "#EXTM3U\n#EXT-X-DEFINE:NAME=\"id\",VALUE=\"high\"\n#EXT-X-STREAM-INF:BANDWIDTH=7\nlow.m3u8\n",
+    );
+    directory.put(
+        "film/low.m3u8",
+        "#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXT-X-DEFINE:IMPORT=\"id\"\n#EXTINF:3,\n{$id}-1.m4s\n#EXT-X-ENDLIST\n",
+    );
+    let library = scan(&directory);
+    let segment = open(&library, "film/high-1.m4s");
+    assert_eq!(segment.average_rate, Some(Bitrate::from_kbps(800)));
+    assert_eq!(library.packaged()[0].representations[0].missing, 0);
+}
+
 #[test]
 fn a_film_in_any_codec_is_a_title() {
     let directory = Media::new();
