@@ -122,19 +122,10 @@ impl FrameTrace {
         // Rounded up, so that reading the rate back, which rounds down, gives the requested one.
         let bits = u128::from(rate.as_bits_per_second()).saturating_mul(self.duration.as_nanos());
         let target = bits.div_ceil(8_000_000_000);
-        let count = self.frames.len() as u128;
-        let total = u128::from(self.total());
-        let fail = |problem| cannot(format!("scaled to {rate}"), problem);
-        if target < count {
-            return Err(fail("that is less than a byte a frame"));
-        }
-        if total == 0 {
-            return Err(fail("its frames are all empty"));
-        }
-        let frames = u64::try_from(target)
-            .ok()
-            .and_then(|target| scale(&self.frames, target))
-            .ok_or_else(|| fail("the sizes become too large"))?;
+        let scaled = u64::try_from(target).ok();
+        let scaled = scaled.and_then(|target| scale(&self.frames, target));
+        let problem = "its frames would have less than a byte each, or too many bytes";
+        let frames = scaled.ok_or_else(|| cannot(format!("scaled to {rate}"), problem))?;
         Ok(Self { frames, ..*self })
     }
 

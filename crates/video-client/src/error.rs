@@ -12,6 +12,9 @@ use thiserror::Error;
 
 use crate::playout::ConfigError;
 
+/// Result of a step of a session.
+pub(crate) type Result<T, E = PlayError> = std::result::Result<T, E>;
+
 /// Reason why a title was not played to its end.
 #[derive(Debug, Error)]
 #[non_exhaustive]

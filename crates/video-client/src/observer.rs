@@ -9,14 +9,10 @@ use crate::playout::{PlaybackReport, PlayoutEvent};
 /// Receives the events and the progress of a running session. Called between reads, so it must not block.
 pub trait Observer: Send {
     /// An event of the player.
-    fn event(&mut self, event: &PlayoutEvent) {
-        let _ = event;
-    }
+    fn event(&mut self, _event: &PlayoutEvent) {}
 
     /// The progress, every [`SessionOptions::progress_interval`](crate::SessionOptions::progress_interval).
-    fn progress(&mut self, progress: &Progress) {
-        let _ = progress;
-    }
+    fn progress(&mut self, _progress: &Progress) {}
 }
 
 /// Ignores everything; for callers without an observer.

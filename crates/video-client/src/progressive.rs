@@ -8,7 +8,7 @@ use playrate_media::{Limits, MediaSource, StreamParser};
 use playrate_units::Bytes;
 
 use crate::cmcd::playback_rate;
-use crate::error::PlayError;
+use crate::error::{PlayError, Result};
 use crate::observer::{Observer, Progress};
 use crate::playout::{ConfigError, Playout, PlayoutConfig};
 use crate::report::QualityReport;
@@ -112,10 +112,7 @@ impl TitleSource for ProgressiveSource {
         });
     }
 
-    async fn next<O: Observer, S: Sink>(
-        driver: &mut Driver<'_, O, Self>,
-        _sink: &mut S,
-    ) -> Result<NextStep, PlayError> {
+    async fn next<O: Observer, S: Sink>(driver: &mut Driver<'_, O, Self>, _sink: &mut S) -> Result<NextStep> {
         let request = driver.source.request.take();
         Ok(request.map_or(NextStep::Done, |request| NextStep::Fetch(Box::new(request))))
     }
@@ -125,7 +122,7 @@ impl TitleSource for ProgressiveSource {
     }
 
     /// Adds the frames in the bytes, including those before an error, then the bytes.
-    fn on_bytes(&mut self, now: Duration, bytes: &[u8]) -> Result<(), PlayError> {
+    fn on_bytes(&mut self, now: Duration, bytes: &[u8]) -> Result<()> {
         let mut parsed = Ok(());
         match &self.frames {
             FrameSource::Boxes => {
@@ -145,7 +142,7 @@ impl TitleSource for ProgressiveSource {
         parsed.map_err(PlayError::Media)
     }
 
-    fn on_end(&mut self, _transfer: Transfer) -> Result<(), PlayError> {
+    fn on_end(&mut self, _transfer: Transfer) -> Result<()> {
         match self.frames {
             FrameSource::Boxes => {
                 let finished = self.parser.finish().map_err(PlayError::Media);

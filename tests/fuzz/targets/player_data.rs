@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, Uri};
 use playrate_media::cmcd::{Cmcd, MAX_FIELD, MAX_IDENTIFIER, MAX_MEMBERS, MAX_RATE, MAX_TIME};
-use playrate_media::cmsd::{CmsdDynamic, CmsdStatic};
+use playrate_media::cmsd::CmsdDynamic;
 
 use super::text_request::{fields, request};
 use super::within_memory;
@@ -91,9 +91,6 @@ pub(super) fn cmsd(bytes: &[u8]) {
     within_memory(16 * MAX_FIELD as u64, || {
         let rewritten = |headers: &HeaderMap| {
             let mut written = HeaderMap::new();
-            if let Some(object) = CmsdStatic::read(headers) {
-                object.write(&mut written);
-            }
             if let Some(path) = CmsdDynamic::read(headers) {
                 path.write(&mut written);
             }

@@ -3,6 +3,7 @@
 //! A template or a base is written once and applies to thousands of segments, so a few megabytes of manifest can expand
 //! to terabytes of names. Everything done more than once per byte of the manifest is counted here.
 
+use super::Result;
 use super::location::Location;
 use crate::error::MediaError;
 
@@ -30,37 +31,37 @@ pub(super) struct Counter {
 }
 
 impl Counter {
-    pub(super) fn one_more_segment(&mut self) -> Result<(), MediaError> {
+    pub(super) fn one_more_segment(&mut self) -> Result<()> {
         self.segments += 1;
         bounded(self.segments, SEGMENT_LIMIT, "segments")
     }
 
-    pub(super) fn one_more_representation(&mut self) -> Result<(), MediaError> {
+    pub(super) fn one_more_representation(&mut self) -> Result<()> {
         self.representations += 1;
         bounded(self.representations, REPRESENTATIONS, "representations")
     }
 
     /// Counts `length` bytes that are about to be read or written.
-    pub(super) fn text(&mut self, length: usize) -> Result<(), MediaError> {
+    pub(super) fn text(&mut self, length: usize) -> Result<()> {
         self.text = self.text.saturating_add(length);
         bounded(self.text, TEXT, "bytes of names, repetitions included")
     }
 
     /// Counts a visit of a node of the XML tree.
-    pub(super) fn one_more_visit(&mut self) -> Result<(), MediaError> {
+    pub(super) fn one_more_visit(&mut self) -> Result<()> {
         self.visits += 1;
         bounded(self.visits, VISITS, "XML nodes, repetitions included")
     }
 
     /// The target of `reference` from `base`.
-    pub(super) fn join(&mut self, base: &Location, reference: &str) -> Result<Location, MediaError> {
+    pub(super) fn join(&mut self, base: &Location, reference: &str) -> Result<Location> {
         self.text(base.len().saturating_add(reference.len()))?;
         Ok(base.join(reference))
     }
 }
 
 /// An error if `count` is above `limit`.
-pub(super) fn bounded(count: usize, limit: usize, what: &'static str) -> Result<(), MediaError> {
+pub(super) fn bounded(count: usize, limit: usize, what: &'static str) -> Result<()> {
     if count > limit {
         let limit = limit as u64;
         return Err(MediaError::ManifestTooLarge { what, limit });

@@ -8,6 +8,7 @@ use std::time::Duration;
 use playrate_units::Bitrate;
 use roxmltree::{Document, Node};
 
+use super::Result;
 use super::counter::Counter;
 use super::location::Location;
 use super::scope::{FIX, Level, Scope, chain, wrong};
@@ -17,7 +18,7 @@ use super::{Component, LONGEST, ManifestRepresentation, Piece, line_at, xml};
 use crate::error::MediaError;
 
 /// Reads the representations of an MPD with their pieces.
-pub(super) fn read(content: &[u8], location: &Location) -> Result<Vec<ManifestRepresentation>, MediaError> {
+pub(super) fn read(content: &[u8], location: &Location) -> Result<Vec<ManifestRepresentation>> {
     let text = std::str::from_utf8(content).map_err(|error| {
         let line = line_at(content, error.valid_up_to());
         MediaError::manifest(line, "it is not UTF-8", FIX)
@@ -74,7 +75,7 @@ impl Timeline {
         counter: &mut Counter,
         (number, time, duration): (u64, i128, u64),
         count: u64,
-    ) -> Result<(), MediaError> {
+    ) -> Result<()> {
         let before = (i128::from(self.offset) - time).max(0) / i128::from(duration);
         for at in u64::try_from(before).unwrap_or(u64::MAX)..count {
             let number = number.saturating_add(at);
@@ -104,7 +105,7 @@ impl MpdReader {
         &mut self,
         root: Node<'_, '_>,
         location: &Location,
-    ) -> Result<Vec<ManifestRepresentation>, MediaError> {
+    ) -> Result<Vec<ManifestRepresentation>> {
         let name = root.tag_name().name();
         if name != "MPD" {
             let problem = format!("the root element is {}, not MPD", excerpt(name));
@@ -166,7 +167,7 @@ impl MpdReader {
 
     /// The base of references at this level: `around` it, or its `BaseURL` resolved against that. Of several, the first
     /// on the manifest's own server.
-    fn based(&mut self, around: Location, level: &Level<'_>) -> Result<Location, MediaError> {
+    fn based(&mut self, around: Location, level: &Level<'_>) -> Result<Location> {
         let mut first = None;
         for reference in level.base_urls.iter().filter_map(Node::text) {
             let base = self.counter.join(&around, reference)?;
@@ -179,7 +180,7 @@ impl MpdReader {
         Ok(first.unwrap_or(around))
     }
 
-    fn representation(&mut self, scope: &Scope<'_, '_>) -> Result<ManifestRepresentation, MediaError> {
+    fn representation(&mut self, scope: &Scope<'_, '_>) -> Result<ManifestRepresentation> {
         let node = scope.representation.node;
         let (width, height) = (self.number(node, "width")?, self.number(node, "height")?);
         let size = |size: Option<u64>| u32::try_from(size?).ok();
@@ -218,7 +219,7 @@ impl MpdReader {
         })
     }
 
-    fn component(&mut self, scope: &Scope<'_, '_>) -> Result<Component, MediaError> {
+    fn component(&mut self, scope: &Scope<'_, '_>) -> Result<Component> {
         let mut said = self.of_representation(scope, "contentType")?;
         if let (None, Some(content)) = (said, scope.set.content) {
             said = self.attribute(content, "contentType")?;
@@ -236,7 +237,7 @@ impl MpdReader {
     }
 
     /// The initialisation segment, from the representation's template, list or base.
-    fn initialization(&mut self, scope: &Scope<'_, '_>) -> Result<Option<Piece>, MediaError> {
+    fn initialization(&mut self, scope: &Scope<'_, '_>) -> Result<Option<Piece>> {
         if let Some(template) = self.template(scope, "initialization")? {
             let place = self.filled(scope, &template, (0, 0))?;
             return Ok(Some(place.piece(None, None)));
@@ -249,11 +250,7 @@ impl MpdReader {
     }
 
     /// The template in the attribute `name` of the representation's `SegmentTemplate`, if it has one.
-    fn template<'a>(
-        &mut self,
-        scope: &Scope<'_, 'a>,
-        name: &str,
-    ) -> Result<Option<Template<'a>>, MediaError> {
+    fn template<'a>(&mut self, scope: &Scope<'_, 'a>, name: &str) -> Result<Option<Template<'a>>> {
         let Some(text) = self.inherited(scope, name, Self::attribute)? else {
             return Ok(None);
         };
@@ -267,7 +264,7 @@ impl MpdReader {
         scope: &Scope<'_, '_>,
         template: &Template<'_>,
         (number, start): (u64, u64),
-    ) -> Result<Location, MediaError> {
+    ) -> Result<Location> {
         // Counted before it is written: it may be longer than the manifest.
         self.counter
             .text(scope.base.len().saturating_add(template.longest))?;
@@ -275,12 +272,7 @@ impl MpdReader {
     }
 
     /// The target of the reference in the attribute `name` of `node`, or else the representation's base.
-    fn target(
-        &mut self,
-        scope: &Scope<'_, '_>,
-        node: Node<'_, '_>,
-        name: &str,
-    ) -> Result<Location, MediaError> {
+    fn target(&mut self, scope: &Scope<'_, '_>, node: Node<'_, '_>, name: &str) -> Result<Location> {
         if let Some(reference) = node.attribute(name) {
             return self.counter.join(&scope.base, reference);
         }
@@ -289,7 +281,7 @@ impl MpdReader {
     }
 
     /// The segments of a template or a list.
-    fn segments(&mut self, scope: &Scope<'_, '_>) -> Result<Vec<Piece>, MediaError> {
+    fn segments(&mut self, scope: &Scope<'_, '_>) -> Result<Vec<Piece>> {
         let node = scope.innermost();
         let is_list = node.tag_name().name() == "SegmentList";
         let mut lists = scope.chain.iter().map(|list| &list.segments[..]);
@@ -324,20 +316,20 @@ impl MpdReader {
         Ok(pieces)
     }
 
-    fn first_number(&mut self, scope: &Scope<'_, '_>) -> Result<u64, MediaError> {
+    fn first_number(&mut self, scope: &Scope<'_, '_>) -> Result<u64> {
         let first = self.inherited(scope, "startNumber", Self::number)?;
         Ok(first.unwrap_or(1))
     }
 
     /// The timescale and, if declared, `@presentationTimeOffset` in ticks.
-    fn offset(&mut self, scope: &Scope<'_, '_>) -> Result<(u64, Option<u64>), MediaError> {
+    fn offset(&mut self, scope: &Scope<'_, '_>) -> Result<(u64, Option<u64>)> {
         let timescale = self.inherited(scope, "timescale", Self::number)?.unwrap_or(1);
         let offset = self.inherited(scope, "presentationTimeOffset", Self::number)?;
         Ok((timescale, offset))
     }
 
     /// The segments that the period plays, of `count` if they are listed.
-    fn spans(&mut self, scope: &Scope<'_, '_>, count: Option<u64>) -> Result<Vec<Span>, MediaError> {
+    fn spans(&mut self, scope: &Scope<'_, '_>, count: Option<u64>) -> Result<Vec<Span>> {
         let (timescale, declared) = self.offset(scope)?;
         let offset = declared.unwrap_or(0);
         if timescale == 0 {
@@ -403,12 +395,7 @@ impl MpdReader {
     }
 
     /// Adds the segments of a `SegmentTimeline` to `timeline`.
-    fn timeline(
-        &mut self,
-        entries: &[Node<'_, '_>],
-        mut number: u64,
-        timeline: &mut Timeline,
-    ) -> Result<(), MediaError> {
+    fn timeline(&mut self, entries: &[Node<'_, '_>], mut number: u64, timeline: &mut Timeline) -> Result<()> {
         let mut time = 0_u64;
         for (at, &entry) in entries.iter().enumerate() {
             self.counter.one_more_visit()?;
@@ -444,18 +431,14 @@ impl MpdReader {
     }
 
     /// Reads the attribute `name`, counting each read.
-    fn attribute<'a>(&mut self, node: Node<'a, 'a>, name: &str) -> Result<Option<&'a str>, MediaError> {
+    fn attribute<'a>(&mut self, node: Node<'a, 'a>, name: &str) -> Result<Option<&'a str>> {
         let text = node.attribute(name);
         self.counter.text(text.map_or(0, str::len))?;
         Ok(text)
     }
 
     /// The attribute `name` of the representation or, if that lacks it, of its adaptation set.
-    fn of_representation<'a>(
-        &mut self,
-        scope: &Scope<'_, 'a>,
-        name: &str,
-    ) -> Result<Option<&'a str>, MediaError> {
+    fn of_representation<'a>(&mut self, scope: &Scope<'_, 'a>, name: &str) -> Result<Option<&'a str>> {
         let text = self.attribute(scope.representation.node, name)?;
         text.map_or_else(|| self.attribute(scope.set.node, name), |text| Ok(Some(text)))
     }
@@ -465,22 +448,22 @@ impl MpdReader {
         &mut self,
         scope: &Scope<'_, 'a>,
         name: &str,
-        read: impl FnOnce(&mut Self, Node<'a, 'a>, &str) -> Result<Option<T>, MediaError>,
-    ) -> Result<Option<T>, MediaError> {
+        read: impl FnOnce(&mut Self, Node<'a, 'a>, &str) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
         let mut nodes = scope.chain.iter().map(|addressing| addressing.node);
         let node = nodes.find(|node| node.has_attribute(name));
         node.map_or(Ok(None), |node| read(self, node, name))
     }
 
-    fn range(&mut self, node: Node<'_, '_>, name: &str) -> Result<Option<Range<u64>>, MediaError> {
+    fn range(&mut self, node: Node<'_, '_>, name: &str) -> Result<Option<Range<u64>>> {
         self.parsed((node, name), byte_range, "FIRST-LAST")
     }
 
-    fn number<T: FromStr>(&mut self, node: Node<'_, '_>, name: &str) -> Result<Option<T>, MediaError> {
+    fn number<T: FromStr>(&mut self, node: Node<'_, '_>, name: &str) -> Result<Option<T>> {
         self.parsed((node, name), |text| text.parse().ok(), "a number")
     }
 
-    fn time(&mut self, node: Node<'_, '_>, name: &str) -> Result<Option<Duration>, MediaError> {
+    fn time(&mut self, node: Node<'_, '_>, name: &str) -> Result<Option<Duration>> {
         let expected = "a duration such as PT1M3.5S, of at most a year";
         self.parsed((node, name), duration, expected)
     }
@@ -491,7 +474,7 @@ impl MpdReader {
         (node, name): (Node<'_, '_>, &str),
         parse: impl Fn(&str) -> Option<T>,
         expected: &str,
-    ) -> Result<Option<T>, MediaError> {
+    ) -> Result<Option<T>> {
         let text = node.attribute(name);
         self.counter.text(text.map_or(0, str::len))?;
         let Some(text) = text else { return Ok(None) };

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use playrate_units::Bitrate;
 
+use super::Result;
 use super::counter::Counter;
 use super::location::Location;
 use super::values::excerpt;
@@ -17,34 +18,8 @@ use crate::error::MediaError;
 
 const FIX: &str = "write the playlist again with its packager (docs/media.md)";
 
-/// Tags that occur only in main playlists.
-const MAIN_TAGS: [&str; 5] = [
-    "#EXT-X-STREAM-INF",
-    "#EXT-X-I-FRAME-STREAM-INF",
-    "#EXT-X-MEDIA",
-    "#EXT-X-SESSION-KEY",
-    "#EXT-X-SESSION-DATA",
-];
-/// Tags that occur only in media playlists.
-const MEDIA_TAGS: [&str; 10] = [
-    "#EXTINF",
-    "#EXT-X-TARGETDURATION",
-    "#EXT-X-MEDIA-SEQUENCE",
-    "#EXT-X-ENDLIST",
-    "#EXT-X-PLAYLIST-TYPE",
-    "#EXT-X-I-FRAMES-ONLY",
-    "#EXT-X-BYTERANGE",
-    "#EXT-X-KEY",
-    "#EXT-X-MAP",
-    "#EXT-X-GAP",
-];
-
 /// Reads a playlist of either kind.
-pub(super) fn read(
-    content: &[u8],
-    location: &Location,
-    imported: &Variables,
-) -> Result<Manifest, MediaError> {
+pub(super) fn read(content: &[u8], location: &Location, imported: &Variables) -> Result<Manifest> {
     let text = std::str::from_utf8(content).map_err(|error| {
         let line = line_at(content, error.valid_up_to());
         malformed(line, "it is not UTF-8")
@@ -54,13 +29,6 @@ pub(super) fn read(
     if !text.starts_with("#EXTM3U") {
         return Err(malformed(1, "a playlist begins with #EXTM3U"));
     }
-    let kind = lines(text).find_map(|(_, line)| {
-        let tag = line.split(':').next().unwrap_or_default();
-        match (MAIN_TAGS.contains(&tag), MEDIA_TAGS.contains(&tag)) {
-            (false, false) => None,
-            (is_main, _) => Some(is_main),
-        }
-    });
     let playlist = PlaylistReader {
         text,
         location,
@@ -69,12 +37,14 @@ pub(super) fn read(
         imported,
         has_imports: false,
     };
-    match kind {
-        Some(true) => playlist.variants().map(Manifest::Main),
-        None if lines(text).all(|(_, line)| line.starts_with('#')) => {
-            Err(malformed(1, "it has no tag of a playlist (RFC 8216)"))
-        }
-        Some(false) | None => playlist.representation().map(Box::new).map(Manifest::Media),
+    let has = |tags: &[&str]| lines(text).any(|(_, line)| tags.iter().any(|tag| line.starts_with(tag)));
+    let is_media = has(&["#EXTINF", "#EXT-X-TARGETDURATION"]);
+    if !is_media && has(&["#EXT-X-STREAM-INF", "#EXT-X-MEDIA:", "#EXT-X-I-FRAME-STREAM-INF"]) {
+        playlist.variants().map(Manifest::Main)
+    } else if !is_media && lines(text).all(|(_, line)| line.starts_with('#')) {
+        Err(malformed(1, "it has no tag of a playlist (RFC 8216)"))
+    } else {
+        playlist.representation().map(Box::new).map(Manifest::Media)
     }
 }
 
@@ -116,7 +86,7 @@ fn reference(list: &str) -> Option<&str> {
     attribute(list, "URI").filter(|uri| !uri.trim().is_empty())
 }
 
-fn number(at: usize, name: &str, value: &str) -> Result<u64, MediaError> {
+fn number(at: usize, name: &str, value: &str) -> Result<u64> {
     let wrong = |_| malformed(at, format!("{name} `{}` is not a number", excerpt(value)));
     value.trim().parse().map_err(wrong)
 }
@@ -134,7 +104,7 @@ struct PlaylistReader<'a> {
 
 impl<'a> PlaylistReader<'a> {
     /// `line` with the values of its variables (RFC 8216bis §4.3). A definition or a comment has none.
-    fn substituted(&mut self, at: usize, line: &'a str) -> Result<Cow<'a, str>, MediaError> {
+    fn substituted(&mut self, at: usize, line: &'a str) -> Result<Cow<'a, str>> {
         if let Some(list) = line.strip_prefix("#EXT-X-DEFINE:") {
             self.define(at, list)?;
             return Ok("".into());
@@ -159,7 +129,7 @@ impl<'a> PlaylistReader<'a> {
     }
 
     /// Takes the variable of an `#EXT-X-DEFINE` (RFC 8216bis §4.4.2.3).
-    fn define(&mut self, at: usize, list: &'a str) -> Result<(), MediaError> {
+    fn define(&mut self, at: usize, list: &'a str) -> Result<()> {
         let [name, parameter, import] = ["NAME", "QUERYPARAM", "IMPORT"].map(|known| attribute(list, known));
         let value = if name.is_some() {
             attribute(list, "VALUE").map(Cow::from)
@@ -189,7 +159,7 @@ impl<'a> PlaylistReader<'a> {
         earlier.map_or(Ok(()), |_| Err(malformed(at, problem())))
     }
 
-    fn variants(mut self) -> Result<Vec<Variant>, MediaError> {
+    fn variants(mut self) -> Result<Vec<Variant>> {
         let mut groups = BTreeMap::new();
         let mut streams = Vec::new();
         let mut media = Vec::new();
@@ -243,7 +213,7 @@ impl<'a> PlaylistReader<'a> {
         Ok(streams)
     }
 
-    fn representation(mut self) -> Result<ManifestRepresentation, MediaError> {
+    fn representation(mut self) -> Result<ManifestRepresentation> {
         let mut found = ManifestRepresentation {
             id: self.location.file_name(),
             live: true,
@@ -329,7 +299,7 @@ impl<'a> PlaylistReader<'a> {
     }
 
     /// The initialisation segment named by `#EXT-X-MAP` in line `at`.
-    fn segment_map(&mut self, at: usize, list: &str) -> Result<Piece, MediaError> {
+    fn segment_map(&mut self, at: usize, list: &str) -> Result<Piece> {
         let uri = reference(list).ok_or_else(|| malformed(at, "#EXT-X-MAP has no URI"))?;
         let range = attribute(list, "BYTERANGE").map(|text| ByteRange::read(at, text));
         let range = range.transpose()?;
@@ -364,7 +334,7 @@ fn shorten(pieces: &mut [Piece], target: Duration) -> Option<String> {
 }
 
 /// The stream described by `#EXT-X-STREAM-INF` in line `at`.
-fn declared_stream(at: usize, list: &str) -> Result<ManifestRepresentation, MediaError> {
+fn declared_stream(at: usize, list: &str) -> Result<ManifestRepresentation> {
     let rate = |name| attribute(list, name).map(|value| number(at, name, value));
     let (peak, average) = (
         rate("BANDWIDTH").transpose()?,
@@ -427,7 +397,7 @@ struct ByteRange {
 }
 
 impl ByteRange {
-    fn read(at: usize, text: &str) -> Result<Self, MediaError> {
+    fn read(at: usize, text: &str) -> Result<Self> {
         let (length, offset) = match text.split_once('@') {
             Some((length, offset)) => (length, Some(offset)),
             None => (text, None),

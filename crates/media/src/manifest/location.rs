@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 use percent_encoding::percent_decode_str;
+use url::Position::{AfterQuery, BeforePath};
 use url::Url;
 
 use super::Piece;
@@ -64,12 +65,6 @@ impl Location {
         (url.has_host() && !path.is_empty() && !leads_out).then(|| path.into_owned())
     }
 
-    /// Query of a request for it, such as a token, as in the manifest.
-    pub(super) fn query(&self) -> Option<Box<str>> {
-        let query = self.target.as_ref()?.query()?;
-        Some(query.into()).filter(|_| !query.is_empty())
-    }
-
     /// The value of all variables that are unknown below [`SITE`]; no file name contains it.
     pub(super) fn unknown(&self) -> Option<Cow<'_, str>> {
         self.manifest.as_str().starts_with(SITE).then_some("%00".into())
@@ -85,7 +80,7 @@ impl Location {
     pub(super) fn piece(&self, bytes: Option<Range<u64>>, duration: Option<Duration>) -> Piece {
         Piece {
             file: self.file(),
-            query: self.query(),
+            path: self.target.as_ref().map(|url| url[BeforePath..AfterQuery].into()),
             is_foreign: self.is_foreign(),
             bytes,
             duration,

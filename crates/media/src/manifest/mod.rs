@@ -34,6 +34,9 @@ pub const LARGEST: Bytes = Bytes::new(16 << 20);
 /// Longest time accepted. Sums over all segments of a manifest fit into a `Duration`.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 
+/// Result of reading a part of a manifest.
+type Result<T, E = MediaError> = std::result::Result<T, E>;
+
 /// The contents of a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -108,8 +111,8 @@ pub enum Component {
 pub struct Piece {
     /// Path below the root of its server; `None` if it has none or leads out.
     pub file: Option<String>,
-    /// The query that a request for it carries.
-    pub query: Option<Box<str>>,
+    /// Path and query of a request for it, as a URL has them; `None` if its reference is not a URL.
+    pub path: Option<Box<str>>,
     /// True if its URL has another origin than the manifest. A server that does not know its own names may still have
     /// the file.
     pub is_foreign: bool,
@@ -121,6 +124,14 @@ pub struct Piece {
     pub hidden: Duration,
     /// True if the manifest declares it absent (`EXT-X-GAP`): it must not be requested.
     pub is_gap: bool,
+}
+
+impl Piece {
+    /// Path and query of a request at the server of the manifest; `None` if it is elsewhere.
+    pub fn own_path(&self) -> Option<&str> {
+        let path = self.path.as_deref();
+        path.filter(|_| self.file.is_some() && !self.is_foreign)
+    }
 }
 
 /// A media playlist named by a main playlist.
@@ -149,7 +160,7 @@ impl Manifest {
     ///
     /// # Errors
     /// If it cannot be read or is not valid; the error names the file, the line and the fix.
-    pub fn open(path: &Path, name: &str, variables: &Variables) -> Result<Self, MediaError> {
+    pub fn open(path: &Path, name: &str, variables: &Variables) -> Result<Self> {
         let read = || {
             let size = Bytes::new(std::fs::metadata(path)?.len());
             counter::bounded(size.as_usize(), LARGEST.as_usize(), "bytes")?;
@@ -163,7 +174,7 @@ impl Manifest {
     ///
     /// # Errors
     /// As [`open`](Self::open), without the file's name.
-    pub fn read(name: &str, content: &[u8], variables: &Variables) -> Result<Self, MediaError> {
+    pub fn read(name: &str, content: &[u8], variables: &Variables) -> Result<Self> {
         let mut site = Url::parse(location::SITE).map_err(std::io::Error::other)?;
         site.set_path(&name.replace('%', "%25"));
         Self::read_at(&site, content, variables)
@@ -173,7 +184,7 @@ impl Manifest {
     ///
     /// # Errors
     /// As [`open`](Self::open), without the file's name.
-    pub fn read_at(url: &Url, content: &[u8], variables: &Variables) -> Result<Self, MediaError> {
+    pub fn read_at(url: &Url, content: &[u8], variables: &Variables) -> Result<Self> {
         let location = location::Location::of(url);
         if has_extension(Path::new(url.path()), "mpd") {
             dash::read(content, &location).map(Self::Dash)

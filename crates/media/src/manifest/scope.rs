@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use roxmltree::Node;
 
+use super::Result;
 use super::counter::Counter;
 use super::location::Location;
 use super::values::excerpt;
@@ -42,7 +43,7 @@ pub(super) struct Level<'a> {
 impl<'a> Level<'a> {
     /// Reads the children of `node`; those called `inner` form the next level. Of the elements that locate segments,
     /// the first counts, in any namespace.
-    pub(super) fn read(node: Node<'a, 'a>, inner: &str, counter: &mut Counter) -> Result<Self, MediaError> {
+    pub(super) fn read(node: Node<'a, 'a>, inner: &str, counter: &mut Counter) -> Result<Self> {
         let mut level = Self {
             node,
             base_urls: Vec::new(),
@@ -83,7 +84,7 @@ impl<'a> Level<'a> {
 }
 
 /// The child elements of `node`. Counts a visit of every child node.
-fn elements<'a>(node: Node<'a, 'a>, counter: &mut Counter) -> Result<Vec<Node<'a, 'a>>, MediaError> {
+fn elements<'a>(node: Node<'a, 'a>, counter: &mut Counter) -> Result<Vec<Node<'a, 'a>>> {
     let mut elements = Vec::new();
     for child in node.children() {
         counter.one_more_visit()?;
@@ -113,7 +114,7 @@ pub(super) struct Addressing<'a> {
 }
 
 impl<'a> Addressing<'a> {
-    fn read(node: Node<'a, 'a>, counter: &mut Counter) -> Result<Self, MediaError> {
+    fn read(node: Node<'a, 'a>, counter: &mut Counter) -> Result<Self> {
         let mut found = Self {
             node,
             initialization: None,

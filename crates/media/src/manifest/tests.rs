@@ -75,7 +75,7 @@ fn seconds(representation: &ManifestRepresentation) -> Vec<f64> {
 fn piece(file: &str, bytes: Option<Range<u64>>) -> Piece {
     Piece {
         file: Some(file.to_owned()),
-        query: None,
+        path: Some(format!("/{}", file.replace(' ', "%20")).into()),
         is_foreign: false,
         bytes,
         duration: None,
@@ -185,7 +185,10 @@ fn queries_of_references_stay_with_them() {
     let found = dash("a/manifest.mpd", &text);
     let first = &found[0].pieces[0];
     assert_eq!(first.file.as_deref(), Some("a/seg-0-00001.m4s"));
-    assert_eq!(first.query.as_deref(), Some("token=a%2Fb"));
+    assert!(
+        first.path.as_ref().unwrap().ends_with("?token=a%2Fb"),
+        "{first:?}"
+    );
     assert_eq!(found[0].initializations, [(0, piece("a/init-0.mp4", None))]);
 }
 
@@ -199,7 +202,10 @@ fn a_long_title_with_signed_urls_is_read() {
     assert_eq!(found.len(), 10);
     let last = &found[9].pieces[7_199];
     assert_eq!(last.file.as_deref(), Some("film/v/7200.m4s"));
-    assert_eq!(last.query.as_deref(), Some(query.as_str()));
+    assert!(
+        last.path.as_ref().unwrap().ends_with(&format!("?{query}")),
+        "{last:?}"
+    );
 }
 
 #[test]

@@ -3,10 +3,15 @@
 //! roxmltree 0.21 compares each attribute of an element with all earlier ones, by name and namespace, and copies the
 //! namespaces in scope for each element that declares one. Its time is linear only if an element has few attributes,
 //! few namespaces are in scope, and namespace declarations are short. It reserves memory for every `<` and every `=` in
-//! the text.
+//! the text. quick-xml reads the text once and keeps nothing.
 
+use quick_xml::events::{BytesStart, Event};
+
+use super::Result;
 use super::counter::{TAGS, bounded};
 use super::line_at;
+use super::scope;
+use super::values::excerpt;
 use crate::error::MediaError;
 
 /// Maximum number of attributes of one element. Real MPDs have up to twenty.
@@ -22,126 +27,72 @@ const EQUALS_SIGNS: usize = 4_000_000;
 
 const FIX: &str = "real MPDs have far fewer: check where this one comes from";
 
-/// Checks the bounds. Text that is not well-formed passes this check, because the parser stops there.
-pub(super) fn check(text: &str) -> Result<(), MediaError> {
-    let text = text.as_bytes();
+/// Checks the bounds. Text after a DTD passes this check, because the parser stops there.
+pub(super) fn check(text: &str) -> Result<()> {
     for (byte, limit, what) in [(b'<', TAGS, "XML tags"), (b'=', EQUALS_SIGNS, "`=`")] {
-        bounded(text.split(|&found| found == byte).skip(1).count(), limit, what)?;
+        let found = text.bytes().filter(|&found| found == byte);
+        bounded(found.count(), limit, what)?;
     }
+    let mut reader = quick_xml::Reader::from_str(text);
     // For each open element, the number of namespaces that it declares.
     let mut open: Vec<usize> = Vec::new();
     let mut in_scope = 0_usize;
     let mut declared = 0_usize;
-    let mut rest = text;
-    while let Some(at) = rest.iter().position(|&byte| byte == b'<') {
-        let markup = rest.get(at..).unwrap_or_default();
-        let start = text.len() - markup.len();
-        let end = if let Some(comment) = markup.strip_prefix(b"<!--") {
-            after(comment, b"-->")
-        } else if let Some(characters) = markup.strip_prefix(b"<![CDATA[") {
-            after(characters, b"]]>")
-        } else if let Some(instruction) = markup.strip_prefix(b"<?") {
-            after(instruction, b"?>")
-        } else if markup.starts_with(b"<!") {
-            // A DTD, refused by the parser.
-            None
-        } else if markup.starts_with(b"</") {
-            in_scope -= open.pop().unwrap_or(0);
-            after(markup, b">")
-        } else {
-            let tag = StartTag::read(markup);
-            tag.check(in_scope)
-                .map_err(|problem| MediaError::manifest(line_at(text, start), problem, FIX))?;
-            declared += tag.namespaces;
-            bounded(declared, DECLARATIONS, "declarations of XML namespaces")?;
-            if !tag.is_empty {
-                in_scope += tag.namespaces;
-                open.push(tag.namespaces);
-            }
-            Some(tag.rest)
+    loop {
+        let start = reader.buffer_position();
+        let event = reader.read_event();
+        let at = event.as_ref().map_or_else(|_| reader.error_position(), |_| start);
+        let wrong = |problem: String, fix| {
+            let line = line_at(text.as_bytes(), usize::try_from(at).unwrap_or(usize::MAX));
+            MediaError::manifest(line, problem, fix)
         };
-        let Some(end) = end else { return Ok(()) };
-        rest = end;
-    }
-    Ok(())
-}
-
-/// The text after the first `end`; `None` if there is none.
-fn after<'a>(text: &'a [u8], end: &[u8]) -> Option<&'a [u8]> {
-    let at = text.windows(end.len()).position(|window| window == end)?;
-    text.get(at + end.len()..)
-}
-
-/// A start tag, or the tag of an empty element, up to its `>` or to the first malformed byte: the parser processes each
-/// attribute before it reaches the end.
-#[derive(Default)]
-struct StartTag<'a> {
-    /// Number of attributes, including namespace declarations.
-    attributes: usize,
-    namespaces: usize,
-    /// Maximum length of a namespace declaration, name and value, in bytes.
-    longest_declaration: usize,
-    is_empty: bool,
-    /// The text after the tag; empty if the tag is not well-formed.
-    rest: &'a [u8],
-}
-
-impl<'a> StartTag<'a> {
-    /// Reads the tag at the start of `text`.
-    fn read(text: &'a [u8]) -> Self {
-        let mut tag = Self::default();
-        let mut unread = text.get(1..);
-        while let Some(text) = unread {
-            unread = tag.add_attribute(text);
-        }
-        tag
-    }
-
-    /// Reads up to the end of the next attribute and returns the text after it; `None` at the end of the tag.
-    fn add_attribute(&mut self, text: &'a [u8]) -> Option<&'a [u8]> {
-        let at = text.iter().position(|byte| b"\"'<>".contains(byte))?;
-        let (before, found) = text.split_at_checked(at)?;
-        let (&delimiter, inside) = found.split_first()?;
-        match delimiter {
-            b'<' => None,
-            b'>' => {
-                self.is_empty = before.ends_with(b"/");
-                self.rest = inside;
-                None
+        match event {
+            Ok(Event::Start(tag)) => {
+                let own = namespaces(&tag, in_scope, wrong)?;
+                open.push(own);
+                in_scope += own;
+                declared += own;
             }
-            quote => {
-                let rest = after(inside, &[quote])?;
-                self.attributes += 1;
-                let name = before.trim_ascii_end().strip_suffix(b"=").unwrap_or(before);
-                let name = name
-                    .trim_ascii_end()
-                    .rsplit(u8::is_ascii_whitespace)
-                    .next()
-                    .unwrap_or_default();
-                // Also `prefix:xmlns`, which the parser treats as a declaration.
-                if after(name, b"xmlns").is_some() {
-                    self.namespaces += 1;
-                    let length = name.len() + inside.len() - rest.len() - 1;
-                    self.longest_declaration = self.longest_declaration.max(length);
-                }
-                Some(rest)
-            }
+            Ok(Event::Empty(tag)) => declared += namespaces(&tag, in_scope, wrong)?,
+            Ok(Event::End(_)) => in_scope -= open.pop().unwrap_or(0),
+            Ok(Event::DocType(_) | Event::Eof) => return Ok(()),
+            Ok(_) => {}
+            Err(error) => return Err(wrong(malformed(&error), scope::FIX)),
         }
+        bounded(declared, DECLARATIONS, "declarations of XML namespaces")?;
     }
+}
 
-    /// Compares the tag with the limits; the error describes the problem.
-    fn check(&self, in_scope: usize) -> Result<(), String> {
-        let too_many = |limit, what| Err(format!("an element has more than {limit} {what}"));
-        if self.attributes > ATTRIBUTES {
-            too_many(ATTRIBUTES, "attributes")
-        } else if in_scope + self.namespaces > NAMESPACES {
-            too_many(NAMESPACES, "XML namespaces in scope")
-        } else if self.longest_declaration > DECLARATION_BYTES {
-            Err(format!(
-                "the declaration of an XML namespace has more than {DECLARATION_BYTES} bytes"
-            ))
-        } else {
-            Ok(())
+fn malformed(error: &dyn ToString) -> String {
+    format!("not well-formed XML: {}", excerpt(&error.to_string()))
+}
+
+/// Number of namespaces that an element declares where `in_scope` others are.
+fn namespaces(
+    tag: &BytesStart<'_>,
+    in_scope: usize,
+    wrong: impl Fn(String, &'static str) -> MediaError,
+) -> Result<usize> {
+    let too_many = |limit, what| wrong(format!("an element has more than {limit} {what}"), FIX);
+    let mut found = 0;
+    for (at, attribute) in tag.attributes().with_checks(false).enumerate() {
+        let attribute = attribute.map_err(|error| wrong(malformed(&error), scope::FIX))?;
+        let name = attribute.key.into_inner();
+        // Also `prefix:xmlns`, which the parser treats as a declaration.
+        let is_declaration = name.windows(5).any(|part| part == b"xmlns");
+        found += usize::from(is_declaration);
+        if at == ATTRIBUTES {
+            return Err(too_many(ATTRIBUTES, "attributes"));
+        }
+        if in_scope + found > NAMESPACES {
+            return Err(too_many(NAMESPACES, "XML namespaces in scope"));
+        }
+        if is_declaration && name.len() + attribute.value.len() > DECLARATION_BYTES {
+            return Err(too_many(
+                DECLARATION_BYTES,
+                "bytes in the declaration of an XML namespace",
+            ));
         }
     }
+    Ok(found)
 }

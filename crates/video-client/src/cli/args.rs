@@ -39,44 +39,7 @@ pub(crate) enum Command {
     },
 }
 
-const EXAMPLES: &str = "\
-Examples:
-  # Play from a development server, trusting the one key whose pin it printed
-  video-client play https://localhost:4433/film.mp4 --pin 'Bx…='
-
-  # Watch it: the title goes to stdout, the report to stderr
-  video-client play https://localhost:4433/film.mp4 --insecure -o - | ffplay -
-
-  # The viewer's numbers with a browser's clock, as JSON for a script
-  video-client play https://localhost:4433/film.mp4 --ca ca.pem \\
-      --clock rebuffer --json
-
-  # DASH or HLS, as dash.js would play it, from the fifth minute on
-  video-client play https://localhost:4433/film/manifest.mpd --insecure \\
-      --start-at 5min
-
-  # Always the same representation, and no CMCD
-  video-client play https://localhost:4433/film/master.m3u8 --insecure \\
-      --abr fixed:media_0.m3u8 --cmcd off
-
-  # A player with three times the buffer that discards frames later than 50 ms
-  video-client play https://localhost:4433/film.mp4 --ca ca.pem \\
-      --playout-buffer 1969080B --late 50ms
-
-The player is a model: bytes are counted, frames are not decoded. An .mpd or
-.m3u8 is played as dash.js 4.0 plays it, its sound left out. Of an .mp4,
-playback starts when the playout buffer is full; the client reads 16 MiB
-beyond that buffer and then stops reading, so that QUIC's flow control stops
-the server. Once the last byte is in, the report covers the title to its end
-without waiting for it. A lost connection is made again and the title
-continued where it broke off, for up to --reconnect-limit.
-
-Results go to stdout, or to stderr with `--output -`; logs (RUST_LOG=debug for
-more) and progress go to stderr. docs/video-client.md defines every number and
-the JSON.
-
-Exit codes: 0 the whole title arrived; 1 the run failed or was stopped (the
-report covers what was played); 2 bad input.";
+const EXAMPLES: &str = include_str!("examples.txt").trim_ascii_end();
 
 #[derive(Debug, Args)]
 pub(crate) struct PlayArguments {
@@ -211,23 +174,6 @@ impl TrustArguments {
     }
 }
 
-/// Random bytes from the system.
-pub(crate) fn random<const COUNT: usize>() -> anyhow::Result<[u8; COUNT]> {
-    let mut bytes = [0; COUNT];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| anyhow::anyhow!("no random bytes from the system: {error}"))?;
-    Ok(bytes)
-}
-
-/// A new session identifier: a UUID of version 4 (RFC 9562 §5.4).
-pub(crate) fn session_id() -> anyhow::Result<String> {
-    let random = u128::from_be_bytes(random()?);
-    let uuid = random & !(0xf << 76) & !(0x3 << 62) | 0x4 << 76 | 0x2 << 62;
-    let hex = format!("{uuid:032x}");
-    let part = |range: std::ops::Range<usize>| hex.get(range).unwrap_or_default().to_owned();
-    Ok([part(0..8), part(8..12), part(12..16), part(16..20), part(20..32)].join("-"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -280,18 +226,5 @@ mod tests {
     fn bad_input_names_the_fix(#[case] line: &str, #[case] fix: &str) {
         let error = play(line).unwrap_err();
         assert!(error.contains(fix), "{error}");
-    }
-
-    #[test]
-    fn every_session_has_a_uuid_of_its_own() {
-        let (one, two) = (session_id().unwrap(), session_id().unwrap());
-        assert_ne!(one, two);
-        for id in [one, two] {
-            let lengths: Vec<_> = id.split('-').map(str::len).collect();
-            assert_eq!(lengths, [8, 4, 4, 4, 12], "{id}");
-            assert!(id.chars().all(|it| it == '-' || it.is_ascii_hexdigit()), "{id}");
-            assert!(id.as_bytes()[14] == b'4', "{id}");
-            assert!(b"89ab".contains(&id.as_bytes()[19]), "{id}");
-        }
     }
 }

@@ -13,6 +13,7 @@ use quinn::{Runtime, TokioRuntime};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
+use uuid::Uuid;
 use video_client::cmcd::CmcdOptions;
 use video_client::dash::{Abr, DashOptions};
 use video_client::playout::{CatchUp, Clock, ClockKind, Fill, Playout, PlayoutConfig};
@@ -117,7 +118,7 @@ fn prepare(play: &PlayArguments, given: Option<&ArgMatches>) -> anyhow::Result<P
         let mut options = DashOptions::default();
         options.abr = play.adaptive.abr.clone();
         options.start_at = play.adaptive.start_at;
-        options.session = session_options(&play.network)?;
+        options.session = session_options(&play.network);
         options.into()
     } else {
         file_options(play)?.into()
@@ -135,20 +136,20 @@ fn prepare(play: &PlayArguments, given: Option<&ArgMatches>) -> anyhow::Result<P
     })
 }
 
-fn session_options(network: &NetworkArguments) -> anyhow::Result<SessionOptions> {
+fn session_options(network: &NetworkArguments) -> SessionOptions {
     let mut options = SessionOptions::default();
     options.timeout = network.timeout;
     options.cmcd = CmcdOptions {
         mode: network.cmcd,
-        session: args::session_id()?,
+        session: Uuid::new_v4().to_string(),
     };
     if !network.reconnect_limit.is_zero() {
         let mut reconnect = ReconnectOptions::default();
         reconnect.limit = network.reconnect_limit;
-        reconnect.seed = u64::from_be_bytes(args::random()?);
+        (_, reconnect.seed) = Uuid::new_v4().as_u64_pair();
         options.reconnect = Some(reconnect);
     }
-    Ok(options)
+    options
 }
 
 fn file_options(play: &PlayArguments) -> anyhow::Result<PlayOptions> {
@@ -177,7 +178,7 @@ fn file_options(play: &PlayArguments) -> anyhow::Result<PlayOptions> {
     };
     let mut options = PlayOptions::default();
     options.playout = PlayoutConfig::new(file.playout_buffer, clock);
-    options.session = session_options(&play.network)?;
+    options.session = session_options(&play.network);
     // Reports contradictory settings before connecting.
     Playout::new(options.playout.clone())?;
     Ok(options)

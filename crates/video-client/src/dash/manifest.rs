@@ -12,7 +12,7 @@ use playrate_units::Bitrate;
 use super::packaged;
 use super::presentation::{Presentation, Resource};
 use super::source::{DashSource, MAX_INITIALIZATION};
-use crate::error::{PlayError, TitleError, unplayable};
+use crate::error::{PlayError, Result, TitleError, unplayable};
 use crate::observer::Observer;
 use crate::session::Driver;
 
@@ -23,7 +23,7 @@ const MAX_PLAYLISTS: usize = 64;
 
 impl<O: Observer> Driver<'_, O, DashSource<'_>> {
     /// Fetches the title's manifest. Returns its presentation and notes on omissions.
-    pub(super) async fn presentation(&mut self) -> Result<(Presentation, Vec<String>), PlayError> {
+    pub(super) async fn presentation(&mut self) -> Result<(Presentation, Vec<String>)> {
         let path = self.source.path;
         let wrong = |problem: TitleError| unplayable(path, problem);
         let mut missing = Vec::new();
@@ -49,7 +49,7 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
     }
 
     /// The manifest or playlist at `path`, which includes its query, with these variables of a main playlist.
-    async fn manifest(&mut self, path: &str, variables: &Variables) -> Result<Manifest, PlayError> {
+    async fn manifest(&mut self, path: &str, variables: &Variables) -> Result<Manifest> {
         let resource = Resource {
             path: path.to_owned(),
             bytes: None,
@@ -73,7 +73,7 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
         &mut self,
         variants: Vec<Variant>,
         missing: &mut Vec<String>,
-    ) -> Result<Vec<Declared>, PlayError> {
+    ) -> Result<Vec<Declared>> {
         let main = self.source.path;
         let mut all = Vec::new();
         let mut taken: Vec<String> = Vec::new();
@@ -86,7 +86,7 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
         } in variants
         {
             if packaged::is_readable(&declared) && declared.set == 0 {
-                let Some(path) = packaged::url_path(&playlist) else {
+                let Some(path) = playlist.own_path().map(str::to_owned) else {
                     declared.pieces.push(playlist);
                     all.push(declared);
                     continue;
@@ -127,7 +127,7 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
     }
 
     /// The pieces of a representation in one file, from its segment index.
-    async fn pieces(&mut self, index: &Resource, declared: &Declared) -> Result<Vec<Piece>, PlayError> {
+    async fn pieces(&mut self, index: &Resource, declared: &Declared) -> Result<Vec<Piece>> {
         let request = self.source.request(index, ObjectType::Initialization);
         let bytes = self.fetch_whole(request, MAX_INITIALIZATION).await?;
         let begins = index.bytes.as_ref().map_or(0, |bytes| bytes.start);
@@ -153,17 +153,17 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
     }
 
     /// The rate of the first of some pieces that exists, from the length of its file.
-    async fn rate(&mut self, declared: &Declared) -> Result<Option<Bitrate>, PlayError> {
+    async fn rate(&mut self, declared: &Declared) -> Result<Option<Bitrate>> {
         for piece in declared
             .pieces
             .iter()
             .filter(|piece| !piece.is_gap)
             .take(MAX_TRIES)
         {
-            let (Some(path), Some(duration)) = (packaged::url_path(piece), piece.duration) else {
+            let (Some(path), Some(duration)) = (piece.own_path(), piece.duration) else {
                 break;
             };
-            match self.length(&path).await {
+            match self.length(path).await {
                 Err(PlayError::Status { .. }) => {}
                 length => return Ok(length?.and_then(|length| length.per(duration))),
             }

@@ -196,8 +196,9 @@ pub(super) fn needs_index(it: &Declared) -> Result<Option<Resource>, TitleError>
 
 /// The request for a piece of the representation `name`.
 fn resource(piece: &Piece, name: &str) -> Result<Resource, TitleError> {
+    let path = piece.own_path().map(str::to_owned);
     Ok(Resource {
-        path: url_path(piece).ok_or_else(|| TitleError::Elsewhere(name.to_owned()))?,
+        path: path.ok_or_else(|| TitleError::Elsewhere(name.to_owned()))?,
         bytes: piece.bytes.clone(),
     })
 }
@@ -268,19 +269,4 @@ fn align(representations: &mut [Representation]) {
             }
         }
     }
-}
-
-/// The URL path of a piece, with its query; `None` if it is on another host.
-pub(super) fn url_path(piece: &Piece) -> Option<String> {
-    let mut url = url::Url::parse("https://site.invalid/").ok()?;
-    url.set_path(
-        &piece
-            .file
-            .as_deref()
-            .filter(|_| !piece.is_foreign)?
-            .replace('%', "%25"),
-    );
-    let path = url.path();
-    let query = piece.query.as_deref();
-    Some(query.map_or_else(|| path.to_owned(), |query| format!("{path}?{query}")))
 }

@@ -11,7 +11,7 @@ use playrate_units::{Bitrate, Bytes};
 use super::player::{DashOptions, DashPlayer, Decision};
 use super::presentation::Resource;
 use crate::cmcd::playback_rate;
-use crate::error::{PlayError, SetupError, TitleError, unplayable};
+use crate::error::{PlayError, Result, SetupError, TitleError, unplayable};
 use crate::observer::{Observer, Progress};
 use crate::playout::{Clock, Fill, Playout, PlayoutConfig};
 use crate::report::{Outcome, QualityReport};
@@ -143,7 +143,7 @@ impl<'a> DashSource<'a> {
         driver: &mut Driver<'_, O, Self>,
         key: (usize, usize),
         resource: &Resource,
-    ) -> Result<bytes::Bytes, PlayError> {
+    ) -> Result<bytes::Bytes> {
         if let Some(known) = driver.source.initializations.get(&key) {
             return Ok(known.clone());
         }
@@ -158,7 +158,7 @@ impl<'a> DashSource<'a> {
         driver: &mut Driver<'_, O, Self>,
         (representation, number): (usize, usize),
         sink: &mut S,
-    ) -> Result<NextStep, PlayError> {
+    ) -> Result<NextStep> {
         let player = driver.source.player.as_ref();
         let presentation = player.map(|player| Arc::clone(player.presentation()));
         let chosen = presentation.as_ref().and_then(|presentation| {
@@ -230,10 +230,7 @@ impl TitleSource for DashSource<'_> {
         }
     }
 
-    async fn next<O: Observer, S: Sink>(
-        driver: &mut Driver<'_, O, Self>,
-        sink: &mut S,
-    ) -> Result<NextStep, PlayError> {
+    async fn next<O: Observer, S: Sink>(driver: &mut Driver<'_, O, Self>, sink: &mut S) -> Result<NextStep> {
         if driver.source.player.is_none() {
             let (presentation, notes) = driver.presentation().await?;
             let source = &mut driver.source;
@@ -270,7 +267,7 @@ impl TitleSource for DashSource<'_> {
         }
     }
 
-    fn on_bytes(&mut self, _now: Duration, bytes: &[u8]) -> Result<(), PlayError> {
+    fn on_bytes(&mut self, _now: Duration, bytes: &[u8]) -> Result<()> {
         if let Some(SegmentBoxes { path, parser, frames }) = &mut self.boxes {
             parser.push(bytes).map_err(|problem| unplayable(path, problem))?;
             *frames = frames.saturating_add(parser.drain_frames().count());
@@ -278,7 +275,7 @@ impl TitleSource for DashSource<'_> {
         Ok(())
     }
 
-    fn on_end(&mut self, transfer: Transfer) -> Result<(), PlayError> {
+    fn on_end(&mut self, transfer: Transfer) -> Result<()> {
         let frames = match &self.boxes {
             None => None,
             Some(boxes) if boxes.frames == 0 => return Err(unplayable(&boxes.path, MediaError::NoFrames)),
@@ -291,7 +288,7 @@ impl TitleSource for DashSource<'_> {
         Ok(())
     }
 
-    fn on_failure(&mut self, now: Duration, error: PlayError) -> Result<(), PlayError> {
+    fn on_failure(&mut self, now: Duration, error: PlayError) -> Result<()> {
         match &mut self.player {
             Some(player) if error.is_of_file() => player.pass_over(now, error.to_string()),
             _ => return Err(error),

@@ -4,9 +4,9 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use playrate_units::Bitrate;
 use playrate_units::seconds::{self, from_duration};
 use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 
 use super::{DashReport, NetworkReport, Outcome, PlayerSettings, QualityReport};
 use crate::cmsd::CmsdReport;
@@ -32,13 +32,15 @@ impl QualityReport {
             url: &self.url,
             outcome,
             error,
-            title: self.title.as_ref().map(|title| TitleJson {
-                codecs: &title.codecs,
-                width: NonZeroU32::new(title.width),
-                height: NonZeroU32::new(title.height),
-                has_audio: title.has_audio,
-                duration: title.duration,
-                average_rate: self.average_rate,
+            title: self.title.as_ref().map(|title| {
+                json!({
+                    "codecs": title.codecs,
+                    "width": NonZeroU32::new(title.width),
+                    "height": NonZeroU32::new(title.height),
+                    "has_audio": title.has_audio,
+                    "duration_s": title.duration.map(from_duration),
+                    "average_rate_bps": self.average_rate,
+                })
             }),
             player: &self.player,
             viewer: ViewerJson {
@@ -63,7 +65,7 @@ struct ReportJson<'a> {
     url: &'a str,
     outcome: &'static str,
     error: Option<&'a str>,
-    title: Option<TitleJson<'a>>,
+    title: Option<Value>,
     player: &'a PlayerSettings,
     viewer: ViewerJson<'a>,
     network: &'a NetworkReport,
@@ -73,18 +75,6 @@ struct ReportJson<'a> {
     events: &'a [PlayoutEvent],
     #[serde(skip_serializing_if = "Option::is_none")]
     series: Option<SeriesJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct TitleJson<'a> {
-    codecs: &'a str,
-    width: Option<NonZeroU32>,
-    height: Option<NonZeroU32>,
-    has_audio: bool,
-    #[serde(rename = "duration_s", with = "seconds::optional")]
-    duration: Option<Duration>,
-    #[serde(rename = "average_rate_bps")]
-    average_rate: Option<Bitrate>,
 }
 
 #[derive(Serialize)]

@@ -6,7 +6,7 @@ use playrate_units::Bytes;
 
 use super::driver::Request;
 use super::resume::{ContentRange, Rest, strong_tag};
-use crate::error::{PlayError, ResumeError};
+use crate::error::{PlayError, Result, ResumeError};
 
 /// Maximum number of bytes that go to the player and the sink in one piece. A read may return more if the reader was
 /// slow, and the player must not count bytes as delivered that a slow sink has not been offered.
@@ -71,7 +71,7 @@ impl BodyReader {
     ///
     /// # Errors
     /// The response is longer or shorter than declared.
-    pub(super) fn accept(&mut self, chunk: Option<bytes::Bytes>) -> Result<bool, PlayError> {
+    pub(super) fn accept(&mut self, chunk: Option<bytes::Bytes>) -> Result<bool> {
         let received = self.received();
         if let Some(declared) = self.length
             && (received > declared || (received < declared && chunk.is_none()))
@@ -94,7 +94,7 @@ impl BodyReader {
     ///
     /// # Errors
     /// The response has no strong entity tag.
-    pub(super) fn rest(&self, cause: String) -> Result<Rest, PlayError> {
+    pub(super) fn rest(&self, cause: String) -> Result<Rest> {
         let (first, received) = (first_position(&self.request), self.received());
         let path = self.request.path.clone();
         let Some(tag) = self.tag.clone() else {

@@ -18,7 +18,7 @@ use quinn::{AsyncTimer, Runtime};
 use super::reconnect::Backoff;
 use super::{Played, Seek, SessionOptions, SharedConnection};
 use crate::cmsd::{CmsdReport, CmsdSample};
-use crate::error::PlayError;
+use crate::error::{PlayError, Result};
 use crate::observer::{Observer, Progress};
 use crate::playout::{Playout, PlayoutEvent};
 use crate::report::{InterruptionLog, NetworkReport, Outcome, PlayerSettings, QualityReport, Rates};
@@ -117,7 +117,7 @@ pub(crate) trait TitleSource: Send + Sized {
     fn next<O: Observer, S: Sink>(
         driver: &mut Driver<'_, O, Self>,
         sink: &mut S,
-    ) -> impl Future<Output = Result<NextStep, PlayError>> + Send;
+    ) -> impl Future<Output = Result<NextStep>> + Send;
 
     /// Updates the keys of `cmcd` that depend on the player's state, for a repeated request.
     fn refresh(&mut self, _cmcd: &mut Cmcd) {}
@@ -126,16 +126,16 @@ pub(crate) trait TitleSource: Send + Sized {
     fn on_response(&mut self, _length: Option<Bytes>) {}
 
     /// More bytes of the body of the last [`NextStep::Fetch`] have arrived.
-    fn on_bytes(&mut self, now: Duration, bytes: &[u8]) -> Result<(), PlayError>;
+    fn on_bytes(&mut self, now: Duration, bytes: &[u8]) -> Result<()>;
 
     /// That body is complete.
-    fn on_end(&mut self, transfer: Transfer) -> Result<(), PlayError>;
+    fn on_end(&mut self, transfer: Transfer) -> Result<()>;
 
     /// The last [`NextStep::Fetch`] failed.
     ///
     /// # Errors
     /// `error`, if the session cannot continue.
-    fn on_failure(&mut self, _now: Duration, error: PlayError) -> Result<(), PlayError> {
+    fn on_failure(&mut self, _now: Duration, error: PlayError) -> Result<()> {
         Err(error)
     }
 
@@ -230,7 +230,7 @@ impl<'a, O: Observer, P: TitleSource> Driver<'a, O, P> {
         Played { report, result }
     }
 
-    async fn download<S: Sink>(&mut self, sink: &mut S) -> Result<(), PlayError> {
+    async fn download<S: Sink>(&mut self, sink: &mut S) -> Result<()> {
         self.connection = Some(self.route.connect().await?);
         self.connected = Some(self.now());
         self.throughput = Throughput::new(self.now());

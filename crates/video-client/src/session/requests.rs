@@ -12,7 +12,7 @@ use super::driver::{Driver, NextStep, Request, TitleSource, WakeUp, in_millis};
 use super::reconnect::{Remedy, retry_after};
 use super::resume::Rest;
 use crate::cmsd::CmsdSample;
-use crate::error::{PlayError, is_temporary, status_error};
+use crate::error::{PlayError, Result, is_temporary, status_error};
 use crate::observer::Observer;
 use crate::report::Interruption;
 use crate::sink::Sink;
@@ -27,7 +27,7 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
         }
     }
 
-    pub(super) async fn fetch_all<S: Sink>(&mut self, sink: &mut S) -> Result<(), PlayError> {
+    pub(super) async fn fetch_all<S: Sink>(&mut self, sink: &mut S) -> Result<()> {
         loop {
             self.seek_if_due();
             let until = match P::next(self, sink).await? {
@@ -68,7 +68,7 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
     }
 
     /// Passes the body of a response to the source and the sink, at the pace of the slower one.
-    async fn fetch<S: Sink>(&mut self, request: Box<Request>, sink: &mut S) -> Result<(), PlayError> {
+    async fn fetch<S: Sink>(&mut self, request: Box<Request>, sink: &mut S) -> Result<()> {
         let requested = self.now();
         let mut reader = self.open(request).await?;
         let (mut first_byte, mut bytes) = (None, Bytes::ZERO);
@@ -92,11 +92,7 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
     }
 
     /// Fetches a body of at most `limit` bytes into memory. A jump of the viewer waits for its end.
-    pub(crate) async fn fetch_whole(
-        &mut self,
-        request: Request,
-        limit: Bytes,
-    ) -> Result<bytes::Bytes, PlayError> {
+    pub(crate) async fn fetch_whole(&mut self, request: Request, limit: Bytes) -> Result<bytes::Bytes> {
         let path = request.path.clone();
         let mut reader = self.open(Box::new(request)).await?;
         let mut whole = Vec::new();
@@ -110,7 +106,7 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
     }
 
     /// Length of the file at `path`, if the server declares it.
-    pub(crate) async fn length(&mut self, path: &str) -> Result<Option<Bytes>, PlayError> {
+    pub(crate) async fn length(&mut self, path: &str) -> Result<Option<Bytes>> {
         let response = loop {
             let connection = self.connection().await?;
             let exchange = async { Ok((connection.head(path, HeaderMap::new()).await?, ())) };
@@ -128,7 +124,7 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
     }
 
     /// Sends a request and waits for the head of its response.
-    async fn open(&mut self, request: Box<Request>) -> Result<BodyReader, PlayError> {
+    async fn open(&mut self, request: Box<Request>) -> Result<BodyReader> {
         let (response, body) = self.send(&request, None).await?;
         let expected = match request.bytes {
             Some(_) => StatusCode::PARTIAL_CONTENT,
@@ -142,7 +138,7 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
     }
 
     /// Replaces the interrupted body of `reader` by one that continues it. Returns false if nothing is left.
-    async fn resume(&mut self, reader: &mut BodyReader) -> Result<bool, PlayError> {
+    async fn resume(&mut self, reader: &mut BodyReader) -> Result<bool> {
         if reader.received() == 0 {
             *reader = self.open(reader.request.clone()).await?;
             return Ok(true);
@@ -159,11 +155,7 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
     }
 
     /// Sends a request, or one for the rest of its response, until a response arrives.
-    async fn send(
-        &mut self,
-        request: &Request,
-        rest: Option<&Rest>,
-    ) -> Result<(Response<()>, Body), PlayError> {
+    async fn send(&mut self, request: &Request, rest: Option<&Rest>) -> Result<(Response<()>, Body)> {
         let Request { path, bytes, cmcd } = request;
         loop {
             let connection = self.connection().await?;
@@ -202,7 +194,7 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
         &mut self,
         exchange: impl Future<Output = Result<(Response<()>, T), ExchangeError>> + Send,
         path: &str,
-    ) -> Result<Option<(Response<()>, T)>, PlayError> {
+    ) -> Result<Option<(Response<()>, T)>> {
         let (error, wait) = match self.in_time(exchange).await {
             // Before a session has begun, a refusal is the final answer.
             Ok((response, _)) if is_temporary(response.status()) && self.has_begun => {
@@ -219,7 +211,7 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
     }
 
     /// The connection; establishes another if it was lost.
-    async fn connection(&mut self) -> Result<Connection, PlayError> {
+    async fn connection(&mut self) -> Result<Connection> {
         match &self.connection {
             Some(connection) => Ok(connection.clone()),
             // Boxed because it is rare: otherwise every session would reserve room for it.
@@ -227,7 +219,7 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
         }
     }
 
-    async fn reconnect(&mut self) -> Result<Connection, PlayError> {
+    async fn reconnect(&mut self) -> Result<Connection> {
         let route = self.route;
         loop {
             let backoff = self.backoff.as_ref();
@@ -254,7 +246,7 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
     ///
     /// # Errors
     /// `error`, if continuing cannot help or its time limit has passed.
-    async fn recover(&mut self, error: PlayError, wait: Option<Duration>) -> Result<(), PlayError> {
+    async fn recover(&mut self, error: PlayError, wait: Option<Duration>) -> Result<()> {
         let now = self.now();
         let Some(backoff) = &mut self.backoff else {
             return Err(error);
@@ -311,7 +303,7 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
     async fn in_time<T>(
         &mut self,
         exchange: impl Future<Output = Result<T, ExchangeError>> + Send,
-    ) -> Result<T, PlayError> {
+    ) -> Result<T> {
         let timeout = self.wait_limit();
         let mut exchange = pin!(exchange);
         let result = if self.interruptions.present().is_some() {
@@ -326,11 +318,7 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
 
     /// The next bytes of a body; `None` at its end, or when the viewer jumps. Waits while the source has paused
     /// reading, and resumes the body if it is interrupted.
-    async fn piece(
-        &mut self,
-        reader: &mut BodyReader,
-        may_jump: bool,
-    ) -> Result<Option<bytes::Bytes>, PlayError> {
+    async fn piece(&mut self, reader: &mut BodyReader, may_jump: bool) -> Result<Option<bytes::Bytes>> {
         loop {
             let error = match self.piece_of(reader, may_jump).await {
                 Ok(piece) => {
@@ -352,11 +340,7 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
     }
 
     /// The next bytes of the present body; `None` at its end, or at a jump of the viewer if it `may_jump`.
-    async fn piece_of(
-        &mut self,
-        reader: &mut BodyReader,
-        may_jump: bool,
-    ) -> Result<Option<bytes::Bytes>, PlayError> {
+    async fn piece_of(&mut self, reader: &mut BodyReader, may_jump: bool) -> Result<Option<bytes::Bytes>> {
         let limit = self.wait_limit();
         let mut silent_since = self.now();
         loop {

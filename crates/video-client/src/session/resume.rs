@@ -3,7 +3,7 @@
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use playrate_units::Bytes;
 
-use crate::error::{PlayError, ResumeError, status_error};
+use crate::error::{PlayError, Result, ResumeError, status_error};
 
 /// The rest of a response, to be requested if its file is unchanged.
 #[derive(Clone, Debug)]
@@ -79,7 +79,7 @@ impl Rest {
     ///
     /// # Errors
     /// The file has changed, or the server sends something else.
-    pub(super) fn check(&self, response: &Response<()>) -> Result<Option<u64>, PlayError> {
+    pub(super) fn check(&self, response: &Response<()>) -> Result<Option<u64>> {
         let problem = match response.status() {
             StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE
                 if self.is_other_version(response) =>
