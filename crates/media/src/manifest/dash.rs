@@ -14,16 +14,11 @@ use super::location::Location;
 use super::scope::{FIX, Level, Scope, chain, wrong};
 use super::template::Template;
 use super::values::{byte_range, duration, duration_of, excerpt};
-use super::{Component, LONGEST, ManifestRepresentation, Piece, line_at, xml};
+use super::{Component, LONGEST, ManifestRepresentation, Piece, xml};
 use crate::error::MediaError;
 
 /// Reads the representations of an MPD with their pieces.
-pub(super) fn read(content: &[u8], location: &Location) -> Result<Vec<ManifestRepresentation>> {
-    let text = std::str::from_utf8(content).map_err(|error| {
-        let line = line_at(content, error.valid_up_to());
-        MediaError::manifest(line, "it is not UTF-8", FIX)
-    })?;
-    let text = text.trim_start_matches('\u{feff}');
+pub(super) fn read(text: &str, location: &Location) -> Result<Vec<ManifestRepresentation>> {
     xml::check(text)?;
     let document = Document::parse(text).map_err(|error| {
         // The parser shows names in full.

@@ -13,18 +13,13 @@ use super::Result;
 use super::counter::Counter;
 use super::location::Location;
 use super::values::excerpt;
-use super::{Component, LONGEST, Manifest, ManifestRepresentation, Piece, Variables, Variant, line_at};
+use super::{Component, LONGEST, Manifest, ManifestRepresentation, Piece, Variables, Variant};
 use crate::error::MediaError;
 
 const FIX: &str = "write the playlist again with its packager (docs/media.md)";
 
 /// Reads a playlist of either kind.
-pub(super) fn read(content: &[u8], location: &Location, imported: &Variables) -> Result<Manifest> {
-    let text = std::str::from_utf8(content).map_err(|error| {
-        let line = line_at(content, error.valid_up_to());
-        malformed(line, "it is not UTF-8")
-    })?;
-    let text = text.trim_start_matches('\u{feff}');
+pub(super) fn read(text: &str, location: &Location, imported: &Variables) -> Result<Manifest> {
     // RFC 8216 §4.3.1.1.
     if !text.starts_with("#EXTM3U") {
         return Err(malformed(1, "a playlist begins with #EXTM3U"));
@@ -222,7 +217,7 @@ impl<'a> PlaylistReader<'a> {
         let mut target = Duration::ZERO;
         let mut duration = None;
         let mut is_gap = false;
-        let mut range: Option<ByteRange> = None;
+        let mut range = None;
         // End of the last range in a file: a range without an offset begins there (RFC 8216 §4.3.2.2).
         let mut ended: Option<(Cow<'_, str>, u64)> = None;
         for (at, line) in lines(self.text) {
@@ -230,7 +225,7 @@ impl<'a> PlaylistReader<'a> {
             let (tag, value) = line.split_once(':').unwrap_or((&line, ""));
             match tag {
                 "#EXTINF" => duration = playing_time(value),
-                "#EXT-X-BYTERANGE" => range = Some(ByteRange::read(at, value)?),
+                "#EXT-X-BYTERANGE" => range = Some(byte_range(at, value)?),
                 "#EXT-X-MAP" => {
                     let map = (found.pieces.len(), self.segment_map(at, value)?);
                     // It applies to all segments after it (RFC 8216 §4.3.2.5).
@@ -265,14 +260,14 @@ impl<'a> PlaylistReader<'a> {
                     })?;
                     let bytes = match range.take() {
                         None => None,
-                        Some(range) => {
+                        Some((length, offset)) => {
                             let follows = ended.filter(|(uri, _)| *uri == line).map(|(_, end)| end);
                             let problem = "#EXT-X-BYTERANGE has no offset, and no range of its file precedes it: \
                                            write LENGTH@OFFSET";
-                            let first = range.offset.or(follows);
-                            let first = first.ok_or_else(|| malformed(at, problem))?;
-                            ended = Some((line.clone(), range.starting_at(first).end));
-                            Some(range.starting_at(first))
+                            let first = offset.or(follows).ok_or_else(|| malformed(at, problem))?;
+                            let bytes = starting_at(first, length);
+                            ended = Some((line.clone(), bytes.end));
+                            Some(bytes)
                         }
                     };
                     let mut piece = self
@@ -301,9 +296,9 @@ impl<'a> PlaylistReader<'a> {
     /// The initialisation segment named by `#EXT-X-MAP` in line `at`.
     fn segment_map(&mut self, at: usize, list: &str) -> Result<Piece> {
         let uri = reference(list).ok_or_else(|| malformed(at, "#EXT-X-MAP has no URI"))?;
-        let range = attribute(list, "BYTERANGE").map(|text| ByteRange::read(at, text));
+        let range = attribute(list, "BYTERANGE").map(|text| byte_range(at, text));
         let range = range.transpose()?;
-        let bytes = range.map(|range| range.starting_at(range.offset.unwrap_or(0)));
+        let bytes = range.map(|(length, offset)| starting_at(offset.unwrap_or(0), length));
         Ok(self.counter.join(self.location, uri)?.piece(bytes, None))
     }
 }
@@ -390,26 +385,15 @@ fn playing_time(text: &str) -> Option<Duration> {
 }
 
 /// `LENGTH@OFFSET` (RFC 8216 §4.3.2.2); the offset may be missing.
-#[derive(Clone, Copy, Debug)]
-struct ByteRange {
-    length: u64,
-    offset: Option<u64>,
+fn byte_range(at: usize, text: &str) -> Result<(u64, Option<u64>)> {
+    let (length, offset) = match text.split_once('@') {
+        Some((length, offset)) => (length, Some(number(at, "BYTERANGE", offset)?)),
+        None => (text, None),
+    };
+    Ok((number(at, "BYTERANGE", length)?, offset))
 }
 
-impl ByteRange {
-    fn read(at: usize, text: &str) -> Result<Self> {
-        let (length, offset) = match text.split_once('@') {
-            Some((length, offset)) => (length, Some(offset)),
-            None => (text, None),
-        };
-        Ok(Self {
-            length: number(at, "BYTERANGE", length)?,
-            offset: offset.map(|offset| number(at, "BYTERANGE", offset)).transpose()?,
-        })
-    }
-
-    /// The byte range that starts at `first`.
-    fn starting_at(self, first: u64) -> Range<u64> {
-        first..first.saturating_add(self.length)
-    }
+/// The byte range of this `length` that starts at `first`.
+fn starting_at(first: u64, length: u64) -> Range<u64> {
+    first..first.saturating_add(length)
 }

@@ -185,11 +185,16 @@ impl Manifest {
     /// # Errors
     /// As [`open`](Self::open), without the file's name.
     pub fn read_at(url: &Url, content: &[u8], variables: &Variables) -> Result<Self> {
+        let text = std::str::from_utf8(content).map_err(|error| {
+            let line = line_at(content, error.valid_up_to());
+            MediaError::manifest(line, "it is not UTF-8", scope::FIX)
+        })?;
+        let text = text.trim_start_matches('\u{feff}');
         let location = location::Location::of(url);
         if has_extension(Path::new(url.path()), "mpd") {
-            dash::read(content, &location).map(Self::Dash)
+            dash::read(text, &location).map(Self::Dash)
         } else {
-            hls::read(content, &location, variables)
+            hls::read(text, &location, variables)
         }
     }
 

@@ -22,7 +22,8 @@ impl Bar {
     pub(crate) fn new() -> Self {
         let bar = ProgressBar::no_length();
         // The template is a constant; if it were wrong, the default bar would do.
-        if let Ok(style) = ProgressStyle::with_template("{bar:30.cyan/blue} {percent:>3} % {msg}") {
+        if let Ok(style) = ProgressStyle::with_template("{bar:30.cyan/blue} {percent:>3} % {msg}  {eta} left")
+        {
             bar.set_style(style.progress_chars("━╸─"));
         }
         bar.set_message("connecting");
@@ -73,11 +74,6 @@ fn message(progress: &Progress, rate: Option<Bitrate>) -> String {
         (true, Some(_), true) => "buffer full",
         (true, Some(_), false) => "playing",
     };
-    let eta = progress
-        .promised
-        .zip(rate)
-        .and_then(|(promised, rate)| rate.time_for(promised - progress.received))
-        .map_or(String::new(), |left| format!("  {} s left", left.as_secs()));
     let place = progress.segments.map_or(String::new(), |(fetched, all)| {
         let representation = progress.representation.as_deref().unwrap_or_default();
         format!("  segment {fetched}/{all} at {representation}")
@@ -90,7 +86,7 @@ fn message(progress: &Progress, rate: Option<Bitrate>) -> String {
     let troubles = troubles.map(|(count, what)| format!("  {count} {what}"));
     let troubles = troubles.collect::<Vec<_>>().concat();
     format!(
-        "{state}{place}  buffer {:.1} s  {:.1} Mbit/s{troubles}{eta}",
+        "{state}{place}  buffer {:.1} s  {:.1} Mbit/s{troubles}",
         progress.held_time.as_secs_f64(),
         rate.map_or(0.0, Bitrate::as_mbps),
     )

@@ -28,11 +28,7 @@ pub(super) fn choose(mut all: Vec<Declared>) -> Result<(Vec<Declared>, Vec<Strin
     let mut sets = BTreeMap::new();
     let playable = all.iter().filter(|it| is_readable(it) && obstacle(it).is_none());
     let mut playable: Vec<_> = playable.collect();
-    playable.sort_by_key(|it| {
-        [Some(true), None, Some(false)]
-            .iter()
-            .position(|main| *main == it.is_main)
-    });
+    playable.sort_by_key(|it| (it.is_main == Some(false), it.is_main.is_none()));
     for it in playable {
         sets.entry(it.period).or_insert(it.set);
     }

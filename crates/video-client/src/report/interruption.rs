@@ -49,28 +49,15 @@ impl Interruptions {
 #[derive(Debug, Default)]
 pub(crate) struct InterruptionLog {
     total: Interruptions,
-    present: Option<Interruption>,
+    /// The interruption in progress, if any.
+    pub(crate) present: Option<Interruption>,
     /// Start of the present time without a connection.
-    disconnected_since: Option<Duration>,
-    last_end: Duration,
+    pub(crate) disconnected_since: Option<Duration>,
+    /// End of the last interruption; zero before the first.
+    pub(crate) last_end: Duration,
 }
 
 impl InterruptionLog {
-    /// The interruption in progress, if any.
-    pub(crate) fn present(&self) -> Option<&Interruption> {
-        self.present.as_ref()
-    }
-
-    /// End of the last interruption; zero before the first.
-    pub(crate) fn last_end(&self) -> Duration {
-        self.last_end
-    }
-
-    /// Returns true while there is no connection.
-    pub(crate) fn is_disconnected(&self) -> bool {
-        self.disconnected_since.is_some()
-    }
-
     /// Begins an interruption unless one is in progress. Returns it.
     pub(crate) fn begin(&mut self, now: Duration, reason: &dyn ToString) -> &Interruption {
         self.present.get_or_insert_with(|| Interruption {
@@ -165,7 +152,7 @@ mod tests {
         let mut log = InterruptionLog::default();
         log.begin(secs(10), &"lost");
         log.disconnected(secs(10));
-        assert!(log.is_disconnected() && log.present().is_some());
+        assert!(log.disconnected_since.is_some() && log.present.is_some());
         let seen = log.finish(secs(70));
         assert_eq!((seen.reconnects, seen.disconnected), (0, secs(60)));
         assert_eq!(seen.recorded[0].resumed, None);

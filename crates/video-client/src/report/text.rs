@@ -5,29 +5,21 @@ use std::time::Duration;
 use askama::Template;
 use playrate_units::{Bitrate, Bytes};
 
-use super::{Estimates, NetworkReport, Outcome, QualityReport};
+use super::{Estimates, Outcome, QualityReport};
 use crate::cmsd::CmsdReport;
-use crate::playout::PlaybackReport;
 
 /// Lines of the report, each a label, two spaces and a value.
 #[derive(Template)]
 #[template(path = "report.txt", escape = "none")]
 struct Lines<'a> {
     it: &'a QualityReport,
-    seen: &'a PlaybackReport,
-    network: &'a NetworkReport,
 }
 
 impl QualityReport {
     /// The report as a text of several lines, numbers rounded for reading.
     pub fn to_text(&self) -> String {
-        let lines = Lines {
-            it: self,
-            seen: &self.playback,
-            network: &self.network,
-        };
         // Writing to a String cannot fail.
-        let text = lines.render().unwrap_or_default();
+        let text = Lines { it: self }.render().unwrap_or_default();
         let rows = || {
             text.lines()
                 .map(|line| line.split_once("  ").unwrap_or(("", line)))

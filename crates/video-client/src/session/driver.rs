@@ -342,7 +342,7 @@ impl<'a, O: Observer, P: TitleSource> Driver<'a, O, P> {
             held: playout.held(),
             held_time: playout.held_time(),
             reading_paused: self.source.reading_paused(),
-            connected: !self.interruptions.is_disconnected(),
+            connected: self.interruptions.disconnected_since.is_none(),
             segments: None,
             representation: None,
             playback: playout.report(),

@@ -143,8 +143,10 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
             *reader = self.open(reader.request.clone()).await?;
             return Ok(true);
         }
-        let interruption = self.interruptions.present();
-        let cause = interruption.map_or_else(String::new, |present| present.reason.clone());
+        let interruption = self.interruptions.present.as_ref();
+        let cause = interruption
+            .map(|present| present.reason.clone())
+            .unwrap_or_default();
         let rest = reader.rest(cause)?;
         let (response, body) = self.send(&reader.request, Some(&rest)).await?;
         let Some(end) = rest.check(&response)? else {
@@ -160,7 +162,7 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
         loop {
             let connection = self.connection().await?;
             let mut cmcd = cmcd.clone();
-            if self.interruptions.present().is_some() {
+            if self.interruptions.present.is_some() {
                 self.advance();
                 self.source.refresh(&mut cmcd);
             }
@@ -253,14 +255,14 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
         };
         let interruptions = &mut self.interruptions;
         let Some(remedy) = Remedy::of(&error) else {
-            return Err(match (&error, interruptions.present()) {
+            return Err(match (&error, interruptions.present.as_ref()) {
                 (PlayError::Connect(_), Some(present)) => given_up(present, now, error),
                 _ => error,
             });
         };
         tracing::debug!(%error, ?remedy, "interrupted");
-        if interruptions.present().is_none() {
-            backoff.interrupted_after(now.saturating_sub(interruptions.last_end()));
+        if interruptions.present.is_none() {
+            backoff.interrupted_after(now.saturating_sub(interruptions.last_end));
         }
         let present = interruptions.begin(now, &error);
         let delay = backoff.next_delay(&error).max(wait.unwrap_or_default());
@@ -287,7 +289,7 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
 
     /// Deadline of the present interruption; unlimited without one.
     fn deadline(&self) -> Duration {
-        match (&self.backoff, self.interruptions.present()) {
+        match (&self.backoff, self.interruptions.present.as_ref()) {
             (Some(backoff), Some(present)) => present.began.saturating_add(backoff.limit()),
             _ => Duration::MAX,
         }
@@ -306,7 +308,7 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
     ) -> Result<T> {
         let timeout = self.wait_limit();
         let mut exchange = pin!(exchange);
-        let result = if self.interruptions.present().is_some() {
+        let result = if self.interruptions.present.is_some() {
             let until = self.now().saturating_add(timeout);
             Box::pin(self.play_on(until, exchange.as_mut())).await
         } else {
