@@ -11,7 +11,7 @@ use crate::estimates::nearest_rank;
 pub struct Throughput {
     since: Duration,
     last: Duration,
-    total: u64,
+    total: Bytes,
     seconds: Vec<u64>,
 }
 
@@ -24,7 +24,7 @@ impl Throughput {
         Self {
             since,
             last: since,
-            total: 0,
+            total: Bytes::ZERO,
             seconds: Vec::new(),
         }
     }
@@ -39,13 +39,13 @@ impl Throughput {
         if let Some(sum) = self.seconds.get_mut(second) {
             *sum = sum.saturating_add(bytes.as_u64());
         }
-        self.total = self.total.saturating_add(bytes.as_u64());
+        self.total += bytes;
         self.last = self.last.max(now);
     }
 
     /// Sum of all bytes received.
     pub fn total(&self) -> Bytes {
-        Bytes::new(self.total)
+        self.total
     }
 
     /// All bytes over the time from the request to the last byte; `None` before the first.

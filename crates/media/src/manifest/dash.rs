@@ -222,8 +222,9 @@ impl MpdReader {
         if said.is_none() {
             said = self.of_representation(scope, "mimeType")?;
         }
+        let levels = [scope.representation, scope.set, scope.period];
         Ok(match said.and_then(|said| said.split('/').next()) {
-            _ if scope.is_special() => Component::Other,
+            _ if levels.iter().any(|level| level.is_special) => Component::Other,
             Some("video") => Component::Video,
             Some("audio") => Component::Audio,
             Some(_) => Component::Other,

@@ -181,13 +181,6 @@ impl<'a> Scope<'_, 'a> {
         first.unwrap_or(self.representation.node)
     }
 
-    /// Returns true if a player must not choose it.
-    pub(super) fn is_special(&self) -> bool {
-        [self.representation, self.set, self.period]
-            .iter()
-            .any(|level| level.is_special)
-    }
-
     /// The first description of its encryption.
     pub(super) fn protection(&self) -> Option<Node<'a, 'a>> {
         self.representation.protection.or(self.set.protection)

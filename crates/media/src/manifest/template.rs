@@ -20,16 +20,6 @@ enum TemplatePart<'a> {
     Time { width: usize },
 }
 
-impl TemplatePart<'_> {
-    /// Maximum length of its text in bytes.
-    fn longest(&self) -> usize {
-        match self {
-            Self::Text(text) => text.len(),
-            Self::Number { .. } | Self::Time { .. } => WIDEST,
-        }
-    }
-}
-
 /// Maximum number of texts and identifiers of a template: each costs work for every segment, even if it produces no
 /// text.
 const PARTS: usize = 64;
@@ -79,7 +69,10 @@ impl<'a> Template<'a> {
     }
 
     fn push(&mut self, part: TemplatePart<'a>) {
-        let longest = part.longest();
+        let longest = match &part {
+            TemplatePart::Text(text) => text.len(),
+            TemplatePart::Number { .. } | TemplatePart::Time { .. } => WIDEST,
+        };
         if longest > 0 {
             self.longest = self.longest.saturating_add(longest);
             self.parts.push(part);

@@ -94,13 +94,11 @@ pub(super) struct Situation {
 impl Chooser {
     pub(super) fn new(abr: &Abr, presentation: &Presentation) -> Result<Self, PresentationError> {
         let rates: Vec<Bitrate> = presentation.representations().iter().map(|it| it.rate).collect();
+        let first = highest(&rates, INITIAL);
         let (rule, current) = match abr {
             Abr::Fixed(name) => (Rule::Fixed, presentation.named(name)?),
-            Abr::Throughput => (Rule::Throughput(None), highest(&rates, INITIAL)),
-            Abr::ThroughputSwitchHistory => {
-                let rule = Rule::Throughput(Some(SwitchHistory::default()));
-                (rule, highest(&rates, INITIAL))
-            }
+            Abr::Throughput => (Rule::Throughput(None), first),
+            Abr::ThroughputSwitchHistory => (Rule::Throughput(Some(SwitchHistory::default())), first),
         };
         Ok(Self { rates, current, rule })
     }

@@ -293,13 +293,7 @@ impl TitleSource for DashSource<'_> {
             Some(player) if error.is_of_file() => player.pass_over(now, error.to_string()),
             _ => return Err(error),
         }
-        let is_gap = matches!(
-            &error,
-            PlayError::Title {
-                problem: TitleError::Gap,
-                ..
-            }
-        );
+        let is_gap = matches!(&error, PlayError::Title { problem, .. } if *problem == TitleError::Gap);
         self.failures += u32::from(!is_gap);
         let earlier = self.failure.take().filter(|_| is_gap || self.failures > 1);
         let first = earlier.unwrap_or(error);

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 /// Number of decisions kept.
 const DEPTH: usize = 8;
 /// Minimum number of decisions for the rule to apply.
-const SAMPLES: u32 = 6;
+const SAMPLES: usize = 6;
 /// A representation is avoided if the ratio of decisions for a lower one to all others exceeds this.
 const MOST_DROPS: f64 = 0.075;
 
@@ -30,14 +30,13 @@ impl SwitchHistory {
 
     /// The highest of `count` representations that is not avoided; `None` if none is.
     pub(super) fn limit(&self, count: usize) -> Option<usize> {
-        let (mut drops, mut others) = (0_u32, 0_u32);
+        let (mut drops, mut others) = (0, 0);
         for index in 0..count {
             let here = self.decisions.iter().filter(|(from, _)| *from == index);
             let dropped_here = here.clone().filter(|(_, down)| *down).count();
-            let dropped_here = u32::try_from(dropped_here).unwrap_or(u32::MAX);
             drops += dropped_here;
-            others += u32::try_from(here.count()).unwrap_or(u32::MAX) - dropped_here;
-            if drops + others >= SAMPLES && f64::from(drops) > MOST_DROPS * f64::from(others) {
+            others += here.count() - dropped_here;
+            if drops + others >= SAMPLES && drops as f64 > MOST_DROPS * others as f64 {
                 let below = index.saturating_sub(1);
                 return Some(if dropped_here > 0 { below } else { index });
             }

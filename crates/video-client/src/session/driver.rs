@@ -294,11 +294,9 @@ impl<'a, O: Observer, P: TitleSource> Driver<'a, O, P> {
     /// The timer, set to `until` or the observer's next progress call, whichever is earlier.
     fn timer(&mut self, until: Duration) -> Pin<&mut dyn AsyncTimer> {
         let until = until.min(self.next_progress);
-        let mut timer = self.timer.as_mut();
-        timer
-            .as_mut()
-            .reset(self.began.checked_add(until).unwrap_or(self.began));
-        timer
+        let at = self.began.checked_add(until).unwrap_or(self.began);
+        self.timer.as_mut().reset(at);
+        self.timer.as_mut()
     }
 
     /// Waits for the next bytes, unless reading is paused, or until `until` at the latest. Bytes take precedence.
