@@ -152,10 +152,8 @@ impl MpdReader {
             }
         }
         if found.is_empty() {
-            return Err(wrong(
-                root,
-                "the MPD has no Representation: at least one is needed",
-            ));
+            let problem = "the MPD has no Representation: at least one is needed";
+            return Err(wrong(root, problem));
         }
         Ok(found)
     }
@@ -284,10 +282,8 @@ impl MpdReader {
         let listed = lists.find(|it| !it.is_empty()).unwrap_or_default();
         let template = self.template(scope, "media")?;
         if template.is_none() && !is_list {
-            return Err(wrong(
-                scope.representation.node,
-                "SegmentTemplate@media is missing",
-            ));
+            let problem = "SegmentTemplate@media is missing";
+            return Err(wrong(scope.representation.node, problem));
         }
         let spans = self.spans(scope, is_list.then_some(listed.len() as u64))?;
         if spans.len() > 1 && template.as_ref().is_some_and(|it| !it.tells_segments_apart()) {
@@ -334,9 +330,7 @@ impl MpdReader {
         let first = self.first_number(scope)?;
         let end: Option<u64> = self.inherited(scope, "endNumber", Self::number)?;
         let last = count.map_or(u64::MAX, |count| first.saturating_add(count).saturating_sub(1));
-        let length = scope
-            .length
-            .and_then(|length| i128::try_from(length.as_nanos()).ok());
+        let length = scope.length.map(|length| length.as_nanos().cast_signed());
         let mut timeline = Timeline {
             timescale,
             offset,
@@ -353,10 +347,12 @@ impl MpdReader {
             {
                 timeline.offset = begins;
                 self.timeline(entries, first, &mut timeline)?;
-                self.warnings.push(format!(
+                let warning = format!(
                     "no segment lies in its period: @presentationTimeOffset is missing and taken to be {begins}, \
                      the start of the first segment"
-                ));
+                );
+                // A period of no length stays empty.
+                self.warnings.extend(timeline.spans.first().map(|_| warning));
             }
             return Ok(timeline.spans);
         }

@@ -124,6 +124,7 @@ fn a_template_has_the_segments_that_its_period_plays(
 #[case::within_the_period("", "<S t='20' d='20' r='-1'/>", "1-20:2 2-40:1", 0)]
 #[case::a_declared_offset("presentationTimeOffset='0'", "<S t='36000' d='20' r='2'/>", "", 0)]
 #[case::an_offset_behind_it("presentationTimeOffset='99999'", "<S t='36000' d='20' r='2'/>", "", 0)]
+#[case::zero_and_far("", "<S t='0' d='20'/><S t='36000' d='20'/>", "1-0:2", 0)]
 #[case::no_time("startNumber='4'", "<S d='20' r='9'/>", "4-0:2 5-20:2 6-40:1", 0)]
 fn players_begin_with_the_first_segment_of_a_timeline_without_an_offset(
     #[case] attributes: &str,
@@ -190,6 +191,14 @@ fn a_list_has_the_segments_that_its_period_plays(
     let inner = list(attributes, timeline);
     let outer = period("", &inner).replace("<AdaptationSet>", &(list("", &urls) + "<AdaptationSet>"));
     assert_eq!(pieces(&dash(&length, &outer).unwrap()[0]), expected);
+}
+
+#[test]
+fn a_period_of_no_length_has_no_segments_wherever_its_timeline_starts() {
+    let timeline = "<SegmentTimeline><S t='36000' d='20'/></SegmentTimeline>";
+    let content = period("duration='PT0S'", &template("", timeline));
+    let found = dash("", &content).unwrap();
+    assert_eq!((pieces(&found[0]).as_str(), found[0].warnings.len()), ("", 0));
 }
 
 #[test]
