@@ -11,7 +11,7 @@ use crate::movie::TrackKind;
 /// Description in the first sample entry of a track.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Codec {
-    /// Codec string of RFC 6381: `avc1.64001f`, `mp4a.40.2`, or just the entry's name.
+    /// Codec string of RFC 6381: `avc1.64001f`, `mp4a.40.2`, or just the entry's name if it has no usable configuration.
     pub(crate) name: String,
     /// Protection scheme of an encrypted track, such as `cenc`.
     pub(crate) encryption: Option<String>,
@@ -53,36 +53,33 @@ pub(crate) fn first_entry(stsd: BoxView<'_>, kind: TrackKind) -> Result<Codec, M
         let scheme = sinf.find(0, *b"schm")?.and_then(|schm| schm.body.get(4..8));
         codec.encryption = Some(scheme.map_or("unknown".to_owned(), |name| name.escape_ascii().to_string()));
     }
-    codec.name = match &format.0 {
-        b"avc1" | b"avc3" => {
-            let config: Avcc = configuration(entry, *b"avcC")?;
+    let described = match &format.0 {
+        b"avc1" | b"avc3" => configuration(entry, *b"avcC").map(|config: Avcc| {
             let (profile, constraints) = (config.avc_profile_indication, config.profile_compatibility);
             format!(
                 "{format}.{profile:02x}{constraints:02x}{:02x}",
                 config.avc_level_indication
             )
+        }),
+        b"hvc1" | b"hev1" | b"dvh1" | b"dvhe" => {
+            configuration(entry, *b"hvcC").map(|config| hevc(format, &config))
         }
-        b"hvc1" | b"hev1" | b"dvh1" | b"dvhe" => hevc(format, &configuration(entry, *b"hvcC")?),
-        b"av01" => av1(&configuration(entry, *b"av1C")?),
-        b"vp08" | b"vp09" => {
-            let config: VpcC = configuration(entry, *b"vpcC")?;
-            format!(
-                "{format}.{:02}.{:02}.{:02}",
-                config.profile, config.level, config.bit_depth
-            )
-        }
-        b"mp4a" => aac(entry).unwrap_or_else(|| format.to_string()),
-        b"Opus" => "opus".to_owned(),
-        b"fLaC" => "flac".to_owned(),
-        _ => format.to_string(),
+        b"av01" => configuration(entry, *b"av1C").map(|config| av1(&config)),
+        b"vp08" | b"vp09" => configuration(entry, *b"vpcC").map(|config: VpcC| {
+            let (profile, level) = (config.profile, config.level);
+            format!("{format}.{profile:02}.{level:02}.{:02}", config.bit_depth)
+        }),
+        b"mp4a" => aac(entry),
+        b"Opus" | b"fLaC" => Some(format.to_string().to_lowercase()),
+        _ => None,
     };
+    codec.name = described.unwrap_or_else(|| format.to_string());
     Ok(codec)
 }
 
-/// The decoder configuration in a visual sample entry.
-fn configuration<A: Atom>(entry: BoxView<'_>, name: [u8; 4]) -> Result<A, MediaError> {
-    let missing = || entry.malformed(&format_args!("it holds no {} box", name.escape_ascii()));
-    entry.find(VISUAL_FIELDS, name)?.ok_or_else(missing)?.decode()
+/// The decoder configuration in a visual sample entry. A title is served without it.
+fn configuration<A: Atom>(entry: BoxView<'_>, name: [u8; 4]) -> Option<A> {
+    entry.find(VISUAL_FIELDS, name).ok()??.decode().ok()
 }
 
 /// ISO/IEC 14496-15 annex E.3: profile, compatibility flags in reverse order, tier and level, constraints.
@@ -122,7 +119,15 @@ fn av1(config: &Av1c) -> String {
 
 /// `mp4a.OTI` or, for MPEG-4 audio (0x40), `mp4a.40.AOT`. A title plays without it, so invalid components are left out.
 fn aac(entry: BoxView<'_>) -> Option<String> {
-    let esds = entry.find(AUDIO_FIELDS, *b"esds").ok()??;
+    // QuickTime's entries have 16 or 36 bytes more, and may hold the descriptor in a `wave` box.
+    let esds = [0, 16, 36].iter().find_map(|more| {
+        let wave = entry.find(AUDIO_FIELDS + more, *b"wave").ok()?;
+        let esds = match wave {
+            Some(wave) => wave.find(0, *b"esds"),
+            None => entry.find(AUDIO_FIELDS + more, *b"esds"),
+        };
+        esds.ok()?
+    })?;
     let mut body = esds.body.get(..esds.body.len().min(ESDS_BYTES))?;
     let config = Esds::decode_body(&mut body).ok()?.es_desc.dec_config;
     let kind = config.object_type_indication;

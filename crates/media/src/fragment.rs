@@ -14,8 +14,9 @@ pub(crate) struct TrackFragment {
     pub(crate) samples: Vec<TrackSample>,
 }
 
-/// `sample_is_non_sync_sample` of the sample flags (ISO/IEC 14496-12 §8.8.3.1).
-const NON_SYNC: u32 = 0x0001_0000;
+/// Sample flags of a frame that is no key frame: `sample_is_non_sync_sample`, or `sample_depends_on` 1
+/// (ISO/IEC 14496-12 §8.8.3.1).
+const NON_SYNC: u32 = 0x0101_0000;
 
 /// Reads the fragment, at most `samples` samples of it, and advances the tracks' decode times.
 pub(crate) fn read(

@@ -268,7 +268,7 @@ impl Index {
         if self.shown_count > self.limits.samples {
             return;
         }
-        track.clock.end = track.clock.end.max(shown.end);
+        track.clock.end = track.clock.end.max((shown.pts, shown.end));
         self.media_bytes = self.media_bytes.saturating_add(u64::from(sample.size));
         self.media_end = self.media_end.max(sample.end());
         if is_main {

@@ -42,8 +42,8 @@ pub(crate) struct Track {
 pub(crate) struct TrackClock {
     pub(crate) timescale: u32,
     pub(crate) edits: Vec<Edit>,
-    /// Movie time at which the presentation of the samples so far ends.
-    pub(crate) end: Duration,
+    /// Presentation time and end of the sample shown last so far. Reordered samples may have longer decode durations.
+    pub(crate) end: (Duration, Duration),
 }
 
 /// An edit that shows media (ISO/IEC 14496-12 §8.6.6). Empty edits only delay those after them.
@@ -312,7 +312,7 @@ impl Movie {
         self.tracks
             .iter()
             .filter(|track| track.kind != TrackKind::Other)
-            .map(|track| track.clock.end)
+            .map(|track| track.clock.end.1)
             .max()
             .unwrap_or_default()
     }
@@ -343,7 +343,7 @@ fn track(
         clock: TrackClock {
             timescale: 1,
             edits: vec![Edit::ALL],
-            end: Duration::ZERO,
+            end: Default::default(),
         },
         tables: None,
         defaults: Trex::default(),

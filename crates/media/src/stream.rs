@@ -412,7 +412,11 @@ fn is_first_box(name: BoxName) -> bool {
 
 fn not_mp4(start: &[u8]) -> MediaError {
     let start = start.get(..start.len().min(8)).unwrap_or_default();
-    MediaError::NotMp4 {
-        found: format!("it begins with `{}`, not with an ftyp box", start.escape_ascii()),
-    }
+    let found = match start {
+        [0x1a, b'E', 0xdf, 0xa3, ..] => {
+            "it is Matroska or WebM, which is served as a file, not as a title".to_owned()
+        }
+        _ => format!("it begins with `{}`, not with an ftyp box", start.escape_ascii()),
+    };
+    MediaError::NotMp4 { found }
 }

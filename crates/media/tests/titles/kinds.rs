@@ -57,6 +57,18 @@ fn patched(name: &str, (inside, nth): (&[u8; 4], usize), at: usize, bytes: &[u8]
     file
 }
 
+/// ISO/IEC 14496-12 §8.8.3.1: a sample that depends on others cannot be a key frame, whatever its other flags say.
+#[test]
+fn a_frame_of_a_fragment_that_depends_on_others_is_no_key_frame() {
+    let bytes = bytes_of("fragmented");
+    let mut patched = bytes.clone();
+    for place in find_all(&bytes, &[1, 1, 0, 0]) {
+        patched[place + 1] = 0;
+    }
+    assert_ne!(patched, bytes);
+    assert_eq!(read(&patched).frames(), read(&bytes).frames());
+}
+
 /// Titles as a file and as a stream, which must agree.
 fn read(bytes: &[u8]) -> Title {
     let title = Title::read(Cursor::new(bytes)).unwrap();
@@ -410,6 +422,9 @@ const HVCC: &[u8] = &[
 #[case::av1(visual(b"av01", &boxed(b"av1C", &[0x81, 0x04, 0x0c, 0])), "av01.0.04M.08", None)]
 #[case::vp9(visual(b"vp09", &boxed(b"vpcC", &[1, 0, 0, 0, 0, 31, 0x80, 1, 1, 1, 0, 0])), "vp09.00.31.08", None)]
 #[case::unknown(visual(b"xvid", b""), "xvid", None)]
+#[case::configuration_missing(visual(b"avc1", b""), "avc1", None)]
+#[case::configuration_empty(visual(b"av01", &boxed(b"av1C", b"")), "av01", None)]
+#[case::configuration_of_a_draft(visual(b"av01", &boxed(b"av1C", &[0; 5])), "av01", None)]
 #[case::encrypted(
     visual(b"encv", &[
         boxed(b"hvcC", HVCC),

@@ -13,6 +13,7 @@
 mod against_ffprobe;
 mod chunking;
 mod common;
+mod corpus;
 #[cfg(feature = "embedded-title")]
 mod embedded;
 mod hostile;
