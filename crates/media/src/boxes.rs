@@ -58,6 +58,23 @@ impl BoxHeader {
     }
 }
 
+/// A [`MediaError::BeyondLimit`] about the box at an offset if there are more `what` than `limit`.
+pub(crate) fn within(
+    (name, offset): (BoxName, u64),
+    count: u64,
+    (what, limit): (&'static str, u64),
+) -> Result<(), MediaError> {
+    if count > limit {
+        return Err(MediaError::BeyondLimit {
+            name,
+            offset,
+            what,
+            limit,
+        });
+    }
+    Ok(())
+}
+
 /// A box in memory: its type, its offset in the file, and its body.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BoxView<'a> {
@@ -118,14 +135,9 @@ impl<'a> BoxView<'a> {
         }
     }
 
-    /// A [`MediaError::BeyondLimit`] about this box: there are more `what` than `limit`.
-    pub(crate) fn beyond_limit(&self, what: &'static str, limit: u64) -> MediaError {
-        MediaError::BeyondLimit {
-            name: self.name,
-            offset: self.offset,
-            what,
-            limit,
-        }
+    /// A [`MediaError::BeyondLimit`] about this box if there are more `what` than `limit`.
+    pub(crate) fn within(&self, count: u64, what: &'static str, limit: u64) -> Result<(), MediaError> {
+        within((self.name, self.offset), count, (what, limit))
     }
 
     /// A [`MediaError::Malformed`] about this box.

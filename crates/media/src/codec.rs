@@ -44,14 +44,14 @@ pub(crate) fn first_entry(stsd: BoxView<'_>, kind: TrackKind) -> Result<Codec, M
         codec.resolution = (size_at(24)?, size_at(26)?);
     }
     let mut format = entry.name;
-    // An encrypted entry keeps its original type and its scheme in a `sinf` box (ISO/IEC 14496-12 §8.12).
-    if matches!(&format.0, b"encv" | b"enca") {
-        let sinf = entry.find(fields, *b"sinf")?;
-        let sinf = sinf.ok_or_else(|| entry.malformed(&"it is encrypted and holds no sinf box"))?;
-        let original = sinf.require(*b"frma")?.body.first_chunk();
-        format.0 = *original.ok_or_else(|| sinf.malformed(&"its frma box names no format"))?;
-        let scheme = sinf.find(0, *b"schm")?.and_then(|schm| schm.body.get(4..8));
-        codec.encryption = Some(scheme.map_or("unknown".to_owned(), |name| name.escape_ascii().to_string()));
+    // An encrypted entry keeps its original type and its scheme in a `sinf` box (ISO/IEC 14496-12 §8.12). Types of
+    // FairPlay begin with `drm`.
+    if matches!(&format.0, b"encv" | b"enca" | [b'd', b'r', b'm', _]) {
+        let sinf = entry.find(fields, *b"sinf").ok().flatten();
+        let field = |name, at: usize| sinf?.find(0, name).ok()??.body.get(at..)?.first_chunk::<4>();
+        format.0 = field(*b"frma", 0).copied().unwrap_or(format.0);
+        let scheme = field(*b"schm", 4).map(|name| name.escape_ascii().to_string());
+        codec.encryption = Some(scheme.unwrap_or_else(|| "unknown".to_owned()));
     }
     let described = match &format.0 {
         b"avc1" | b"avc3" => configuration(entry, *b"avcC").map(|config: Avcc| {

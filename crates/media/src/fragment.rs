@@ -18,12 +18,11 @@ pub(crate) struct TrackFragment {
 /// (ISO/IEC 14496-12 §8.8.3.1).
 const NON_SYNC: u32 = 0x0101_0000;
 
-/// Reads the fragment, at most `samples` samples of it, and advances the tracks' decode times.
+/// Reads the fragment and advances the tracks' decode times. `taken` of at most `limit` samples have been read.
 pub(crate) fn read(
     moof: BoxView<'_>,
     movie: &mut Movie,
-    mut samples: u64,
-    limit: u64,
+    (mut taken, limit): (u64, u64),
 ) -> Result<Vec<TrackFragment>, MediaError> {
     let mut parts = Vec::new();
     let mut earliest: Option<i128> = None;
@@ -95,8 +94,19 @@ pub(crate) fn read(
             let child = child?;
             if &child.name.0 == b"trun" {
                 let trun: Trun = child.decode()?;
-                let left = samples.checked_sub(trun.samples.len() as u64);
-                samples = left.ok_or_else(|| child.beyond_limit("samples", limit))?;
+                taken += trun.samples.len() as u64;
+                child.within(taken, "samples", limit)?;
+                if !trun
+                    .samples
+                    .iter()
+                    .all(|entry| entry.duration.iter().all(is_possible))
+                {
+                    let note = format!(
+                        "negative durations in fragments of track {} are ignored",
+                        track.id
+                    );
+                    movie.notes.push(note);
+                }
                 run.append(child, &trun, base)?;
             }
         }
@@ -109,6 +119,11 @@ pub(crate) fn read(
         });
     }
     Ok(fragments)
+}
+
+/// Returns true if a duration in ticks is not negative. Encoders write negative ones after a clock was set.
+fn is_possible(duration: &u32) -> bool {
+    i32::try_from(*duration).is_ok()
 }
 
 /// The samples so far, and the defaults for values that a `trun` entry omits.
@@ -130,7 +145,7 @@ impl TrackRun {
                 .ok_or_else(past_the_end)?;
         }
         for entry in &trun.samples {
-            let duration = entry.duration.unwrap_or(self.duration);
+            let duration = entry.duration.filter(is_possible).unwrap_or(self.duration);
             let size = entry.size.unwrap_or(self.size);
             let flags = entry.flags.unwrap_or(self.flags);
             self.samples.push(TrackSample {

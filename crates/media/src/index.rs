@@ -11,7 +11,7 @@ use crate::fragment;
 use crate::frame::{AudioSample, FragmentStart, Frame, Layout, TitleInfo};
 use crate::limits::Limits;
 use crate::movie::{Edit, Movie, Track, TrackKind};
-use crate::tables::TrackSample;
+use crate::tables::{LONGEST, TrackSample};
 
 /// The components of the index that a whole title needs but a stream does not.
 #[derive(Debug, Default)]
@@ -93,7 +93,7 @@ impl Index {
                         track.next_dts = sample.dts.saturating_add(u64::from(sample.duration));
                         self.take_sample(track, (at == main, !movie.fragmented), (edit, &sample));
                     });
-                    self.check_shown(moov)?;
+                    moov.within(self.shown_count, "shown samples", self.limits.samples)?;
                     if placed < tables.len() {
                         let (id, all) = (track.id, tables.len());
                         self.note(format!(
@@ -119,9 +119,6 @@ impl Index {
             (false, false) => Layout::ProgressiveMoovFirst,
             (false, true) => Layout::ProgressiveMoovLast,
         };
-        if !movie.fragmented && self.frame_count == 0 {
-            return Err(MediaError::NoFrames);
-        }
         let duration = (!movie.fragmented).then(|| movie.playing_time());
         if let Some(found) = duration
             && !movie.declared.is_zero()
@@ -132,14 +129,10 @@ impl Index {
                 movie.declared
             ));
         }
-        let (width, height) = movie
-            .tracks
-            .get(main)
-            .map_or((0, 0), |track| track.codec.resolution);
-        let encryption = movie
-            .tracks
-            .iter()
-            .find_map(|track| track.codec.encryption.clone());
+        let played = movie.tracks.get(main);
+        let (width, height) = played.map_or((0, 0), |track| track.codec.resolution);
+        let mut schemes = movie.tracks.iter().map(|track| &track.codec.encryption);
+        let encryption = schemes.find_map(Clone::clone);
         if let Some(scheme) = &encryption {
             self.note(format!(
                 "encrypted ({scheme}): served unchanged; players need a key"
@@ -153,10 +146,7 @@ impl Index {
             average_rate: duration.and_then(|duration| self.media_bytes().per(duration)),
             layout,
             has_audio: movie.tracks.iter().any(|track| track.kind == TrackKind::Audio),
-            has_video: movie
-                .tracks
-                .get(main)
-                .is_some_and(|track| track.kind == TrackKind::Video),
+            has_video: played.is_some_and(|track| track.kind == TrackKind::Video),
             encryption,
         });
         self.movie = Some(movie);
@@ -167,9 +157,7 @@ impl Index {
     /// it.
     pub(crate) fn take_fragment(&mut self, moof: BoxView<'_>, start: u64) -> Result<(), MediaError> {
         self.fragment_count = self.fragment_count.saturating_add(1);
-        if self.fragment_count > self.limits.fragments {
-            return Err(moof.beyond_limit("fragments", self.limits.fragments));
-        }
+        moof.within(self.fragment_count, "fragments", self.limits.fragments)?;
         let mut movie = self
             .movie
             .take()
@@ -180,8 +168,14 @@ impl Index {
                 first_frame: self.frame_count,
             });
         }
-        let left = self.limits.samples.saturating_sub(self.sample_count);
-        let parts = fragment::read(moof, &mut movie, left, self.limits.samples)?;
+        let counts = (self.sample_count, self.limits.samples);
+        let parts = match fragment::read(moof, &mut movie, counts) {
+            Err(error @ MediaError::Malformed { .. }) if self.frame_count > 0 => {
+                self.note(format!("a fragment is passed over: {error}"));
+                Vec::new()
+            }
+            parts => parts?,
+        };
         for note in std::mem::take(&mut movie.notes) {
             self.note(note);
         }
@@ -202,7 +196,7 @@ impl Index {
                 }
             }
             track.clock.edits = edits;
-            self.check_shown(moof)?;
+            moof.within(self.shown_count, "shown samples", self.limits.samples)?;
         }
         self.movie = Some(movie);
         Ok(())
@@ -217,26 +211,13 @@ impl Index {
 
     fn count_samples(&mut self, more: u64, whose: BoxView<'_>) -> Result<(), MediaError> {
         self.sample_count = self.sample_count.saturating_add(more);
-        if self.sample_count > self.limits.samples {
-            return Err(whose.beyond_limit("samples", self.limits.samples));
-        }
-        Ok(())
+        whose.within(self.sample_count, "samples", self.limits.samples)
     }
 
     fn count_visits(&mut self, more: u64, whose: BoxView<'_>) -> Result<(), MediaError> {
         let limit = self.limits.samples.saturating_mul(WALKS);
         self.visits = self.visits.saturating_add(more);
-        if self.visits > limit {
-            return Err(whose.beyond_limit("samples × edits", limit));
-        }
-        Ok(())
-    }
-
-    fn check_shown(&self, whose: BoxView<'_>) -> Result<(), MediaError> {
-        if self.shown_count > self.limits.samples {
-            return Err(whose.beyond_limit("shown samples", self.limits.samples));
-        }
-        Ok(())
+        whose.within(self.visits, "samples × edits", limit)
     }
 
     /// Adds a sample if `edit` shows it. `is_main` and `starts` say whether it is a frame, and whether a segment may
@@ -260,7 +241,15 @@ impl Index {
                 first_frame: self.frame_count,
             });
         }
-        let Some(shown) = track.clock.show(sample, edit, is_main) else {
+        let mut sample = *sample;
+        if sample.composition_offset.unsigned_abs() > LONGEST.as_secs() * u64::from(track.clock.timescale) {
+            self.note(format!(
+                "composition offsets of track {} above {LONGEST:?} are ignored",
+                track.id
+            ));
+            sample.composition_offset = 0;
+        }
+        let Some(shown) = track.clock.show(&sample, edit, is_main) else {
             return;
         };
         self.shown_count = self.shown_count.saturating_add(1);

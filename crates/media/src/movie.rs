@@ -153,7 +153,7 @@ pub(crate) struct Movie {
     /// The index in `tracks` of the track whose samples are the title's frames: the first video track, H.264 if there
     /// is any; the first audio track of a title without video.
     pub(crate) main: usize,
-    /// True if fragments follow: an `mvex` box announces them, and the tables describe no frame.
+    /// True if the tables describe no frame, so fragments must follow. Some writers do not announce them by `mvex`.
     pub(crate) fragmented: bool,
     /// Playing time in the `mvhd` box.
     pub(crate) declared: Duration,
@@ -171,15 +171,18 @@ impl Movie {
         let mut broken = Vec::new();
         let mut notes = Vec::new();
         let mut defaults = Vec::new();
-        let mut announced = false;
         let header: Mvhd = moov.require(*b"mvhd")?.decode()?;
         for child in moov.children(0) {
-            let child = child?;
-            match &child.name.0 {
-                b"trak" if (tracks.len() + broken.len()) as u64 >= limits.tracks => {
-                    return Err(child.beyond_limit("tracks", limits.tracks));
+            let child = match child {
+                Err(error) if tracks.iter().any(|track| track.kind == TrackKind::Video) => {
+                    notes.push(format!("the rest of the moov box is passed over: {error}"));
+                    break;
                 }
+                child => child?,
+            };
+            match &child.name.0 {
                 b"trak" => {
+                    child.within((tracks.len() + broken.len()) as u64 + 1, "tracks", limits.tracks)?;
                     let kind = kind_of(child);
                     // A track of unknown kind may be the video.
                     let likely = kind.as_ref().map_or(TrackKind::Video, |kind| *kind);
@@ -192,7 +195,6 @@ impl Movie {
                     }
                 }
                 b"mvex" => {
-                    announced = true;
                     for child in child.children(0) {
                         let child = child?;
                         if &child.name.0 == b"trex" && (defaults.len() as u64) < limits.tracks {
@@ -210,9 +212,11 @@ impl Movie {
         }
         let rank = |track: &Track| (track.kind, !track.codec.name.starts_with("avc"));
         let main = (0..tracks.len()).min_by_key(|&at| tracks.get(at).map(rank));
-        let main_kind = main
-            .and_then(|at| tracks.get(at))
-            .map_or(TrackKind::Other, |main| main.kind);
+        let main_kind = tracks
+            .iter()
+            .map(|track| track.kind)
+            .min()
+            .unwrap_or(TrackKind::Other);
         // A damaged track is left out unless it is the one to be played.
         if let Some(at) = broken.iter().position(|(kind, _)| *kind < main_kind) {
             return Err(broken.swap_remove(at).1);
@@ -222,9 +226,13 @@ impl Movie {
             .ok_or(MediaError::NoMedia { tracks: tracks.len() })?;
         let has_samples = |track: &Track| track.tables.as_ref().is_some_and(|tables| tables.len() > 0);
         Ok(Self {
-            fragmented: announced && !tracks.get(main).is_some_and(has_samples),
+            fragmented: !tracks.get(main).is_some_and(has_samples),
             main,
-            declared: duration_of(header.duration.into(), header.timescale),
+            // All ones stand for an unknown duration.
+            declared: match header.duration {
+                0xffff_ffff | u64::MAX => Duration::ZERO,
+                ticks => duration_of(ticks.into(), header.timescale),
+            },
             decoded: Duration::ZERO,
             shift: None,
             tracks,
@@ -243,30 +251,21 @@ impl Movie {
         self.shift = Some(shift);
         for track in &mut self.tracks {
             track.shift = shift;
-            let start = track
-                .clock
-                .edits
-                .first()
-                .map_or(0, |edit| edit.media.start.max(0));
-            let start = start * SECOND / i128::from(track.clock.timescale);
+            let clock = &mut track.clock;
+            let start = clock.edits.first().map_or(0, |edit| edit.media.start.max(0));
+            let start = start * SECOND / i128::from(clock.timescale);
             if start >= shift || start > SECOND {
-                let ticks = track.clock.ticks(shift);
-                track
-                    .clock
-                    .edits
-                    .iter_mut()
-                    .for_each(|edit| edit.move_back(ticks));
+                let ticks = clock.ticks(shift);
+                clock.edits.iter_mut().for_each(|edit| edit.move_back(ticks));
             }
         }
     }
 
     /// Decode time of a fragment of the track `at`, in nanoseconds; `None` for a track that is not played.
     pub(crate) fn nanos(&self, at: usize, declared: u64) -> Option<i128> {
-        let played = self
-            .tracks
-            .get(at)
-            .filter(|track| track.kind != TrackKind::Other)?;
-        Some(i128::from(declared) * SECOND / i128::from(played.clock.timescale))
+        let track = self.tracks.get(at)?;
+        let nanos = i128::from(declared) * SECOND / i128::from(track.clock.timescale);
+        (track.kind != TrackKind::Other).then_some(nanos)
     }
 
     /// Time of a fragment of the track `at` in ticks of the movie's clock, which [`begin`](Self::begin) has set.
@@ -297,14 +296,11 @@ impl Movie {
 
     /// The codecs as RFC 6381 lists them, the played video first.
     pub(crate) fn codecs(&self) -> String {
-        let played = self.tracks.get(self.main).map(|track| track.codec.name.as_str());
-        let audio = self
-            .tracks
-            .iter()
-            .enumerate()
-            .filter(|(at, track)| track.kind == TrackKind::Audio && *at != self.main)
-            .map(|(_, track)| track.codec.name.as_str());
-        played.into_iter().chain(audio).collect::<Vec<_>>().join(", ")
+        let played = self.tracks.get(self.main);
+        let others = self.tracks.iter().enumerate().filter(|(at, _)| *at != self.main);
+        let audio = others.filter(|(_, track)| track.kind == TrackKind::Audio);
+        let all = played.into_iter().chain(audio.map(|(_, track)| track));
+        all.map(|track| &*track.codec.name).collect::<Vec<_>>().join(", ")
     }
 
     /// End of the last video or audio sample known so far, on the movie's clock.
@@ -383,11 +379,10 @@ fn track(
 fn edits(trak: BoxView<'_>, movie_timescale: u32, timescale: u32) -> Result<Vec<Edit>, MediaError> {
     let elst = trak.find(0, *b"edts")?.map(|edts| edts.find(0, *b"elst"));
     // An edit list that cannot be read cannot be followed.
-    let Some(elst) = elst
-        .transpose()?
-        .flatten()
-        .and_then(|elst| elst.decode::<Elst>().ok())
-    else {
+    let Some(elst) = elst.transpose()?.flatten().and_then(|elst| {
+        elst.decode_table::<Elst>(4, if elst.body.first() == Some(&1) { 20 } else { 12 })
+            .ok()
+    }) else {
         return Ok(vec![Edit::ALL]);
     };
     let (per_second, mut ticks) = (i128::from(movie_timescale.max(1)), 0_i128);

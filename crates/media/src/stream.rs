@@ -1,6 +1,6 @@
 //! [`StreamParser`]: reads an MP4 file as its bytes arrive. Sans-IO: no file, no socket, no clock.
 
-use crate::boxes::{BoxHeader, BoxView};
+use crate::boxes::{BoxHeader, BoxView, within};
 use crate::error::{BoxName, MediaError};
 use crate::frame::{Frame, TitleInfo};
 use crate::index::{Index, Kept};
@@ -256,24 +256,14 @@ impl StreamParser {
                 Ok(())
             }
             ParserState::Collect { header, offset } => {
-                let (what, limit) = self.limit_of(header.name).unwrap_or(("bytes", 0));
+                let limit = self.limit_of(header.name).unwrap_or(("bytes", 0));
                 // Within the limit, which fits a usize, unless the box runs to the end of the file.
                 let body = header
                     .size
                     .map_or(u64::MAX, |size| size.saturating_sub(header.header_len));
-                self.hold(
-                    bytes,
-                    usize::try_from(body.min(limit.saturating_add(1))).unwrap_or(usize::MAX),
-                );
-                if self.held.len() as u64 > limit {
-                    let name = header.name;
-                    return Err(MediaError::BeyondLimit {
-                        name,
-                        offset,
-                        what,
-                        limit,
-                    });
-                }
+                let most = body.min(limit.1.saturating_add(1));
+                self.hold(bytes, usize::try_from(most).unwrap_or(usize::MAX));
+                within((header.name, offset), self.held.len() as u64, limit)?;
                 if self.held.len() as u64 == body {
                     self.state = ParserState::Header;
                     self.take_collected(header, offset)?;
@@ -337,24 +327,14 @@ impl StreamParser {
 
     fn enter(&mut self, header: BoxHeader, offset: u64) -> Result<(), MediaError> {
         let name = header.name;
-        let beyond = |(what, limit)| MediaError::BeyondLimit {
-            name,
-            offset,
-            what,
-            limit,
-        };
         self.boxes = self.boxes.saturating_add(1);
-        if self.boxes > self.index.limits.boxes {
-            return Err(beyond(("boxes", self.index.limits.boxes)));
-        }
+        within((name, offset), self.boxes, ("boxes", self.index.limits.boxes))?;
         let end = header.size.map(|size| offset.saturating_add(size));
-        if let Some((what, limit)) = self.limit_of(name) {
+        if let Some(limit) = self.limit_of(name) {
             let body = header
                 .size
                 .map_or(1, |size| size.saturating_sub(header.header_len));
-            if body > limit {
-                return Err(beyond((what, limit)));
-            }
+            within((name, offset), body, limit)?;
             self.state = ParserState::Collect { header, offset };
             if body == 0 {
                 self.state = ParserState::Header;

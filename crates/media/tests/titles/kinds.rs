@@ -50,9 +50,9 @@ fn edited(track: usize, edits: &[(u32, u32, u32)]) -> Vec<u8> {
 }
 
 /// The fixture `name` with `bytes` written `at` bytes after the type of the `nth` box `inside`.
-fn patched(name: &str, (inside, nth): (&[u8; 4], usize), at: usize, bytes: &[u8]) -> Vec<u8> {
+fn patched(name: &str, (inside, nth): (&[u8; 4], usize), at: isize, bytes: &[u8]) -> Vec<u8> {
     let mut file = bytes_of(name);
-    let start = find(&file, inside, nth) + at;
+    let start = find(&file, inside, nth).checked_add_signed(at).unwrap();
     file[start..start + bytes.len()].copy_from_slice(bytes);
     file
 }
@@ -179,6 +179,11 @@ fn jumping(seconds: i64, first: usize) -> Vec<u8> {
     8_933,
     "sample durations"
 )]
+#[case::composition_absurd(
+    patched("fragmented", (b"trun", 2), 24, &words(&[0x7000_0000])),
+    9_000,
+    "composition offsets"
+)]
 #[case::header_absurd(patched(PROGRESSIVE, (b"mvhd", 0), 20, &words(&[99_000_000])), 8_933, "the header declares")]
 fn a_time_that_cannot_be_right_is_named_and_not_used(
     #[case] file: Vec<u8>,
@@ -195,6 +200,81 @@ fn a_time_that_cannot_be_right_is_named_and_not_used(
     );
     assert!(
         title.notes().iter().any(|found| found.contains(note)),
+        "{:?}",
+        title.notes()
+    );
+}
+
+/// The first or the last fragment with a negative duration of its last frame.
+#[rstest]
+fn a_negative_duration_in_a_fragment_is_named_and_not_used(#[values(0, 2)] fragment: usize) {
+    // All samples of the fixture's runs have sizes and composition offsets, and most have the default duration.
+    let mut bytes = bytes_of("fragmented");
+    let run = find(&bytes, b"trun", 2 * fragment) - 4;
+    let size = number_at(&bytes, run);
+    let (count, mut at) = (number_at(&bytes, run + 12), run + 24);
+    let mut entries = Vec::new();
+    for entry in 0..count {
+        let duration = if entry + 1 == count { EMPTY } else { 512 };
+        entries.extend(words(&[duration]));
+        entries.extend_from_slice(&bytes[at..at + 8]);
+        at += 8;
+    }
+    assert_eq!(at, run + size, "flags 0xa05");
+    let mut trun = bytes[run + 8..run + 24].to_vec();
+    trun[2] |= 1;
+    let new = boxed(b"trun", &[trun, entries].concat());
+    let grown = new.len() - size;
+    let moof = find(&bytes, b"moof", fragment) - 4;
+    for start in [moof, find(&bytes, b"traf", 2 * fragment) - 4] {
+        let grown = u32::try_from(number_at(&bytes, start) + grown).unwrap();
+        bytes[start..start + 4].copy_from_slice(&grown.to_be_bytes());
+    }
+    for nth in [0, 1] {
+        let offset = find(&bytes, b"trun", 2 * fragment + nth) + 12;
+        let moved = u32::try_from(number_at(&bytes, offset) + grown).unwrap();
+        bytes[offset..offset + 4].copy_from_slice(&moved.to_be_bytes());
+    }
+    let run = find(&bytes, b"trun", 2 * fragment) - 4;
+    let moved = words(&[u32::try_from(number_at(&bytes, run + 16)).unwrap()]);
+    bytes.splice(run..run + size, new);
+    bytes[run + 16..run + 20].copy_from_slice(&moved);
+    let title = read(&bytes);
+    assert_eq!(title.frames().len(), 268);
+    assert!(
+        title.duration().abs_diff(Duration::from_secs(9)) < Duration::from_millis(70),
+        "{:?}",
+        title.duration()
+    );
+    assert!(
+        title.notes()[0].contains("negative durations"),
+        "{:?}",
+        title.notes()
+    );
+}
+
+/// ISO/IEC 14496-12 §8.2.2.3: all ones stand for a duration that is not known.
+#[test]
+fn an_unknown_duration_in_the_header_contradicts_nothing() {
+    let title = read(&patched(PROGRESSIVE, (b"mvhd", 0), 20, &words(&[EMPTY])));
+    assert_eq!(title.notes(), &[] as &[String]);
+}
+
+/// The fragment in the middle is damaged; the others are played at their times.
+#[rstest]
+#[case::header_short(patched("fragmented", (b"tfhd", 2), -4, &words(&[10])))]
+#[case::run_too_long(patched("fragmented", (b"trun", 2), -4, &words(&[99_999])))]
+#[case::no_header(patched("fragmented", (b"tfhd", 2), 0, b"free"))]
+fn a_damaged_fragment_is_passed_over(#[case] file: Vec<u8>) {
+    let title = read(&file);
+    assert_eq!(title.frames().len(), 268 - 90);
+    assert!(
+        title.duration().abs_diff(Duration::from_secs(9)) < Duration::from_millis(70),
+        "{:?}",
+        title.duration()
+    );
+    assert!(
+        title.notes()[0].contains("a fragment is passed over"),
         "{:?}",
         title.notes()
     );
@@ -333,6 +413,10 @@ fn negative_offsets_in_version_0_are_read_as_such(#[case] name: &str, #[case] in
 #[case::times_short(replaced(bytes_of(PROGRESSIVE), b"stts", 0, &boxed(b"stts", &words(&[0, 1, 9, 512]))), 268)]
 #[case::composition_cut(patched(PROGRESSIVE, (b"ctts", 0), 8, &words(&[99_999])), 268)]
 #[case::sizes_cut(patched(PROGRESSIVE, (b"stsz", 0), 12, &words(&[99_999])), 268)]
+#[case::edits_cut(patched(PROGRESSIVE, (b"elst", 0), 8, &words(&[99])), 268)]
+#[case::metadata_too_long(with_metadata(99), 268)]
+#[case::metadata_too_short(with_metadata(4), 268)]
+#[case::fragments_not_announced(patched("fragmented", (b"mvex", 0), 0, b"free"), 268)]
 #[case::edits_unreadable(patched(PROGRESSIVE, (b"elst", 0), 16, &words(&[EMPTY - 8])), 268)]
 #[case::subtitles_on_a_clock_of_their_own(subtitles(), 268)]
 #[case::subtitles_outside_of_the_file(
@@ -368,6 +452,14 @@ fn sound_beyond_the_end_of_the_file_extends_no_segment() {
     assert_eq!(title.frames().len(), 268);
     let ends = title.segments().into_iter().map(|segment| segment.bytes.end);
     assert_eq!(ends.max(), Some(title.file_size().as_u64()));
+}
+
+/// A last box in `moov` that claims `size` bytes.
+fn with_metadata(size: u32) -> Vec<u8> {
+    let track = find(&bytes_of(PROGRESSIVE), b"udta", 0) - 4;
+    let mut bytes = bytes_of(PROGRESSIVE);
+    bytes[track..track + 4].copy_from_slice(&size.to_be_bytes());
+    bytes
 }
 
 /// The second track is of another kind, and its fragments are far ahead of the video's.
@@ -432,6 +524,12 @@ const HVCC: &[u8] = &[
     ].concat()),
     "hvc1.1.6.L93.b0",
     Some("cbcs")
+)]
+#[case::encrypted_without_its_format(visual(b"encv", b""), "encv", Some("unknown"))]
+#[case::fairplay(
+    visual(b"drmi", &boxed(b"sinf", &[boxed(b"frma", b"avc1"), boxed(b"schm", b"\0\0\0\0itun")].concat())),
+    "avc1",
+    Some("itun")
 )]
 fn a_title_in_any_codec_is_described(
     #[case] entry: Vec<u8>,
