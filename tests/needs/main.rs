@@ -16,6 +16,7 @@ mod ffmpeg;
 mod firefox;
 mod interop;
 mod origin;
+mod packagers;
 mod page;
 mod prometheus;
 mod python;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     tests.extend(firefox::tests());
     tests.extend(interop::tests());
     tests.extend(origin::tests());
+    tests.extend(packagers::tests());
     tests.extend(page::tests());
     tests.extend(prometheus::tests());
     tests.extend(python::tests());

@@ -207,18 +207,12 @@ pub enum TitleError {
     /// The media is encrypted, by a method of HLS or a scheme of DASH.
     #[error("`{0}` is encrypted ({1}), and this player has no keys: package it without encryption")]
     Encrypted(String, String),
-    /// No video in a codec that this player reads.
-    #[error("it has no H.264 video, only {0}: add a representation made with `ffmpeg -c:v libx264`")]
-    NoVideo(String),
+    /// Neither video nor sound.
+    #[error("it has neither video nor sound, only {0}: add a representation made with `ffmpeg -c:v libx264`")]
+    NoMedia(String),
     /// Media is on another host.
     #[error("`{0}` has segments on another host: put them beside the manifest")]
     Elsewhere(String),
-    /// The boxes that describe the segments are missing.
-    #[error(
-        "`{0}` has no initialisation segment (it is MPEG-TS, or a plain file): package it as fMP4 \
-         (`ffmpeg -f hls -hls_segment_type fmp4`, or -f dash)"
-    )]
-    NoInitialization(String),
     /// One file without a declared segment index.
     #[error(
         "`{0}` is one file, and the manifest does not say where its segments are: \

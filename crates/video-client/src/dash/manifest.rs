@@ -64,8 +64,8 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
         })
     }
 
-    /// The representations named by a main playlist: readable video with its pieces, others without. Playlists that
-    /// cannot be fetched or read are left out and described in `missing`.
+    /// The representations named by a main playlist: the preferred ones with their pieces, others without. Playlists
+    /// that cannot be fetched or read are left out and described in `missing`.
     ///
     /// # Errors
     /// That of the first missing playlist, if no other one can be read.
@@ -78,6 +78,8 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
         let mut all = Vec::new();
         let mut taken: Vec<String> = Vec::new();
         let mut failure = None;
+        let streams = variants.iter().filter(|it| it.representation.set == 0);
+        let best = streams.filter_map(|it| packaged::preference(&it.representation)).min();
         for Variant {
             playlist,
             representation: mut declared,
@@ -85,7 +87,7 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
             ..
         } in variants
         {
-            if packaged::is_readable(&declared) && declared.set == 0 {
+            if declared.set == 0 && best.is_some() && packaged::preference(&declared) == best {
                 let Some(path) = playlist.own_path().map(str::to_owned) else {
                     declared.pieces.push(playlist);
                     all.push(declared);
@@ -122,7 +124,7 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
             }
             all.push(declared);
         }
-        let is_left = all.iter().any(|it| packaged::is_readable(it) && it.set == 0);
+        let is_left = all.iter().any(|it| packaged::preference(it).is_some() && it.set == 0);
         failure.filter(|_| !is_left).map_or(Ok(all), Err)
     }
 

@@ -23,32 +23,35 @@ pub(super) fn choose(mut all: Vec<Declared>) -> Result<(Vec<Declared>, Vec<Strin
     if all.iter().any(|it| it.live) {
         return Err(TitleError::Live);
     }
-    // Of each period, the first set that can be played, preferably one in the main role; other sets are other angles or
-    // codecs.
+    // Of each period, the first set that is preferred and can be played, if possible one in the main role; other sets are
+    // other angles or codecs. Sound alone is no substitute for video that cannot be played.
+    let key = |it: &Declared| {
+        let role = (it.is_main == Some(false), it.is_main.is_none());
+        preference(it).map(|rank| (rank == SOUND, obstacle(it).is_some(), role, rank, it.set))
+    };
     let mut sets = BTreeMap::new();
-    let playable = all.iter().filter(|it| is_readable(it) && obstacle(it).is_none());
-    let mut playable: Vec<_> = playable.collect();
-    playable.sort_by_key(|it| (it.is_main == Some(false), it.is_main.is_none()));
-    for it in playable {
-        sets.entry(it.period).or_insert(it.set);
+    for (period, key) in all.iter().filter_map(|it| Some((it.period, key(it)?))) {
+        let best = sets.entry(period).or_insert(key);
+        *best = key.min(*best);
     }
+    sets.retain(|_, (_, has_obstacle, ..)| !*has_obstacle);
     // A period without segments plays nothing.
     let plays_nothing = |it: &Declared| it.pieces.is_empty() && !sets.is_empty();
     let lacks = |it: &&Declared| !sets.contains_key(&it.period) && !plays_nothing(it);
     let unplayed: Vec<_> = all.iter().filter(lacks).collect();
     if !unplayed.is_empty() {
-        let mut readable = unplayed.iter().filter(|it| is_readable(it));
-        if let Some(obstacle) = readable.find_map(|it| obstacle(it)) {
+        let obstacles = unplayed
+            .iter()
+            .filter_map(|it| Some((preference(it)?, obstacle(it)?)));
+        if let Some((_, obstacle)) = obstacles.min_by_key(|(rank, _)| *rank) {
             return Err(obstacle);
         }
         let names: BTreeSet<_> = unplayed.into_iter().map(media_name).collect();
-        return Err(TitleError::NoVideo(Vec::from_iter(names).join(", ")));
+        return Err(TitleError::NoMedia(Vec::from_iter(names).join(", ")));
     }
     let warnings = all.iter_mut().flat_map(|it| std::mem::take(&mut it.warnings));
     let mut notes: Vec<_> = warnings.collect();
-    let is_other = |it: &mut Declared| {
-        sets.get(&it.period) != Some(&it.set) || !is_readable(it) || obstacle(it).is_some()
-    };
+    let is_other = |it: &mut Declared| key(it).is_none_or(|key| sets.get(&it.period) != Some(&key));
     let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
     for it in all.extract_if(.., is_other) {
         *left_out.entry(media_name(&it)).or_default() += 1;
@@ -75,14 +78,17 @@ fn obstacle(it: &Declared) -> Option<TitleError> {
     is_foreign.then_some(TitleError::Elsewhere(name))
 }
 
-/// Returns true if it is, or may be, video that this player can read.
-pub(super) fn is_readable(it: &Declared) -> bool {
-    let video = matches!(it.component, Component::Video | Component::Unknown);
-    video
-        && it.codecs.as_deref().is_none_or(|codecs| {
-            let mut codecs = codecs.split(',').map(str::trim);
-            codecs.any(|codec| codec.starts_with("avc1") || codec.starts_with("avc3"))
-        })
+/// Preference of sound.
+const SOUND: u8 = 2;
+
+/// Order of preference: H.264 video, other video, sound. `None` for other data.
+pub(super) fn preference(it: &Declared) -> Option<u8> {
+    let mut codecs = it.codecs.as_deref().unwrap_or("avc1").split(',');
+    match it.component {
+        Component::Other => None,
+        Component::Audio => Some(SOUND),
+        _ => Some(u8::from(!codecs.any(|codec| codec.trim().starts_with("avc")))),
+    }
 }
 
 fn media_name(it: &Declared) -> String {
@@ -201,9 +207,6 @@ fn resource(piece: &Piece, name: &str) -> Result<Resource, TitleError> {
 
 fn representation(declared: Declared) -> Result<Representation, TitleError> {
     let name = declared.id;
-    if declared.initializations.is_empty() {
-        return Err(TitleError::NoInitialization(name));
-    }
     let initializations = declared.initializations.iter();
     let initializations = initializations.map(|(first, piece)| Ok((*first, resource(piece, &name)?)));
     let initializations = initializations.collect::<Result<_, TitleError>>()?;

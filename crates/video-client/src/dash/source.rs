@@ -109,7 +109,11 @@ impl<'a> DashSource<'a> {
         rate: Bitrate,
         duration: Duration,
     ) -> Request {
-        let mut request = self.request(resource, ObjectType::Video);
+        let object = match &self.title {
+            Some(title) if !title.has_video => ObjectType::Audio,
+            _ => ObjectType::Video,
+        };
+        let mut request = self.request(resource, object);
         let player = self.player.as_ref();
         let representations = player.map(|player| player.presentation().representations());
         let cmcd = &mut request.cmcd;

@@ -108,19 +108,46 @@ fn period() -> String {
     format!("<Period duration=\"PT3S\">{}</Period>", one(TEMPLATE))
 }
 
+const REPRESENTATION: &str = "<Representation id=\"r\" bandwidth=\"1\"><SegmentTemplate initialization=\"i\" \
+    media=\"$Number$\" duration=\"3\"/></Representation>";
+
+/// The player decodes nothing, so it plays any codec; it prefers H.264, and sound is played if there is no video.
+#[rstest]
+#[case::another_codec(&[("video", "hvc1.1")], "hvc1.1")]
+#[case::two_codecs(&[("video", "hvc1.1"), ("video", "avc1.64001f")], "avc1.64001f")]
+#[case::other_codecs(&[("video", "av01.0"), ("video", "hvc1.1")], "av01.0")]
+#[case::video_after_sound(&[("audio", "mp4a.40.2"), ("video", "vp09.00")], "vp09.00")]
+#[case::sound_only(&[("text", "wvtt"), ("audio", "opus")], "opus")]
+fn the_preferred_media_is_played(#[case] sets: &[(&str, &str)], #[case] played: &str) {
+    let one = |(kind, codecs): &(&str, &str)| {
+        let codecs = format!("id=\"{codecs}\" codecs=\"{codecs}\"");
+        set(kind, &REPRESENTATION.replace("id=\"r\"", &codecs))
+    };
+    let (film, _) = read(mpd(&sets.iter().map(one).collect::<String>())).unwrap();
+    let names: Vec<_> = film.representations().iter().map(|it| &*it.name).collect();
+    assert_eq!(names, [played]);
+}
+
+/// MPEG-TS.
+#[test]
+fn segments_without_an_initialisation_segment_are_played() {
+    let (film, _) = read(mpd(&one(&TEMPLATE.replace("initialization=\"i\"", "")))).unwrap();
+    assert_eq!(film.representations()[0].initializations, []);
+    assert_eq!(film.duration(), Duration::from_secs(7));
+}
+
 #[rstest]
 #[case::live(said("a.mpd", &format!("<MPD type=\"dynamic\">{}</MPD>", period())), "it is live")]
-#[case::no_initialization(mpd(&one(&TEMPLATE.replace("initialization=\"i\"", ""))), "-hls_segment_type fmp4")]
 #[case::no_index(
     mpd(&one("<BaseURL>v.mp4</BaseURL><SegmentBase><Initialization range=\"0-9\"/></SegmentBase>")),
     "SegmentBase@indexRange"
 )]
 #[case::elsewhere(mpd(&one(&format!("<BaseURL>https://cdn.example/</BaseURL>{TEMPLATE}"))), "on another host")]
-#[case::sound_and_another_codec(
-    mpd(&[("audio", "mp4a.40.2"), ("video", "hvc1.1")].map(|(kind, codecs)| set(
-        kind, &format!("<Representation id=\"{kind}\" codecs=\"{codecs}\" bandwidth=\"1\"/>")
-    )).concat()),
-    "no H.264 video, only sound (mp4a.40.2), video (hvc1.1)"
+#[case::subtitles_only(
+    mpd(
+        "<AdaptationSet contentType=\"text\"><Representation id=\"t\" codecs=\"wvtt\" bandwidth=\"1\"/></AdaptationSet>"
+    ),
+    "neither video nor sound, only other data (wvtt)"
 )]
 #[case::no_segments(
     mpd(&one(&TEMPLATE.replace("duration=", "eptDelta=\"9\" duration="))),
@@ -129,9 +156,13 @@ fn period() -> String {
 #[case::encrypted(
     mpd(&one(&format!("<ContentProtection schemeIdUri=\"urn:cenc\"/>{TEMPLATE}"))), "`v` is encrypted (urn:cenc)"
 )]
-#[case::a_period_without_video(
-    said("a.mpd", &format!("<MPD>{}{}</MPD>", period(), period().replace(" id=", " mimeType=\"audio/mp4\" id="))),
-    "no H.264 video, only sound"
+#[case::encrypted_video_with_clear_sound(
+    mpd(&format!(
+        "{}{}",
+        set("video", &format!("<ContentProtection schemeIdUri=\"urn:cenc\"/>{REPRESENTATION}")),
+        set("audio", REPRESENTATION)
+    )),
+    "is encrypted (urn:cenc)"
 )]
 #[case::no_rate(mpd(&one(TEMPLATE).replace(" bandwidth=\"1\"", "")), "with @bandwidth")]
 fn what_is_not_played_is_refused_with_a_fix(#[case] all: Vec<Said>, #[case] words: &str) {
