@@ -77,6 +77,14 @@ fn manifests_of_ffmpeg_play_to_the_end() {
             "m.mpd",
             format!("{encode} -c:v libvpx-vp9 -cpu-used 8 -dash_segment_type mp4 -f dash m.mpd"),
         ),
+        (
+            "m.mpd",
+            format!("{encode} -an -c:v libaom-av1 -cpu-used 8 -dash_segment_type mp4 -f dash m.mpd"),
+        ),
+        (
+            "m.mpd",
+            format!("{dash} -ldash 1 -streaming 1 -frag_type duration -frag_duration 0.5 m.mpd"),
+        ),
         ("m.m3u8", format!("{hls} m.m3u8")),
         ("m.m3u8", format!("{hls} -hls_flags single_file m.m3u8")),
         (

@@ -78,7 +78,7 @@ fn obstacle(it: &Declared) -> Option<TitleError> {
     is_foreign.then_some(TitleError::Elsewhere(name))
 }
 
-/// Preference of sound.
+/// Preference of sound, after all video.
 const SOUND: u8 = 2;
 
 /// Order of preference: H.264 video, other video, sound. `None` for other data.

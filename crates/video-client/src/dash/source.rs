@@ -281,6 +281,7 @@ impl TitleSource for DashSource<'_> {
 
     fn on_end(&mut self, transfer: Transfer) -> Result<()> {
         let frames = match &self.boxes {
+            None if transfer.bytes == Bytes::ZERO => return Err(unplayable(self.path, MediaError::NoFrames)),
             None => None,
             Some(boxes) if boxes.frames == 0 => return Err(unplayable(&boxes.path, MediaError::NoFrames)),
             Some(boxes) => Some(u32::try_from(boxes.frames).unwrap_or(u32::MAX)),

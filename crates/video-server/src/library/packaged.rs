@@ -401,6 +401,8 @@ impl ManifestReader<'_> {
                 if playlist.representation.component == Component::Other {
                     representation.component = Component::Other;
                 }
+                let encryption = &playlist.representation.encryption;
+                representation.encryption.clone_from(encryption);
                 representation
             };
             self.add(&path, name, named_here.into_iter().map(with_pieces).collect());
@@ -413,7 +415,12 @@ impl ManifestReader<'_> {
         let mut files: BTreeMap<ResourceName, PackagedFile> = BTreeMap::new();
         let (mut missing, mut segments) = (0, 0);
         for mut representation in representations {
-            for warning in std::mem::take(&mut representation.warnings) {
+            let encrypted = representation.encryption.take();
+            let encrypted = encrypted.map(|method| format!("encrypted ({method}): players need a key"));
+            for warning in std::mem::take(&mut representation.warnings)
+                .into_iter()
+                .chain(encrypted)
+            {
                 let message = format!("{}: {}: {warning}", path.display(), representation.id);
                 let fault = Fault::warning(path, &representation.id, message);
                 self.faults.push(fault);

@@ -128,7 +128,7 @@ fn the_preferred_media_is_played(#[case] sets: &[(&str, &str)], #[case] played: 
     assert_eq!(names, [played]);
 }
 
-/// MPEG-TS.
+/// As in titles of MPEG-TS segments.
 #[test]
 fn segments_without_an_initialisation_segment_are_played() {
     let (film, _) = read(mpd(&one(&TEMPLATE.replace("initialization=\"i\"", "")))).unwrap();

@@ -199,6 +199,32 @@ fn an_absolute_url_counts_by_its_path_a_gap_does_not_count_and_an_implausible_du
 }
 
 #[test]
+fn an_encrypted_packaged_title_is_named_as_such_and_served() {
+    let directory = packaged();
+    remove(&directory, "mpd");
+    for id in ["low", "high"] {
+        let text = fs::read_to_string(directory.path(&format!("film/{id}.m3u8"))).unwrap();
+        let key = "#EXT-X-KEY:METHOD=AES-128,URI=\"key\"\n#EXTINF";
+        directory.put(&format!("film/{id}.m3u8"), text.replacen("#EXTINF", key, 1));
+    }
+    let main = "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=9\nlow.m3u8\n";
+    directory.put("film/master.m3u8", main);
+    let library = scan(&directory);
+    assert_eq!(
+        manifests(&library),
+        [("film/master.m3u8", 1), ("film/high.m3u8", 1)]
+    );
+    let warnings = library.faults(FaultKind::Warning);
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    for (warning, name) in warnings.into_iter().zip(["master.m3u8", "high.m3u8"]) {
+        assert_contains(
+            &warning.message,
+            &[name, "encrypted (AES-128): players need a key"],
+        );
+    }
+}
+
+#[test]
 fn streams_that_differ_in_their_sound_alone_are_one_representation() {
     let directory = packaged();
     remove(&directory, "mpd");
