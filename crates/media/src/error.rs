@@ -116,7 +116,10 @@ pub enum MediaError {
         offset: u64,
     },
     /// The played track has no frames.
-    #[error("the played track holds no frames; write the file again from its source")]
+    #[error(
+        "the played track holds no frames; write the file again from its source, or name it in a manifest if it is an \
+         initialisation segment (docs/media.md)"
+    )]
     NoFrames,
     /// A frame lies past the end of the file.
     #[error(

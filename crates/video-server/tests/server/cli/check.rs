@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
 use crate::cli::process::{assert_fields, refused, run};
-use playrate_test_support::{Media, assert_contains, fixture, text};
+use playrate_test_support::{Media, assert_contains, fixture, root, text};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -56,6 +56,27 @@ fn a_contradiction_is_noted_once_and_does_not_fail() {
         let (code, out, _) = check(&[&media.text(input)]);
         assert_eq!(code, Some(0), "{out}");
         assert_eq!(out.matches("no box begins at offset").count(), 1, "{out}");
+    }
+}
+
+/// The files come with ffprobe's values (`crates/media/tests/corpus/make.py`).
+#[test]
+fn files_of_many_muxers_are_titles_as_ffprobe_reads_them() {
+    let directory = root().join("crates/media/tests/corpus/files");
+    let (code, out, _) = check(&["--json", directory.to_str().unwrap()]);
+    let all: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &all["faults"]), (Some(0), &json!([])));
+    let titles = all["titles"].as_array().unwrap();
+    assert_eq!(titles.len(), 25);
+    for title in titles {
+        let values = fs::read(format!("{}.json", title["title"].as_str().unwrap())).unwrap();
+        let values: Value = serde_json::from_slice(&values).unwrap();
+        let frames = values["frames"].as_array().unwrap();
+        assert_eq!(title["frames"], frames.len(), "{title}");
+        let end = values["end"].as_f64().unwrap() / 1e6;
+        let off = title["duration_s"].as_f64().unwrap() - end;
+        // The time of a frame in the slowest titles.
+        assert!(off.abs() < 0.042, "{title}: {end} s");
     }
 }
 
