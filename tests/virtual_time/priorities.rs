@@ -30,7 +30,7 @@ const STEP: Duration = Duration::from_millis(250);
 /// Largest difference between the table in the page and a run, in kB. The lengths of the handshake's signatures vary.
 const TOLERANCE: usize = 10;
 
-/// What the client has received of each response by the multiples of [`STEP`], in kB.
+/// Kilobytes of each response that the client has received by the multiples of [`STEP`].
 fn received() -> Vec<[usize; 4]> {
     let path = PathConfig::of_rate(Bitrate::from_mbps(10), Duration::from_millis(40));
     let rig = Rig::new(Seed::new(1), &path);

@@ -53,8 +53,8 @@ pub async fn until(what: &str, look: impl AsyncFn() -> bool) {
     eventually(what, async || look().await.then_some(())).await;
 }
 
-/// Asserts that of two responses, 0 and 1, of which chunks of these sizes arrived in this `order`, one `overtakes` the
-/// other: less than 1 MB of response 0 arrived before the end of response 1, or the reverse.
+/// Asserts how the chunks of responses 0 and 1 arrived, given as response and size in this `order`: less than 1 MB of
+/// the earlier response 0 before the end of response 1 if that one `overtakes`, otherwise the reverse.
 pub fn assert_order(order: &[(usize, usize)], overtakes: bool) {
     let first = usize::from(overtakes);
     let end = order.iter().rposition(|(number, _)| *number == first).unwrap();
