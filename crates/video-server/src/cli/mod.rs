@@ -116,9 +116,12 @@ pub fn main() -> ExitCode {
         Err(failure) => Err(failure),
     };
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => {
+            logging::finish("");
+            ExitCode::SUCCESS
+        }
         Err(failure) => {
-            print_error(&failure);
+            logging::finish(&format!("error: {failure}\n"));
             match failure {
                 Failure::Run(_) => ExitCode::from(1),
                 Failure::Input(_) => ExitCode::from(2),
@@ -180,14 +183,6 @@ pub(crate) fn parse_config(file: &std::path::Path, config: &Config) -> Result<Co
         let explained = config.explain(&error);
         explained.unwrap_or_else(|| Failure::Input(anyhow::anyhow!("{}: {error}", file.display())))
     })
-}
-
-#[expect(
-    clippy::print_stderr,
-    reason = "the final error must show without logging too"
-)]
-fn print_error(failure: &Failure) {
-    eprintln!("error: {failure}");
 }
 
 /// Prints results. A closed pipe is not an error.

@@ -38,7 +38,7 @@ pub(super) async fn serve(
     let exchange = match arrival.receive().await {
         Ok(exchange) => exchange,
         Err(error) => {
-            tracing::info!(connection = id, %error, "a request did not arrive");
+            tracing::debug!(connection = id, %error, "a request did not arrive");
             return;
         }
     };
@@ -58,7 +58,7 @@ pub(super) async fn serve(
             return;
         }
         Err(ResponseError::Exchange(error)) => {
-            tracing::info!(
+            tracing::debug!(
                 connection = id, %method, path, status, sent_bytes = sent, length_bytes = length, %error,
                 "the client left before the end"
             );

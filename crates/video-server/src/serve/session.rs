@@ -52,7 +52,7 @@ pub(super) async fn serve(
     let mut session = match incoming.establish(control).await {
         Ok(session) => session,
         Err(lost) => {
-            tracing::info!(connection = id, peer = %info.peer, %lost, "a handshake failed");
+            tracing::debug!(connection = id, peer = %info.peer, %lost, "a handshake failed");
             return;
         }
     };

@@ -25,6 +25,7 @@ use video_server::serve::{
 
 use super::arm_totals::ArmTotals;
 use super::exposition::{Labels, counter, encode, gauge, occurrences, sums};
+use crate::cli::logging;
 use crate::cli::tcp::TcpTotals;
 
 type Histograms = Family<Labels, Histogram, fn() -> Histogram>;
@@ -248,6 +249,8 @@ impl Collector for ServerCollector {
             timer_lag [Seconds] = ConstGauge::new(load.lag.unwrap_or_default().as_secs_f64());
             /// Share of the processors' time; 0 unless --max-lag or --max-cpu is given.
             processor_time [Ratios] = ConstGauge::new(load.cpu.unwrap_or_default());
+            /// Lines of the log that were dropped because its reader was too slow.
+            dropped_log_lines = counter(logging::dropped_lines());
             /// Responses that were acknowledged whole.
             responses = counter(totals.responses);
             /// Of responses that have ended.

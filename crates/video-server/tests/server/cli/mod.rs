@@ -9,6 +9,8 @@ mod config;
 mod descriptors;
 #[cfg(target_os = "linux")]
 mod handover;
+#[cfg(unix)]
+mod log;
 mod metrics;
 #[cfg(unix)]
 mod pages;

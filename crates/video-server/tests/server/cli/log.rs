@@ -1,0 +1,78 @@
+//! A log whose reader is stuck or slow.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::process::Command;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use http::HeaderMap;
+use playrate_test_support::{Media, PATIENCE, ServerProcess, fetch};
+use quinn::TokioRuntime;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_video-server");
+const DROPPED: &str = "playrate_dropped_log_lines_total";
+/// Time limit for the end: longer than the last lines may take.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// A server whose stderr is a named pipe, and the end of that pipe for its reader.
+fn start(media: &Media, log_level: &str) -> (ServerProcess, File) {
+    let directory = tempfile::tempdir().unwrap();
+    let pipe = directory.path().join("log");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    // Opened in both directions, so that opening does not wait for the server.
+    let reader = File::options().read(true).write(true).open(&pipe).unwrap();
+    let mut server = Command::new("sh");
+    server.args(["-c", "exec \"$0\" \"$@\" 2>\"$LOG\"", PROGRAM]);
+    server.env("LOG", &pipe).env("RUST_LOG", log_level);
+    let server = ServerProcess::start(server, "127.0.0.1:0", media.root(), &["--metrics", "127.0.0.1:0"]);
+    (server, reader)
+}
+
+/// Fetches the title until the server has dropped lines.
+async fn fetch_until_lines_are_dropped(server: &ServerProcess) {
+    let fetching = async {
+        let connection = server.connect().await;
+        while server.metric(DROPPED) == 0 {
+            assert!(fetch(&connection, "/film.mp4", HeaderMap::new()).await > 0);
+        }
+    };
+    let fetched = playrate_transport::time::timeout(&TokioRuntime, PATIENCE, fetching).await;
+    fetched.expect("the server answers");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_log_that_nobody_reads_stops_neither_responses_nor_the_shutdown() {
+    let media = Media::film();
+    let (server, _reader) = start(&media, "trace");
+    fetch_until_lines_are_dropped(&server).await;
+    let (status, _) = server.end_within(LIMIT);
+    assert!(status.is_some_and(|status| status.success()), "{status:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_log_says_how_many_of_its_lines_were_dropped() {
+    let media = Media::film();
+    let (server, reader) = start(&media, "trace");
+    fetch_until_lines_are_dropped(&server).await;
+    let (sender, lines) = mpsc::channel();
+    thread::spawn(move || {
+        let lines = BufReader::new(reader).lines();
+        lines.map(Result::unwrap).try_for_each(|line| sender.send(line))
+    });
+    let find = |part: &str| -> String {
+        let lines = std::iter::from_fn(|| lines.recv_timeout(PATIENCE).ok());
+        let mut found = lines.filter(|line| line.contains(part));
+        found.next().unwrap_or_else(|| panic!("no line with {part}"))
+    };
+    let warning = find("lines of this log were dropped");
+    assert!(
+        warning.contains("WARN") && warning.contains("lines="),
+        "{warning}"
+    );
+    server.signal("TERM");
+    // The last line, although the process ends right after it.
+    find("server stopped");
+    assert_eq!(server.end().0, Some(0));
+}
