@@ -136,9 +136,7 @@ impl<'a> PlaylistReader<'a> {
         } else {
             self.has_imports = true;
             let imported = import.and_then(|name| self.imported.get(name));
-            imported
-                .map(|value| value.into())
-                .or_else(|| self.location.unknown())
+            imported.map(Into::into).or_else(|| self.location.unknown())
         };
         let problem = "#EXT-X-DEFINE needs a NAME with a VALUE, a QUERYPARAM of the playlist's URL, or an IMPORT from \
                        the main playlist";

@@ -166,8 +166,8 @@ pub(super) struct Scope<'s, 'a> {
     pub(super) live: bool,
 }
 
-/// The elements of `levels` that locate segments. The innermost, which is the first, decides the kind, and outer elements
-/// of that kind give what it lacks.
+/// The elements of `levels` that locate segments. The innermost, which is the first, decides the kind, and outer
+/// elements of that kind give what it lacks.
 pub(super) fn chain<'s, 'a>(levels: [&'s Level<'a>; 3]) -> Vec<&'s Addressing<'a>> {
     let found = levels.into_iter().filter_map(|level| level.addressing.as_ref());
     let innermost = found.clone().next().map(Addressing::kind);

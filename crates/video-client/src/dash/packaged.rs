@@ -23,8 +23,8 @@ pub(super) fn choose(mut all: Vec<Declared>) -> Result<(Vec<Declared>, Vec<Strin
     if all.iter().any(|it| it.live) {
         return Err(TitleError::Live);
     }
-    // Of each period, the first set that is preferred and can be played, if possible one in the main role; other sets are
-    // other angles or codecs. Sound alone is no substitute for video that cannot be played.
+    // Of each period, the first set that is preferred and can be played, if possible one in the main role; other sets
+    // are other angles or codecs. Sound alone is no substitute for video that cannot be played.
     let key = |it: &Declared| {
         let role = (it.is_main == Some(false), it.is_main.is_none());
         preference(it).map(|rank| (rank == SOUND, obstacle(it).is_some(), role, rank, it.set))
