@@ -28,10 +28,6 @@ pub struct Progress {
     pub received: Bytes,
     /// Bytes that the server declared (`Content-Length`).
     pub promised: Option<Bytes>,
-    /// Size of the playout buffer.
-    pub playout_buffer: Bytes,
-    /// Bytes in the playout buffer.
-    pub playout_buffer_fill: Bytes,
     /// Bytes delivered and not yet shown, including those queued behind the playout buffer.
     pub held: Bytes,
     /// Playing time of these bytes.

@@ -71,15 +71,16 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
     /// That of the first missing playlist, if no other one can be read.
     async fn playlists(
         &mut self,
-        variants: Vec<Variant>,
+        mut variants: Vec<Variant>,
         missing: &mut Vec<String>,
     ) -> Result<Vec<Declared>> {
         let main = self.source.path;
         let mut all = Vec::new();
         let mut taken: Vec<String> = Vec::new();
         let mut failure = None;
-        let streams = variants.iter().filter(|it| it.representation.set == 0);
-        let best = streams.filter_map(|it| packaged::preference(&it.representation)).min();
+        // Preference of the streams to play: the best one that a playlist has.
+        let mut best = None;
+        variants.sort_by_key(|it| packaged::preference(&it.representation).unwrap_or(u8::MAX));
         for Variant {
             playlist,
             representation: mut declared,
@@ -87,8 +88,10 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
             ..
         } in variants
         {
-            if declared.set == 0 && best.is_some() && packaged::preference(&declared) == best {
+            let rank = packaged::preference(&declared).filter(|_| declared.set == 0);
+            if rank.is_some() && best.is_none_or(|best| rank == Some(best)) {
                 let Some(path) = playlist.own_path().map(str::to_owned) else {
+                    best = rank;
                     declared.pieces.push(playlist);
                     all.push(declared);
                     continue;
@@ -109,6 +112,7 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
                     }
                     playlist => playlist?,
                 };
+                best = rank;
                 if let Manifest::Media(playlist) = playlist {
                     // Frames for trick modes.
                     if playlist.component == Component::Other {
@@ -124,8 +128,7 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
             }
             all.push(declared);
         }
-        let is_left = all.iter().any(|it| packaged::preference(it).is_some() && it.set == 0);
-        failure.filter(|_| !is_left).map_or(Ok(all), Err)
+        failure.filter(|_| best.is_none()).map_or(Ok(all), Err)
     }
 
     /// The pieces of a representation in one file, from its segment index.

@@ -335,8 +335,6 @@ impl<'a, O: Observer, P: TitleSource> Driver<'a, O, P> {
             at: now,
             received: self.throughput.total(),
             promised: None,
-            playout_buffer: playout.config().playout_buffer,
-            playout_buffer_fill: playout.playout_buffer_fill(),
             held: playout.held(),
             held_time: playout.held_time(),
             reading_paused: self.source.reading_paused(),

@@ -296,6 +296,19 @@ async fn a_missing_playlist_is_reported_and_another_is_played(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_stream_in_another_codec_takes_the_place_of_those_without_playlists() {
+    let running = Running::start();
+    let [none, low] = [main_of(&["none.m3u8"]), main_of(&["low/index.m3u8"])];
+    let low = low.replace("avc1.64000a", "hvc1.1.6.L93.B0");
+    let (_, low) = low.split_once("VALUE=\"low\"\n").unwrap();
+    running.write("main.m3u8", none + low);
+    let (played, bytes) = running.play("/main.m3u8", DashOptions::default(), &mut ()).await;
+    played.result.unwrap();
+    assert!(bytes == Packaged::new(0).whole());
+    assert_contains(&played.report.notes.concat(), &["404", "/none.m3u8"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_title_without_any_of_its_playlists_fails_with_the_first_error() {
     let running = Running::start();
     running.write("main.m3u8", main_of(&["none.m3u8", "gone.m3u8"]));
