@@ -18,6 +18,9 @@ pub(crate) struct TrackFragment {
 /// (ISO/IEC 14496-12 §8.8.3.1).
 const NON_SYNC: u32 = 0x0101_0000;
 
+/// Largest duration of a sample in ticks. Larger ones are negative numbers, from encoders whose clock was set.
+const LARGEST: u32 = i32::MAX.unsigned_abs();
+
 /// Reads the fragment and advances the tracks' decode times. `taken` of at most `limit` samples have been read.
 pub(crate) fn read(
     moof: BoxView<'_>,
@@ -96,15 +99,10 @@ pub(crate) fn read(
                 let trun: Trun = child.decode()?;
                 taken += trun.samples.len() as u64;
                 child.within(taken, "samples", limit)?;
-                if !trun
-                    .samples
-                    .iter()
-                    .all(|entry| entry.duration.iter().all(is_possible))
-                {
-                    let note = format!(
-                        "negative durations in fragments of track {} are ignored",
-                        track.id
-                    );
+                let mut durations = trun.samples.iter().filter_map(|entry| entry.duration);
+                if durations.any(|ticks| ticks > LARGEST) {
+                    let id = track.id;
+                    let note = format!("negative durations in fragments of track {id} are ignored");
                     movie.notes.push(note);
                 }
                 run.append(child, &trun, base)?;
@@ -119,11 +117,6 @@ pub(crate) fn read(
         });
     }
     Ok(fragments)
-}
-
-/// Returns true if a duration in ticks is not negative. Encoders write negative ones after a clock was set.
-fn is_possible(duration: &u32) -> bool {
-    i32::try_from(*duration).is_ok()
 }
 
 /// The samples so far, and the defaults for values that a `trun` entry omits.
@@ -145,7 +138,8 @@ impl TrackRun {
                 .ok_or_else(past_the_end)?;
         }
         for entry in &trun.samples {
-            let duration = entry.duration.filter(is_possible).unwrap_or(self.duration);
+            let declared = entry.duration.filter(|&ticks| ticks <= LARGEST);
+            let duration = declared.unwrap_or(self.duration);
             let size = entry.size.unwrap_or(self.size);
             let flags = entry.flags.unwrap_or(self.flags);
             self.samples.push(TrackSample {

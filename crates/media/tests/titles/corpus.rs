@@ -90,7 +90,7 @@ fn differences(title: &Title, values: &Value, marks_all: bool) -> Vec<String> {
         } else {
             i64::from(ours.key)
         };
-        let place = (ours.size.as_u64() as i64, ours.offset as i64, key);
+        let place = (ours.size.as_u64().cast_signed(), ours.offset.cast_signed(), key);
         let expected = (field(at, 1), field(at, 2), field(at, 3));
         if place != expected {
             found.push(format!(
