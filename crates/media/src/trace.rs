@@ -289,13 +289,9 @@ impl FrameTrace {
     pub fn frames(&self) -> Vec<Frame> {
         let mut times: Vec<Duration> = self.frames.iter().map(|frame| frame.pts).collect();
         times.sort_unstable();
-        let delay = self
-            .frames
-            .iter()
-            .zip(&times)
-            .map(|(frame, time)| time.saturating_sub(frame.pts))
-            .max()
-            .unwrap_or_default();
+        let shown = self.frames.iter().zip(&times);
+        let delays = shown.map(|(frame, time)| time.saturating_sub(frame.pts));
+        let delay = delays.max().unwrap_or_default();
         let mut offset = 0_u64;
         let mut frames = Vec::with_capacity(self.frames.len());
         for (frame, time) in self.frames.iter().zip(times) {
@@ -312,9 +308,8 @@ impl FrameTrace {
     }
 
     fn total(&self) -> u64 {
-        self.frames
-            .iter()
-            .fold(0, |sum, frame| sum.saturating_add(frame.size))
+        let sizes = self.frames.iter().map(|frame| frame.size);
+        sizes.fold(0, u64::saturating_add)
     }
 }
 

@@ -121,9 +121,8 @@ impl Presentation {
 
     /// Number of segments of each representation.
     pub fn segment_count(&self) -> usize {
-        self.representations
-            .first()
-            .map_or(0, |representation| representation.segments.len())
+        let first = self.representations.first();
+        first.map_or(0, |first| first.segments.len())
     }
 
     /// Index and start of the segment that plays at `time`; `None` from the title's end on.

@@ -39,7 +39,7 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    fn runtime(&self) -> &Arc<dyn Runtime> {
+    pub(super) fn runtime(&self) -> &Arc<dyn Runtime> {
         self.client.runtime()
     }
 
@@ -247,10 +247,6 @@ impl<'a, O: Observer, P: TitleSource> Driver<'a, O, P> {
     /// The URL of another file of the server.
     pub(crate) fn url(&self, path: &str) -> TitleUrl {
         self.route.url(path)
-    }
-
-    pub(super) fn runtime(&self) -> &'a Arc<dyn Runtime> {
-        self.route.runtime()
     }
 
     /// Counts bytes received at `now`.

@@ -312,7 +312,7 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
             let until = self.now().saturating_add(timeout);
             Box::pin(self.play_on(until, exchange.as_mut())).await
         } else {
-            let runtime = self.runtime();
+            let runtime = self.route.runtime();
             time::timeout(&**runtime, timeout, exchange.as_mut()).await.ok()
         };
         Ok(result.ok_or(PlayError::Silent(timeout))??)
