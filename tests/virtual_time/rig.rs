@@ -95,6 +95,7 @@ pub(crate) fn reconnecting(limit: Duration) -> SessionOptions {
     options.cmcd = CmcdOptions {
         mode: CmcdMode::Header,
         session: "6e2fb550".to_owned(),
+        ..CmcdOptions::default()
     };
     options
 }

@@ -66,9 +66,15 @@ impl<'a> FieldValue<'a> {
         u64::try_from(self.item.as_ref()?.as_integer()?).ok()
     }
 
-    /// A rate in kbit/s.
+    /// A rate in kbit/s. Some players write fractions.
     pub(crate) fn rate(&self) -> Option<Bitrate> {
-        let bits = self.integer()?.checked_mul(1_000)?;
+        let kbps = self.number().filter(|kbps| (0.0..1e15).contains(kbps))?;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it is not negative, and below 1e18"
+        )]
+        let bits = (kbps * 1e3).round() as u64;
         Some(Bitrate::from_bits_per_second(bits))
     }
 

@@ -26,6 +26,8 @@ pub(crate) fn playback_rate(speed_percent: u32) -> Option<f64> {
 pub struct CmcdOptions {
     /// Place in the request.
     pub mode: CmcdMode,
+    /// Writes version 2 (CTA-5004-B): lists by object type, `lb`, `sta` and `v`.
+    pub version_2: bool,
     /// `sid`: a UUID, according to CTA-5004; at most 64 characters. Left out if empty.
     pub session: String,
 }
@@ -35,8 +37,9 @@ impl CmcdOptions {
     /// path to request.
     pub(crate) fn add(&self, mut said: Cmcd, path: &str, headers: &mut HeaderMap) -> String {
         said.session = Some(self.session.clone()).filter(|session| !session.is_empty());
+        said.version_2 = self.version_2;
         // This client plays only on-demand titles.
-        said.stream_type = Some('v');
+        said.stream_type = Some("v");
         match self.mode {
             CmcdMode::Off => path.to_owned(),
             CmcdMode::Header => {
@@ -52,9 +55,10 @@ impl CmcdOptions {
 mod tests {
     use super::*;
 
-    fn add(mode: CmcdMode) -> (String, HeaderMap) {
+    fn add(mode: CmcdMode, version_2: bool) -> (String, HeaderMap) {
         let options = CmcdOptions {
             mode,
+            version_2,
             session: "6e2fb550".into(),
         };
         let mut headers = HeaderMap::new();
@@ -65,11 +69,14 @@ mod tests {
 
     #[test]
     fn each_mode_has_its_place() {
-        assert_eq!(add(CmcdMode::Off), ("/v/1.m4s?t=1".into(), HeaderMap::new()));
-        let (path, headers) = add(CmcdMode::Header);
+        assert_eq!(
+            add(CmcdMode::Off, true),
+            ("/v/1.m4s?t=1".into(), HeaderMap::new())
+        );
+        let (path, headers) = add(CmcdMode::Header, true);
         assert_eq!((path.as_str(), headers.len()), ("/v/1.m4s?t=1", 2));
-        assert_eq!(headers["cmcd-session"], "sid=\"6e2fb550\",st=v");
-        let (path, headers) = add(CmcdMode::Query);
+        assert_eq!(headers["cmcd-session"], "sid=\"6e2fb550\",st=v,v=2");
+        let (path, headers) = add(CmcdMode::Query, false);
         assert_eq!(
             (path.as_str(), headers.len()),
             ("/v/1.m4s?t=1&CMCD=sid%3D%226e2fb550%22%2Cst%3Dv%2Csu", 0)

@@ -64,7 +64,7 @@ impl ProgressiveSource {
     pub(crate) fn new(options: &PlayOptions, path: &str) -> Result<Self, ConfigError> {
         let mut cmcd = Cmcd::default();
         cmcd.content = Some(path.to_owned());
-        cmcd.streaming_format = Some('o');
+        cmcd.streaming_format = Some("o");
         cmcd.playback_rate = playback_rate(options.playout.speed_percent);
         Ok(Self {
             player: Playout::new(options.playout.clone())?,

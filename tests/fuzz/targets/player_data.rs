@@ -10,12 +10,15 @@ use super::within_memory;
 /// Fields, keys and values of CMCD and CMSD.
 pub(super) const WORDS: &str = "\
     CMCD-Object: CMCD-Request: CMCD-Session: CMCD-Status: CMSD-Static: CMSD-Dynamic: ?CMCD= br= bl= bs cid= d= dl= \
-    mtp= nor= nrr= ot= pr= rtp= sf= sid= st= su tb= v=1 etp= rtt= mb= n= , ; \" \\\" \\\\ %2C %3D %22 %00 %C3%A9 \
-    ?0 ?1 true false 1.5 -1 -0.0 1e9 NaN inf 0-99 -99 99- av tt com.example-key=";
+    mtp= nor= nrr= ot= pr= rtp= sf= sid= st= su tb= v=1 v=2 e=ps sta= ts= lb= br=( ;v ) etp= rtt= mb= n= , ; \" \
+    \\\" \\\\ %2C %3D %22 %00 %C3%A9 ?0 ?1 true false 1.5 -1 -0.0 1e9 NaN inf 0-99 -99 99- av tt com.example-key=";
 
 /// Rates and times are in range, whatever the player writes. Data that was read must be the same after writing and
 /// reading it again.
 pub(super) fn cmcd(bytes: &[u8]) {
+    for event in Cmcd::read_events(&String::from_utf8_lossy(bytes)) {
+        is_in_range(&event, 1);
+    }
     let Some(request) = request(bytes) else { return };
     // Each member is copied once, and no more of it than a field may have.
     within_memory(16 * MAX_FIELD as u64, || {
@@ -58,6 +61,7 @@ fn is_in_range(cmcd: &Cmcd, fields: usize) {
         cmcd.measured_throughput,
         cmcd.requested_throughput,
         cmcd.top_bitrate,
+        cmcd.lowest_bitrate,
     ];
     assert!(
         rates.into_iter().flatten().all(|rate| rate <= MAX_RATE),

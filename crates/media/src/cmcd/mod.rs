@@ -1,10 +1,10 @@
 //! CMCD, Common Media Client Data: what a player tells a server about itself in a request
 //! ([CTA-5004](https://cdn.cta.tech/cta/media/media/resources/standards/pdfs/cta-5004-final.pdf)), in four header
-//! fields or in the query parameter `CMCD`.
+//! fields or in the query parameter `CMCD`, or since version 2 (CTA-5004-B) in a report of events.
 //!
-//! [`Cmcd::read`] does not trust players: it bounds the length and the number of members, treats a value out of range
-//! as absent, and skips and counts unknown members. [`Cmcd::write_headers`] and [`Cmcd::append_to`] round as the
-//! specification requires.
+//! [`Cmcd::read`] and [`Cmcd::read_events`] do not trust players: they bound the length and the number of members,
+//! treat a value out of range as absent, and skip and count unknown members. [`Cmcd::write_headers`] and
+//! [`Cmcd::append_to`] round as the specification requires.
 //!
 //! ```
 //! use http::HeaderMap;
@@ -23,6 +23,7 @@
 //! # Ok::<(), http::uri::InvalidUri>(())
 //! ```
 
+mod keys;
 mod read;
 mod write;
 
@@ -36,20 +37,29 @@ use playrate_units::Bitrate;
 pub const MAX_FIELD: usize = 4096;
 /// Maximum number of members read from one request.
 pub const MAX_MEMBERS: usize = 64;
-/// Maximum number of characters of a session or content identifier (CTA-5004 §3).
-pub const MAX_IDENTIFIER: usize = 64;
+/// Maximum number of characters read of a session or content identifier: that of version 2. At most 64 are written.
+pub const MAX_IDENTIFIER: usize = 128;
 /// Highest rate accepted in a member.
 pub const MAX_RATE: Bitrate = Bitrate::from_mbps(10_000);
 /// Longest time accepted in a member.
 pub const MAX_TIME: Duration = Duration::from_secs(24 * 3600);
 
+/// Events (`e`) that are read, by their tokens in CTA-5004-B.
+pub const EVENTS: [&str; 19] = [
+    "abe", "abs", "ae", "as", "b", "bc", "c", "ce", "e", "h", "m", "pc", "pe", "pr", "ps", "rr", "sk", "t",
+    "um",
+];
+/// Player states (`sta`) that are read, by their tokens in CTA-5004-B.
+pub const STATES: [&str; 10] = ["a", "d", "e", "f", "k", "p", "q", "r", "s", "w"];
+
 /// The four header fields (§2.1). A player puts each key into the field that changes as often as the key does. Some
 /// players get this wrong, so every key is read from every field.
-const OBJECT: HeaderName = HeaderName::from_static("cmcd-object");
-const REQUEST: HeaderName = HeaderName::from_static("cmcd-request");
-const SESSION: HeaderName = HeaderName::from_static("cmcd-session");
-const STATUS: HeaderName = HeaderName::from_static("cmcd-status");
-const FIELDS: [HeaderName; 4] = [OBJECT, REQUEST, SESSION, STATUS];
+const FIELDS: [HeaderName; 4] = [
+    HeaderName::from_static("cmcd-object"),
+    HeaderName::from_static("cmcd-request"),
+    HeaderName::from_static("cmcd-session"),
+    HeaderName::from_static("cmcd-status"),
+];
 
 /// Type of the requested object (`ot`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -99,7 +109,7 @@ impl ObjectType {
     }
 }
 
-/// The CMCD of one request. Every key is optional (§3).
+/// The CMCD of one request or event. Every key is optional (§3). Keys of version 2 are written only in that version.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Cmcd {
@@ -115,6 +125,10 @@ pub struct Cmcd {
     pub object_duration: Option<Duration>,
     /// `dl`: latest time for the first byte to avoid an underflow.
     pub deadline: Option<Duration>,
+    /// `e`: the event that this reports, one of [`EVENTS`]; version 2.
+    pub event: Option<&'static str>,
+    /// `lb`: lowest rate that the player may choose; version 2.
+    pub lowest_bitrate: Option<Bitrate>,
     /// `mtp`: throughput measured by the player.
     pub measured_throughput: Option<Bitrate>,
     /// `nor`: path of the object requested next, percent-encoded.
@@ -128,15 +142,21 @@ pub struct Cmcd {
     /// `rtp`: highest throughput that the player can use.
     pub requested_throughput: Option<Bitrate>,
     /// `sf`: `d` DASH, `h` HLS, `s` Smooth Streaming, `o` other.
-    pub streaming_format: Option<char>,
+    pub streaming_format: Option<&'static str>,
     /// `sid`: identifier of the session.
     pub session: Option<String>,
-    /// `st`: `v` video on demand, `l` live.
-    pub stream_type: Option<char>,
+    /// `st`: `v` video on demand, `l` live, `ll` live with low latency (version 2).
+    pub stream_type: Option<&'static str>,
+    /// `sta`: state of the player, one of [`STATES`]; version 2.
+    pub state: Option<&'static str>,
     /// `su`: the object is needed urgently: start-up, seek, or after an underflow.
     pub startup: bool,
     /// `tb`: highest rate that the player may choose.
     pub top_bitrate: Option<Bitrate>,
+    /// `ts`: time of the event since the Unix epoch, in whole milliseconds; version 2.
+    pub time: Option<Duration>,
+    /// `v=2`: keys and lists of version 2 are written.
+    pub version_2: bool,
     /// Members that were unknown or exceeded a limit. Not written.
     pub ignored: usize,
 }

@@ -5,9 +5,9 @@ use core::time::Duration;
 
 use http::{HeaderMap, Uri};
 use percent_encoding::percent_decode_str;
-use playrate_units::Bitrate;
 
-use super::{Cmcd, FIELDS, MAX_FIELD, MAX_IDENTIFIER, MAX_MEMBERS, MAX_RATE, MAX_TIME, ObjectType};
+use super::keys::{Slot, UNUSED};
+use super::{Cmcd, FIELDS, MAX_FIELD, MAX_IDENTIFIER, MAX_MEMBERS, MAX_RATE, ObjectType};
 use crate::structured::{FieldValue, member_of, split};
 
 impl Cmcd {
@@ -27,6 +27,17 @@ impl Cmcd {
         }
         (reader.members > 0).then_some(reader.cmcd)
     }
+
+    /// Reads a report of events (`application/cmcd`, CTA-5004-B): one event for each line that is not empty. An event
+    /// without a token of [`EVENTS`](super::EVENTS) has the [`event`](Self::event) `None`.
+    pub fn read_events(report: &str) -> impl Iterator<Item = Self> {
+        let lines = report.lines().filter(|line| !line.trim().is_empty());
+        lines.map(|line| {
+            let mut reader = CmcdReader::default();
+            reader.read(line);
+            reader.cmcd
+        })
+    }
 }
 
 /// The value of the query parameter `CMCD`, still encoded.
@@ -34,12 +45,6 @@ fn parameter(query: &str) -> Option<&str> {
     let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     pairs.find_map(|(name, value)| (name == "CMCD").then_some(value))
 }
-
-/// Keys of requests in version 2 that are accepted and not used (CTA-5004-B).
-const UNUSED: [&str; 23] = [
-    "ab", "bg", "bsa", "bsd", "bsda", "cdn", "cs", "dfa", "ec", "lab", "lb", "ltc", "msd", "nr", "pb", "pt",
-    "sn", "sta", "tab", "tbl", "tpb", "ts", "v",
-];
 
 /// Reads all CMCD texts of one request.
 #[derive(Debug, Default)]
@@ -75,57 +80,43 @@ impl CmcdReader {
 
     /// Sets one key; `None` if the key is unknown or its value is not valid.
     fn set(&mut self, key: &str, value: &FieldValue<'_>) -> Option<()> {
-        let cmcd = &mut self.cmcd;
-        match key {
-            "br" => cmcd.bitrate = Some(rate(value)?),
-            "bl" => cmcd.buffer_length = Some(time(value)?),
-            "bs" => cmcd.underflow = value.flag()?,
-            "cid" => cmcd.content = Some(identifier(value)?),
-            "d" => cmcd.object_duration = Some(time(value)?),
-            "dl" => cmcd.deadline = Some(time(value)?),
-            "mtp" => cmcd.measured_throughput = Some(rate(value)?),
-            "nor" => cmcd.next_object = Some(value.text()?.to_owned()),
-            "nrr" => cmcd.next_range = Some(range(value.text()?)?),
-            "ot" => cmcd.object_type = Some(ObjectType::from_token(value.token()?)?),
-            "pr" => cmcd.playback_rate = Some(speed(value)?),
-            "rtp" => cmcd.requested_throughput = Some(rate(value)?),
-            "sf" => cmcd.streaming_format = Some(letter(value, "dhso")?),
-            "sid" => cmcd.session = Some(identifier(value)?),
-            "st" => cmcd.stream_type = Some(letter(value, "vl")?),
-            "su" => cmcd.startup = value.flag()?,
-            "tb" => cmcd.top_bitrate = Some(rate(value)?),
-            _ => return UNUSED.contains(&key).then_some(()),
+        let slot = self.cmcd.slots().into_iter().find(|(name, ..)| *name == key);
+        let Some((_, _, slot)) = slot else {
+            return UNUSED.contains(&key).then_some(());
+        };
+        match slot {
+            Slot::Rate(rate, _) => *rate = Some(value.rate().filter(|&rate| rate <= MAX_RATE)?),
+            Slot::Time(time, _, limit) => *time = Some(read_time(value).filter(|&time| time <= limit)?),
+            Slot::Flag(flag) => *flag = value.flag()?,
+            Slot::Identifier(text) => *text = Some(identifier(value)?),
+            Slot::Path(path) => *path = Some(value.text()?.to_owned()),
+            Slot::Range(bytes) => *bytes = Some(range(value.text()?)?),
+            Slot::Object(object) => *object = Some(ObjectType::from_token(value.token()?)?),
+            Slot::Speed(speed) => {
+                *speed = Some(value.number().filter(|speed| (0.0..=100.0).contains(speed))?);
+            }
+            Slot::Token(token, allowed) => {
+                let read = value.token()?;
+                *token = Some(allowed.iter().find(|allowed| **allowed == read)?);
+            }
+            Slot::Version(is_2) => *is_2 = value.integer()? == 2,
         }
         Some(())
     }
 }
 
-/// A rate in kbit/s.
-fn rate(value: &FieldValue<'_>) -> Option<Bitrate> {
-    value.rate().filter(|&rate| rate <= MAX_RATE)
-}
-
 /// A time in milliseconds. Some players write fractions, or a buffer length slightly below zero.
-fn time(value: &FieldValue<'_>) -> Option<Duration> {
-    let milliseconds = value.number()?.max(0.0);
-    let time = Duration::try_from_secs_f64(milliseconds / 1e3).ok()?;
-    (time <= MAX_TIME).then_some(time)
+fn read_time(value: &FieldValue<'_>) -> Option<Duration> {
+    if let Some(whole) = value.integer() {
+        return Some(Duration::from_millis(whole));
+    }
+    Duration::try_from_secs_f64(value.number()?.max(0.0) / 1e3).ok()
 }
 
 fn identifier(value: &FieldValue<'_>) -> Option<String> {
     let text = value.text()?;
     (text.len() <= MAX_IDENTIFIER && !text.is_empty() && !text.chars().any(char::is_control))
         .then(|| text.to_owned())
-}
-
-fn speed(value: &FieldValue<'_>) -> Option<f64> {
-    value.number().filter(|speed| (0.0..=100.0).contains(speed))
-}
-
-fn letter(value: &FieldValue<'_>, allowed: &str) -> Option<char> {
-    let mut letters = value.token()?.chars();
-    let letter = letters.next().filter(|&letter| allowed.contains(letter))?;
-    letters.next().is_none().then_some(letter)
 }
 
 /// `FIRST-LAST`, both inclusive; either may be absent (§3).

@@ -44,12 +44,12 @@ fn header_fields_as_in_the_specification() {
         object_type: Some(ObjectType::Video),
         playback_rate: Some(1.08),
         requested_throughput: Some(Bitrate::from_kbps(15_000)),
-        streaming_format: Some('d'),
+        streaming_format: Some("d"),
         session: Some("6e2fb550-c457-11e9-bb97-0800200c9a66".into()),
-        stream_type: Some('v'),
+        stream_type: Some("v"),
         startup: true,
         top_bitrate: Some(Bitrate::from_kbps(6_000)),
-        ignored: 0,
+        ..Cmcd::default()
     };
     assert_eq!(cmcd, expected);
 }
@@ -142,10 +142,13 @@ fn version_2_as_a_player_writes_it() {
         next_object: Some("seg%206.m4s".into()),
         object_type: Some(ObjectType::Video),
         requested_throughput: Some(Bitrate::from_kbps(15_000)),
-        streaming_format: Some('d'),
+        streaming_format: Some("d"),
         session: Some("6e2f".into()),
-        stream_type: Some('v'),
+        stream_type: Some("v"),
+        state: Some("p"),
+        lowest_bitrate: Some(Bitrate::from_kbps(400)),
         top_bitrate: Some(Bitrate::from_kbps(6_000)),
+        version_2: true,
         ..Cmcd::default()
     };
     assert_eq!(cmcd, expected);
@@ -159,6 +162,55 @@ fn as_players_write_it() {
     assert_eq!(cmcd.session.as_deref(), Some("bare"));
     assert!(!cmcd.underflow && cmcd.startup);
     assert_eq!(cmcd.ignored, 0);
+}
+
+#[rstest]
+#[case::fraction("br=(1499.6)", "br=1500")]
+#[case::low_latency("st=ll", "st=ll")]
+#[case::long_fraction("br=1499.6000001", "br=1500")]
+fn values_that_players_do_not_round_are_read(#[case] text: &str, #[case] written: &str) {
+    let mut headers = HeaderMap::new();
+    in_field(text).write_headers(&mut headers);
+    assert_eq!(headers.values().next().unwrap(), written);
+}
+
+#[test]
+fn a_report_has_an_event_in_each_line() {
+    let report = "e=ps,sid=\"6e2f\",sta=p,ts=1764200000123,v=2\n\r\n \
+        bl=(8000;v 4000;a),br=(2500),e=t,mtp=(48100),ot=a,ts=1\r\ne=zz,bl=(1)\nnonsense";
+    let events: Vec<_> = Cmcd::read_events(report).collect();
+    let [state, interval, unknown, nonsense] = &events[..] else {
+        panic!("{events:?}")
+    };
+    assert_eq!((state.event, state.state), (Some("ps"), Some("p")));
+    assert_eq!(state.time, Some(Duration::from_millis(1_764_200_000_123)));
+    assert_eq!(interval.event, Some("t"));
+    assert_eq!(interval.buffer_length, Some(Duration::from_secs(4)));
+    assert_eq!((unknown.event, unknown.ignored), (None, 1));
+    assert_eq!(unknown.buffer_length, Some(Duration::from_millis(1)));
+    assert_eq!((nonsense.event, nonsense.ignored), (None, 1));
+}
+
+#[test]
+fn version_2_is_written_with_lists_and_its_own_keys() {
+    let said = Cmcd {
+        next_object: Some("6.m4s".into()),
+        next_range: Some(0..2),
+        lowest_bitrate: Some(Bitrate::from_kbps(440)),
+        state: Some("p"),
+        version_2: true,
+        ..everything()
+    };
+    let mut headers = HeaderMap::new();
+    said.write_headers(&mut headers);
+    assert_eq!(
+        headers["cmcd-object"],
+        "br=(3200;v),d=4004,lb=(440;v),ot=v,tb=(6000;v)"
+    );
+    let request = "bl=(21300;v),dl=18500,mtp=(48100),nor=(\"6.m4s\"),sta=p,su";
+    assert_eq!(headers["cmcd-request"], request);
+    let session = "cid=\"/films/a \\\"b\\\".mpd\",sf=d,sid=\"6e2fb550-c457-11e9-bb97-0800200c9a66\",st=v,v=2";
+    assert_eq!(headers["cmcd-session"], session);
 }
 
 #[test]
@@ -191,7 +243,7 @@ fn any_cmcd() -> impl Strategy<Value = Cmcd> {
     let coarse_time =
         || prop::option::of((0..864_000_u64).prop_map(|time| Duration::from_millis(time * 100)));
     let text = || prop::option::of("[ -~]{1,64}");
-    let letter = |letters| prop::option::of(prop::sample::select(letters));
+    let token = |tokens| prop::option::of(prop::sample::select(tokens));
     let numbers = (
         rate(),
         coarse_time(),
@@ -208,30 +260,53 @@ fn any_cmcd() -> impl Strategy<Value = Cmcd> {
     );
     let kinds = (
         prop::option::of(prop::sample::select(&ObjectType::TOKENS[..])),
-        letter(vec!['d', 'h', 's', 'o']),
-        letter(vec!['v', 'l']),
+        token(vec!["d", "h", "s", "o"]),
+        token(vec!["v", "l", "ll"]),
         prop::option::of(0..100_000_u32),
     );
     let rest = (prop::option::of(0..86_400_000_u64), any::<bool>(), any::<bool>());
-    (numbers, texts, kinds, rest).prop_map(|(numbers, texts, kinds, (duration, underflow, startup))| Cmcd {
-        bitrate: numbers.0,
-        buffer_length: numbers.1,
-        underflow,
-        content: texts.0,
-        object_duration: duration.map(Duration::from_millis),
-        deadline: numbers.2,
-        measured_throughput: numbers.3,
-        next_object: texts.1,
-        next_range: texts.3.map(|(start, length)| start..start + length),
-        object_type: kinds.0.map(|(object, _)| object),
-        playback_rate: kinds.3.map(|speed| f64::from(speed) / 1_000.0),
-        requested_throughput: numbers.4,
-        streaming_format: kinds.1,
-        session: texts.2,
-        stream_type: kinds.2,
-        startup,
-        top_bitrate: numbers.5,
-        ignored: 0,
+    let new = (
+        token(EVENTS.to_vec()),
+        token(STATES.to_vec()),
+        rate(),
+        prop::option::of(0..4_000_000_000_000_u64),
+    );
+    let old =
+        (numbers, texts, kinds, rest).prop_map(|(numbers, texts, kinds, (duration, underflow, startup))| {
+            Cmcd {
+                bitrate: numbers.0,
+                buffer_length: numbers.1,
+                underflow,
+                content: texts.0,
+                object_duration: duration.map(Duration::from_millis),
+                deadline: numbers.2,
+                measured_throughput: numbers.3,
+                next_object: texts.1,
+                next_range: texts.3.map(|(start, length)| start..start + length),
+                object_type: kinds.0.map(|(object, _)| object),
+                playback_rate: kinds.3.map(|speed| f64::from(speed) / 1_000.0),
+                requested_throughput: numbers.4,
+                streaming_format: kinds.1,
+                session: texts.2,
+                stream_type: kinds.2,
+                startup,
+                top_bitrate: numbers.5,
+                ..Cmcd::default()
+            }
+        });
+    (old, new, any::<bool>()).prop_map(|(old, (event, state, lowest_bitrate, time), version_2)| {
+        match version_2 {
+            false => old,
+            true => Cmcd {
+                event,
+                state,
+                lowest_bitrate,
+                time: time.map(Duration::from_millis),
+                next_range: None,
+                version_2,
+                ..old
+            },
+        }
     })
 }
 
@@ -246,9 +321,9 @@ fn everything() -> Cmcd {
         measured_throughput: Some(Bitrate::from_kbps(48_149)),
         object_type: Some(ObjectType::Video),
         requested_throughput: Some(Bitrate::from_kbps(15_050)),
-        streaming_format: Some('d'),
+        streaming_format: Some("d"),
         session: Some("6e2fb550-c457-11e9-bb97-0800200c9a66".into()),
-        stream_type: Some('v'),
+        stream_type: Some("v"),
         startup: true,
         top_bitrate: Some(Bitrate::from_kbps(6_000)),
         ..Cmcd::default()

@@ -110,6 +110,10 @@ pub(crate) struct NetworkArguments {
     #[arg(long, value_name = "HOW", value_enum, default_value = "header")]
     pub(crate) cmcd: CmcdMode,
 
+    /// Version of CMCD: 1, or 2 (CTA-5004-B)
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub(crate) cmcd_version: u8,
+
     /// Maximum silence of the server while the player reads; then the client reconnects, or fails if --reconnect-limit
     /// is 0s
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration::parse)]

@@ -141,6 +141,7 @@ fn session_options(network: &NetworkArguments) -> SessionOptions {
     options.timeout = network.timeout;
     options.cmcd = CmcdOptions {
         mode: network.cmcd,
+        version_2: network.cmcd_version == 2,
         session: Uuid::new_v4().to_string(),
     };
     if !network.reconnect_limit.is_zero() {

@@ -85,10 +85,10 @@ impl<'a> DashSource<'a> {
     pub(super) fn request(&self, resource: &Resource, object: ObjectType) -> Request {
         let mut cmcd = Cmcd::default();
         cmcd.content = Some(self.path.to_owned());
-        cmcd.streaming_format = Some(if is_hls(self.path) { 'h' } else { 'd' });
+        cmcd.streaming_format = Some(if is_hls(self.path) { "h" } else { "d" });
         cmcd.object_type = Some(object);
         cmcd.playback_rate = playback_rate(self.options.speed_percent);
-        cmcd.startup = self.is_starting_up();
+        self.describe_playback(&mut cmcd);
         Request {
             path: resource.path.clone(),
             bytes: resource.bytes.clone(),
@@ -96,10 +96,15 @@ impl<'a> DashSource<'a> {
         }
     }
 
-    /// Returns true while the player shows nothing: before it starts, and in stalls.
-    fn is_starting_up(&self) -> bool {
+    /// Sets the keys that say whether the player shows nothing: before it starts, and in stalls.
+    fn describe_playback(&self, cmcd: &mut Cmcd) {
         let playout = self.playout();
-        playout.report().startup_delay.is_none() || playout.is_stalled()
+        let state = match playout.report().startup_delay {
+            None => "s",
+            Some(_) if playout.is_stalled() => "r",
+            Some(_) => "p",
+        };
+        (cmcd.startup, cmcd.state) = (state != "p", Some(state));
     }
 
     /// A request for a segment of this rate and playing time.
@@ -120,6 +125,7 @@ impl<'a> DashSource<'a> {
         cmcd.bitrate = Some(rate);
         cmcd.object_duration = Some(duration);
         cmcd.top_bitrate = representations.and_then(|all| all.last().map(|top| top.rate));
+        cmcd.lowest_bitrate = representations.and_then(|all| all.first().map(|lowest| lowest.rate));
         self.describe_state(&mut request.cmcd, rate, duration);
         request
     }
@@ -133,7 +139,7 @@ impl<'a> DashSource<'a> {
             let most = needed.as_bits_per_second().saturating_mul(RTP_FACTOR);
             Bitrate::from_bits_per_second(most).max(rate)
         });
-        cmcd.startup = self.is_starting_up();
+        self.describe_playback(cmcd);
         cmcd.buffer_length = Some(self.playout().config().media_time(held));
         cmcd.underflow = underflows > self.reported_underflows;
         cmcd.deadline = Some(held).filter(|_| !cmcd.startup);
@@ -267,7 +273,7 @@ impl TitleSource for DashSource<'_> {
     fn refresh(&mut self, cmcd: &mut Cmcd) {
         match (cmcd.bitrate, cmcd.object_duration) {
             (Some(rate), Some(duration)) => self.describe_state(cmcd, rate, duration),
-            _ => cmcd.startup = self.is_starting_up(),
+            _ => self.describe_playback(cmcd),
         }
     }
 

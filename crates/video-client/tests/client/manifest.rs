@@ -218,6 +218,7 @@ fn fixed(name: &str, cmcd: CmcdMode) -> DashOptions {
     options.session.cmcd = CmcdOptions {
         mode: cmcd,
         session: "6e2fb550-c457-11e9-bb97-0800200c9a66".to_owned(),
+        ..CmcdOptions::default()
     };
     options
 }
@@ -338,10 +339,11 @@ impl Observer for Watcher {
 }
 
 #[rstest]
-#[case::header(CmcdMode::Header)]
-#[case::query(CmcdMode::Query)]
 #[tokio::test(flavor = "multi_thread")]
-async fn the_controller_learns_from_the_player_and_the_player_from_the_server(#[case] mode: CmcdMode) {
+async fn the_controller_learns_from_the_player_and_the_player_from_the_server(
+    #[values(CmcdMode::Header, CmcdMode::Query)] mode: CmcdMode,
+    #[values(false, true)] version_2: bool,
+) {
     // Long enough for the server to measure the path before the last one is requested.
     const PADDING: usize = 3_000_000;
     let running = Running::with(PADDING);
@@ -350,6 +352,7 @@ async fn the_controller_learns_from_the_player_and_the_player_from_the_server(#[
         seen: Vec::new(),
     };
     let mut options = fixed("high", mode);
+    options.session.cmcd.version_2 = version_2;
     // Observes whenever bytes arrive.
     options.session.progress_interval = Duration::ZERO;
     let (played, bytes) = running.play("/film.mpd", options, &mut watcher).await;
