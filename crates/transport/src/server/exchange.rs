@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 
-use bytes::Bytes;
+use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use h3::error::Code;
 use http::{Method, Request, Response};
 use playrate_quinn::ConnectionController;
@@ -94,12 +94,24 @@ impl Arrival {
     /// some clients reject a response to a half-read request. If the connection has made room for another client in the
     /// meantime, the request is rejected, and the client may send it again.
     pub async fn receive(self) -> Result<Exchange, ExchangeError> {
+        self.receive_content(|_| 0).await
+    }
+
+    /// As [`receive`](Self::receive), but keeps the beginning of the body, up to the number of bytes that `most`
+    /// returns for the head.
+    pub async fn receive_content(
+        self,
+        most: impl FnOnce(&Request<()>) -> usize,
+    ) -> Result<Exchange, ExchangeError> {
         let (context, mut count) = (self.context, self.count);
         let limit = context.options.request_timeout;
         let whole = async {
             let (request, mut stream) = self.resolver.resolve_request().await?;
-            while stream.recv_data().await?.is_some() {}
-            Ok((request, stream))
+            let (most, mut content) = (most(&request), BytesMut::new());
+            while let Some(data) = stream.recv_data().await? {
+                content.put(data.take(most.saturating_sub(content.len())));
+            }
+            Ok((request.map(|()| content.freeze()), stream))
         };
         let received = time::timeout(&*context.runtime, limit, whole).await;
         let (request, mut stream) = match received {
@@ -123,7 +135,7 @@ impl Arrival {
 
 /// A request that waits for its response. Dropping it without a response resets the stream.
 pub struct Exchange {
-    request: Request<()>,
+    request: Request<Bytes>,
     stream: RequestStream,
     response: ResponseStream,
     context: SessionContext,
@@ -140,8 +152,8 @@ impl fmt::Debug for Exchange {
 }
 
 impl Exchange {
-    /// Method, URI and header fields of the request.
-    pub fn request(&self) -> &Request<()> {
+    /// Method, URI and header fields of the request, and the beginning of its content if that was kept.
+    pub fn request(&self) -> &Request<Bytes> {
         &self.request
     }
 

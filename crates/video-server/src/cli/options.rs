@@ -83,6 +83,10 @@ pub(super) struct MediaOptions {
     #[arg(long, value_name = "ORIGINS")]
     pub(super) cors: Option<Cors>,
 
+    /// Path, such as /cmcd, at which event reports of players (CMCD version 2) are received, counted and logged
+    #[arg(long, value_name = "PATH", value_parser = event_path)]
+    pub(super) cmcd_events: Option<String>,
+
     /// Do not serve the web page at / that lists and plays the titles
     #[arg(long)]
     pub(super) no_pages: bool,
@@ -319,6 +323,15 @@ impl StoreOptions {
     pub(super) fn listing(&self) -> Duration {
         self.store_listing
     }
+}
+
+/// Path of a URL, as requests have it.
+fn event_path(text: &str) -> Result<String, String> {
+    let is_path = |uri: &http::Uri| uri.host().is_none() && uri.path() == text && text.len() > 1;
+    let is_path = text.starts_with('/') && text.parse().is_ok_and(|uri| is_path(&uri));
+    is_path
+        .then(|| text.to_owned())
+        .ok_or_else(|| "expected a path such as /cmcd".to_owned())
 }
 
 /// A limit of idle time, or none.

@@ -181,6 +181,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
     settings.ack_request = arguments.control.ack_packets.map(AckRequest::new);
     settings.wall_clock = Some(wall_clock);
     settings.cors.clone_from(&arguments.media.cors);
+    settings.event_path.clone_from(&arguments.media.cmcd_events);
     let seen = Arc::new(Metrics::default());
     if arguments.records.metrics.is_some() {
         settings.observers.push(Arc::clone(&seen) as _);

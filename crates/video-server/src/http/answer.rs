@@ -38,14 +38,14 @@ pub(crate) struct Answer {
 }
 
 /// Supported methods, as in the `Allow` field.
-pub(super) const METHODS: &str = "GET, HEAD, OPTIONS";
+const METHODS: &str = "GET, HEAD, OPTIONS";
 
 /// Evaluates method and target of a request. Continues with the name of a resource for a `GET` or `HEAD`. Breaks with
 /// an answer if there is nothing to look up: for `OPTIONS`, another method (405), a target that is not a path (400) or
 /// one that cannot name a resource (404).
 pub(crate) fn route(method: &Method, uri: &Uri) -> ControlFlow<Answer, ResourceName> {
     if method == Method::OPTIONS {
-        return ControlFlow::Break(Answer::new(StatusCode::NO_CONTENT).field(ALLOW, METHODS));
+        return ControlFlow::Break(Answer::no_content(METHODS));
     }
     if method != Method::GET && method != Method::HEAD {
         let text = format!("method {method} is not supported; expected one of: {METHODS}");
@@ -130,6 +130,11 @@ impl Answer {
             head,
             body: AnswerBody::Text(String::new()),
         }
+    }
+
+    /// 204 of a target with these methods.
+    pub(crate) fn no_content(methods: &str) -> Self {
+        Self::new(StatusCode::NO_CONTENT).field(ALLOW, methods)
     }
 
     /// Creates an answer with a line of text: the reason of the refusal.

@@ -7,14 +7,12 @@ use core::str::FromStr;
 
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, HeaderName,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ALLOW, HeaderName,
     HeaderValue, ORIGIN, VARY,
 };
 use http::{HeaderMap, Method};
 use thiserror::Error;
 use url::Url;
-
-use super::answer::METHODS;
 
 /// The origins whose pages may read responses. Its text form is `*`, or origins separated by commas.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,10 +40,10 @@ const TIMING_ALLOW_ORIGIN: HeaderName = HeaderName::from_static("timing-allow-or
 /// Response fields that a page may read, in addition to those that are always readable.
 const EXPOSED: &str = "CMSD-Dynamic, CMSD-Static, Content-Length, Content-Range, ETag, Date, Server-Timing";
 
-/// Fields that players set: the four of CMCD (CTA-5004 §2), ranges and conditions, the priority of RFC 9218.
-const REQUEST_FIELDS: &str = "CMCD-Object, CMCD-Request, CMCD-Session, CMCD-Status, Range, If-Match, \
-    If-Modified-Since, \
-    If-None-Match, If-Range, If-Unmodified-Since, Priority, Cache-Control";
+/// Fields that players set: the four of CMCD (CTA-5004 §2), the type of its event reports, ranges and conditions, the
+/// priority of RFC 9218.
+const REQUEST_FIELDS: &str = "CMCD-Object, CMCD-Request, CMCD-Session, CMCD-Status, Content-Type, Range, If-Match, \
+    If-Modified-Since, If-None-Match, If-Range, If-Unmodified-Since, Priority, Cache-Control";
 
 /// Validity of a preflight's answer in seconds. Chromium caps it at this value.
 const PREFLIGHT_AGE: &str = "7200";
@@ -72,7 +70,9 @@ impl Cors {
             && origin.is_some()
             && request.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
         {
-            response.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(METHODS));
+            if let Some(methods) = response.get(ALLOW).cloned() {
+                response.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
+            }
             response.insert(
                 ACCESS_CONTROL_ALLOW_HEADERS,
                 HeaderValue::from_static(REQUEST_FIELDS),
@@ -134,7 +134,7 @@ mod tests {
     use rstest::rstest;
 
     fn applied(cors: &str, method: &Method, request: &[(&'static str, &str)]) -> HeaderMap {
-        let mut response = HeaderMap::new();
+        let mut response = headers(&[("allow", "GET, HEAD, OPTIONS")]);
         cors.parse::<Cors>()
             .unwrap()
             .apply(method, &headers(request), &mut response);
@@ -173,6 +173,7 @@ mod tests {
             "CMCD-Request",
             "CMCD-Session",
             "CMCD-Status",
+            "Content-Type",
             "Range",
         ];
         assert_contains(allowed, &fields);

@@ -35,7 +35,10 @@ pub(super) async fn serve(
     _running: mpsc::Sender<()>,
 ) {
     let id = connection.id;
-    let exchange = match arrival.receive().await {
+    let exchange = match arrival
+        .receive_content(|head| context.server.site.content_limit(head))
+        .await
+    {
         Ok(exchange) => exchange,
         Err(error) => {
             tracing::debug!(connection = id, %error, "a request did not arrive");
@@ -178,7 +181,7 @@ async fn answer(
 }
 
 /// Title, rate and CMCD of a request for `body`.
-fn media_request(request: &Request<()>, body: &ResourceBody) -> MediaRequest {
+fn media_request<B>(request: &Request<B>, body: &ResourceBody) -> MediaRequest {
     let (title, set) = match body.resource.representation() {
         Some(representation) => (representation.title.clone(), representation.set),
         None => (body.name.clone(), 0),

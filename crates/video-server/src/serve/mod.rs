@@ -52,7 +52,7 @@ use crate::http::cors::Cors;
 pub use crate::library::CHUNK;
 use crate::library::Library;
 use crate::pages::Pages;
-use crate::site::Site;
+use crate::site::{EventTarget, Site};
 
 /// Settings of a [`VideoServer`].
 #[derive(Clone, Debug)]
@@ -70,6 +70,8 @@ pub struct Settings {
     pub wall_clock: Option<fn() -> SystemTime>,
     /// Other origins whose pages may read responses.
     pub cors: Option<Cors>,
+    /// Path that receives the event reports of players (CMCD, CTA-5004-B), if any does.
+    pub event_path: Option<String>,
     /// Pages for browsers, in addition to the library; without them `/` is not found.
     pub pages: Option<Pages>,
     /// Limits beyond which new sessions are refused.
@@ -94,6 +96,7 @@ impl Settings {
             ack_request: None,
             wall_clock: None,
             cors: None,
+            event_path: None,
             pages: None,
             limits: Limits::default(),
             processor_time: None,
@@ -208,6 +211,7 @@ impl VideoServer {
             prefixes: settings.arms.as_ref().map(Arms::prefixes).unwrap_or_default(),
             pages: settings.pages.clone().map(RwLock::new),
             replied: Mutex::default(),
+            events: settings.event_path.clone().map(EventTarget::new),
             #[cfg(feature = "object-store")]
             failures: Mutex::default(),
         };

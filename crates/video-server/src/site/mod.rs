@@ -1,5 +1,6 @@
 //! [`Site`]: answers requests from a library, for all versions of HTTP.
 
+mod events;
 #[cfg(feature = "object-store")]
 mod stored;
 
@@ -25,6 +26,8 @@ use crate::http::path::ResourceName;
 use crate::library::{Library, Resource};
 use crate::pages::{self, Pages};
 
+pub(crate) use events::EventTarget;
+
 /// Time after which a client may retry if it was refused for lack of file descriptors.
 const EXHAUSTED: Duration = Duration::from_secs(10);
 
@@ -43,6 +46,8 @@ pub struct Site {
     pub(crate) pages: Option<RwLock<Pages>>,
     /// Numbers of replies since the server was started, by version of HTTP and status.
     pub(crate) replied: Mutex<BTreeMap<(&'static str, u16), u64>>,
+    /// Receiver of players' event reports, if there is one.
+    pub(crate) events: Option<EventTarget>,
     /// Number of requests that failed for a temporary reason of the store, and the limit on their log lines.
     #[cfg(feature = "object-store")]
     pub(crate) failures: Mutex<(u64, playrate_transport::LogLimit)>,
@@ -153,6 +158,19 @@ impl Site {
         self.replied.lock().clone()
     }
 
+    /// Numbers of events that players reported, by event (`e`) and state of the player (`sta`). Unknown events are
+    /// `other`; an absent state is empty.
+    pub fn player_events(&self) -> BTreeMap<(&'static str, &'static str), u64> {
+        self.events.as_ref().map(EventTarget::counts).unwrap_or_default()
+    }
+
+    /// Number of bytes of a request's content that are needed to answer it.
+    pub fn content_limit<B>(&self, request: &Request<B>) -> usize {
+        self.events
+            .as_ref()
+            .map_or(0, |events| events.content_limit(request))
+    }
+
     /// Counts a reply whose head is about to be sent.
     pub(crate) fn count_reply(&self, version: Version, status: StatusCode) {
         let version = match version {
@@ -173,19 +191,23 @@ impl Site {
         }
     }
 
-    /// Answers a request of a client with this slot at `now`, ignoring the request's content. The client may request
+    /// Answers a request of a client with this slot at `now`. Its content, up to [`content_limit`](Self::content_limit)
+    /// bytes of it, may be a report of events. The client may request
     /// the `state` of its own connection. If a request for media would begin a session and there is no room, it is
     /// refused with 503 before anything is opened. Waits for objects of a store.
     #[cfg_attr(
         not(feature = "object-store"),
         expect(clippy::unused_async, reason = "only a store is waited for")
     )]
-    pub(crate) async fn reply_to<B>(
+    pub(crate) async fn reply_to(
         &self,
-        request: &Request<B>,
+        request: &Request<Bytes>,
         (slot, now): (&AdmissionSlot, Instant),
         state: impl FnOnce() -> Value,
     ) -> Response<Content> {
+        if let Some(answer) = self.events.as_ref().and_then(|events| events.answer(request)) {
+            return self.complete(request, answer, None);
+        }
         let name = match self.target(request, state) {
             ControlFlow::Break(reply) => return reply,
             ControlFlow::Continue(name) => name,

@@ -189,6 +189,8 @@ impl Collector for ServerCollector {
             sessions = metrics.sessions;
             /// Requests that report an empty buffer after start-up (CMCD bs), of sessions that have ended.
             player_starvations = metrics.stalls;
+            /// Events that players reported to --cmcd-events, by CMCD e and sta.
+            player_events = player_events(server);
             /// Duration of sessions that have ended.
             session_duration [Seconds] = metrics.durations;
             /// Rate that the path carried, at the end of sessions.
@@ -258,6 +260,16 @@ impl Collector for ServerCollector {
         }
         Ok(())
     }
+}
+
+/// Numbers of events by their kind and the state of the player.
+fn player_events(server: &VideoServer) -> Family<Labels, Counter> {
+    let events = Family::<Labels, Counter>::default();
+    for ((event, state), count) in server.site().player_events() {
+        let labels = vec![("event", event.to_owned()), ("state", state.to_owned())];
+        events.get_or_create(&labels).inc_by(count);
+    }
+    events
 }
 
 /// Numbers of responses by version of HTTP and status code.

@@ -8,9 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use http::header::{ALT_SVC, HOST};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Request, Response, Version};
+use http_body_util::BodyExt as _;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -170,9 +172,18 @@ pub(super) async fn serve(
     let connection = Arc::new(TcpConnection::new(Arc::clone(&context), activity));
     let answering = Arc::clone(&connection);
     let service = service_fn(move |request: Request<hyper::body::Incoming>| {
-        // Content of a request is ignored.
-        let (request, connection) = (request.map(drop), Arc::clone(&answering));
-        async move { Ok::<_, Infallible>(answer(&request, &connection).await) }
+        let connection = Arc::clone(&answering);
+        let (head, body) = request.into_parts();
+        let head = Request::from_parts(head, ());
+        let most = connection.context.site.content_limit(&head);
+        // Ignored content is dropped before hyper reads any, so that hyper closes the connection after the answer.
+        let body = (most > 0).then_some(body);
+        async move {
+            let content = content(body, most);
+            let content = time::timeout(&TokioRuntime, connection.context.handshake_limit, content).await;
+            let request = head.map(|()| content.unwrap_or_default());
+            Ok::<_, Infallible>(answer(&request, &connection).await)
+        }
     });
     let stream = ClientStream::new(stream, LINGER, Arc::clone(&connection.unsent));
     let stream = TokioIo::new(stream);
@@ -215,8 +226,26 @@ fn has_host(fields: &HeaderMap) -> bool {
     hosts.next().is_some_and(is_valid) && hosts.next().is_none()
 }
 
+/// The beginning of a request's content, up to `most` bytes; empty if it does not arrive.
+async fn content(body: Option<hyper::body::Incoming>, most: usize) -> Bytes {
+    let (Some(mut body), mut content) = (body, BytesMut::new()) else {
+        return Bytes::new();
+    };
+    while content.len() < most
+        && let Some(frame) = body.frame().await
+    {
+        let Ok(frame) = frame else { return Bytes::new() };
+        let data = frame.into_data().unwrap_or_default();
+        content.put(data.take(most.saturating_sub(content.len())));
+    }
+    content.freeze()
+}
+
 /// Answers a request. On a connection that makes room for another client, the answer is 503.
-pub(super) async fn answer(request: &Request<()>, connection: &Arc<TcpConnection>) -> Response<ResponseBody> {
+pub(super) async fn answer(
+    request: &Request<Bytes>,
+    connection: &Arc<TcpConnection>,
+) -> Response<ResponseBody> {
     let number = connection.requests.fetch_add(1, Relaxed);
     let site = &connection.context.site;
     let exchange = connection.activity.begin();

@@ -196,7 +196,7 @@ async fn a_request_on_a_connection_that_makes_room_is_answered_with_503() {
     let displaced = connection::TcpConnection::new(Arc::clone(&server.server.context), first.clone());
     let displaced = Arc::new(displaced);
     let request = Request::get("https://localhost/long.bin").version(http::Version::HTTP_2);
-    let request = request.body(()).unwrap();
+    let request = request.body(Bytes::new()).unwrap();
     assert_eq!(connection::answer(&request, &displaced).await.status(), 200);
     // Makes the other one the longest idle.
     drop(second.begin());

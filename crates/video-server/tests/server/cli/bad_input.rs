@@ -45,6 +45,8 @@ fn complaint(arguments: &[&str]) -> String {
 #[case::too_many_workers(&["--workers", "129"], &["--workers", "expected a number from 1 to 128"])]
 #[case::workers_in_words(&["--workers", "all"], &["--workers", "expected a number from 1 to 128"])]
 #[case::no_origin(&["--cors", "player.example"], &["player.example", "not an origin"])]
+#[case::no_path(&["--cmcd-events", "cmcd"], &["--cmcd-events", "cmcd", "expected a path such as /cmcd"])]
+#[case::path_with_query(&["--cmcd-events", "/cmcd?a"], &["--cmcd-events", "expected a path such as /cmcd"])]
 #[case::no_players(&["--player-scripts", "src"], &["--player-scripts", "src", "dash.all.min.js", "hls.min.js"])]
 #[case::missing_state(&["--state", "/no/such/state"], &["--state", "/no/such/state"])]
 #[case::unknown_flag(&["--metricks", "127.0.0.1:9000"], &["--metricks", "--metrics"])]

@@ -247,7 +247,14 @@ fn mentioned(text: &str) -> BTreeSet<&str> {
 async fn every_metric_of_the_board_the_alerts_and_the_docs_is_exported() {
     let (_media, serving) = serving_with(
         |media| media.large("large.bin", 256 << 20),
-        &["--choose-by", "query", "--arm", "b=reno"],
+        &[
+            "--choose-by",
+            "query",
+            "--arm",
+            "b=reno",
+            "--cmcd-events",
+            "/cmcd",
+        ],
     );
     let connection = serving.connect().await;
     get(&connection, "/film.mp4?arm=b", "sid=\"one\",ot=av,br=30,bl=4200").await;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
-use http_body_util::{BodyExt, Empty};
+use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -108,8 +108,8 @@ type Fields<'a> = &'a [(&'a str, &'a str)];
 type Answer = (StatusCode, HeaderMap, Bytes);
 
 enum Sending {
-    One(http1::SendRequest<Empty<Bytes>>),
-    Two(http2::SendRequest<Empty<Bytes>>),
+    One(http1::SendRequest<Full<Bytes>>),
+    Two(http2::SendRequest<Full<Bytes>>),
 }
 
 /// A connection of one version.
@@ -125,6 +125,16 @@ impl Sender {
         path: &str,
         fields: Fields<'_>,
     ) -> Response<Incoming> {
+        self.start_with(method, path, fields, Bytes::new()).await
+    }
+
+    async fn start_with(
+        &mut self,
+        method: Method,
+        path: &str,
+        fields: Fields<'_>,
+        content: Bytes,
+    ) -> Response<Incoming> {
         let authority = "localhost";
         let mut request = Request::builder().method(method);
         request = match &self.sending {
@@ -134,7 +144,7 @@ impl Sender {
         for (name, value) in fields {
             request = request.header(*name, *value);
         }
-        let request = request.body(Empty::new()).unwrap();
+        let request = request.body(Full::new(content)).unwrap();
         match &mut self.sending {
             Sending::One(sender) => sender.send_request(request).await.unwrap(),
             Sending::Two(sender) => sender.send_request(request).await.unwrap(),
@@ -171,6 +181,43 @@ async fn sessions_over_tcp_count_with_the_others() {
     assert_eq!(field(&fields, "access-control-allow-origin"), "*");
     assert_eq!(second.get("/manifest.mpd", &[]).await.0, StatusCode::OK);
     assert_eq!(first.get("/film.mp4", &[]).await.0, StatusCode::OK);
+}
+
+#[rstest]
+#[case(Version::HTTP_11)]
+#[case(Version::HTTP_2)]
+#[tokio::test]
+async fn a_page_of_another_origin_may_report_events(#[case] version: Version) {
+    let site = Site::new();
+    let serving = site.serve(&["--cmcd-events", "/cmcd", "--cors", "*"]);
+    let mut client = site.connect(serving.address(), version).await;
+    let preflight = [
+        ("origin", "https://player.test"),
+        ("access-control-request-method", "POST"),
+        ("access-control-request-headers", "content-type"),
+    ];
+    let (status, fields, _) = client.request(Method::OPTIONS, "/cmcd", &preflight).await;
+    assert_eq!(status, StatusCode::NO_CONTENT);
+    assert_eq!(field(&fields, "access-control-allow-methods"), "POST, OPTIONS");
+    assert_contains(field(&fields, "access-control-allow-headers"), &["Content-Type"]);
+    let sent = [
+        ("origin", "https://player.test"),
+        ("content-type", "application/cmcd"),
+    ];
+    for (content, expected) in [
+        (b"e=ps,sta=p,ts=1".to_vec(), StatusCode::NO_CONTENT),
+        (b"e=t\n".repeat(100_000), StatusCode::PAYLOAD_TOO_LARGE),
+        (Vec::new(), StatusCode::BAD_REQUEST),
+    ] {
+        // HTTP/1.1 ends a connection on which a request was not read to its end.
+        let mut client = site.connect(serving.address(), version).await;
+        let answer = client
+            .start_with(Method::POST, "/cmcd", &sent, content.into())
+            .await;
+        assert_eq!(answer.status(), expected);
+        assert_eq!(field(answer.headers(), "access-control-allow-origin"), "*");
+    }
+    assert_eq!(client.get("/cmcd", &[]).await.0, StatusCode::NOT_FOUND);
 }
 
 #[rstest]

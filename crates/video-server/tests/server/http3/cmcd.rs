@@ -81,6 +81,24 @@ async fn the_controller_knows_what_the_player_says_as_far_as_the_library_agrees(
 }
 
 #[tokio::test]
+async fn a_false_low_rate_does_not_lower_what_bounds_a_sender() {
+    let (_running, connection, known) = watch(|setup| setup.media = packaged).await;
+    for report in [
+        "br=1,ot=v,bl=9000",
+        "br=(1;v 1;a),ot=v,tb=(1;v),lb=(1;v),bl=(9000;v),v=2",
+    ] {
+        get(&connection, "/low-1.m4s", &[("cmcd-object", report)]).await;
+        assert_eq!(known.average_rate(), Some(Bitrate::from_kbps(1)), "{report}");
+        let highest = Some(Bitrate::from_kbps(900));
+        assert_eq!(
+            known.highest_rate(),
+            highest,
+            "the player may switch up: {report}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_player_that_says_something_is_told_something() {
     // Loopback carries everything that the sender has, so only a bounded window makes the sender wait for the path.
     let (_running, connection) = Running::connected(|setup| {

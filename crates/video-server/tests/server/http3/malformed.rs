@@ -23,9 +23,18 @@ async fn status(
     method: Method,
     body: Option<Bytes>,
 ) -> Result<(u16, String), h3::error::StreamError> {
+    status_at("film.mp4", session, method, body).await
+}
+
+async fn status_at(
+    path: &str,
+    session: &mut Session,
+    method: Method,
+    body: Option<Bytes>,
+) -> Result<(u16, String), h3::error::StreamError> {
     let request = Request::builder()
         .method(method)
-        .uri("https://localhost/film.mp4");
+        .uri(format!("https://localhost/{path}"));
     let mut stream = session.sender.send_request(request.body(()).unwrap()).await?;
     if let Some(body) = body {
         stream.send_data(body).await?;
@@ -60,6 +69,30 @@ async fn a_request_larger_than_is_taken_ends_that_request_only() {
     let refused = status(&mut session, Method::POST, Some(body)).await;
     assert!(refused.is_err(), "{refused:?}");
     assert_eq!(status(&mut session, Method::GET, None).await.unwrap().0, 200);
+}
+
+#[tokio::test]
+async fn reports_of_events_are_counted_where_they_are_received() {
+    let running = Running::with(|setup| setup.settings.event_path = Some("/cmcd".to_owned()));
+    let (_viewer, mut session) = connect(&running).await;
+    let report = Bytes::from_static(b"e=ps,sta=r,ts=1\ne=t,sta=r,ts=2\n");
+    let too_long = Bytes::from(b"e=t\n".repeat(10_000));
+    for (path, content, expected) in [
+        ("cmcd", report.clone(), 204),
+        ("film.mp4", report, 405),
+        ("cmcd", Bytes::from_static(b"<xml>"), 400),
+        ("cmcd", too_long, 413),
+    ] {
+        let (status, _) = status_at(path, &mut session, Method::POST, Some(content))
+            .await
+            .unwrap();
+        assert_eq!(status, expected, "{path}");
+    }
+    let counts = running.server.site().player_events();
+    assert_eq!(
+        counts,
+        [(("other", ""), 0), (("ps", "r"), 1), (("t", "r"), 1)].into()
+    );
 }
 
 #[tokio::test]
