@@ -23,6 +23,17 @@ try {
   const page = await newPage(browser, { width: 940, height: 800 });
   const complaints = [];
   page.on('pageerror', (error) => complaints.push(`page: ${error.message}`));
+  // What the player said of itself, as it was sent: header fields, the parameter, and reports of events.
+  const cmcd = [];
+  page.on('request', (request) => {
+    const url = new URL(request.url());
+    const fields = Object.entries(request.headers()).filter(([name]) => name.startsWith('cmcd-'));
+    const query = url.searchParams.get('CMCD');
+    const report = request.method() === 'POST' ? request.postData() : undefined;
+    if (fields.length > 0 || query !== null || report) {
+      cmcd.push({ path: url.pathname, fields: Object.fromEntries(fields), query, report, type: request.headers()['content-type'] });
+    }
+  });
   page.on('requestfailed', (request) => complaints.push(`${request.url()}: ${request.failure()?.errorText}`));
   await page.goto(`${origin}/player.html?${new URLSearchParams(query)}`, { timeout: 60_000 });
   const until = (condition, limit) => page.waitForFunction(condition, { timeout: limit * 1000, polling: 100 });
@@ -51,7 +62,7 @@ try {
       bytes: entry.encodedBodySize,
     })),
   );
-  console.log(JSON.stringify({ browser: await nameOf(browser), facts, requests, complaints }));
+  console.log(JSON.stringify({ browser: await nameOf(browser), facts, requests, cmcd, complaints }));
 } catch (error) {
   console.error(`error: ${error.message}`);
   process.exitCode = 1;

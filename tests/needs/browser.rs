@@ -19,6 +19,8 @@ use playrate_test_support::root;
 /// Lines of the best representation.
 const BEST: u32 = 720;
 const SECONDS: f64 = 18.0;
+/// Path of the server that receives reports of events.
+const EVENT_PATH: &str = "/events";
 /// Of 3 s each.
 const SEGMENTS: usize = 6;
 /// Seconds of media ahead below which a waiting player has run out of media, and is not just waiting for its decoder.
@@ -30,6 +32,9 @@ pub(crate) fn tests() -> Vec<Trial> {
         &missing,
         dash_js_plays_to_the_end_over_http_3_and_the_controller_learns_of_it,
         hls_js_plays_to_the_end_over_http_3_and_the_controller_learns_of_it,
+        dash_js_reports_in_version_2_of_cmcd,
+        hls_js_reports_in_version_2_of_cmcd,
+        shaka_reports_in_version_2_of_cmcd,
         dash_js_at_double_speed_does_not_stall_under_video
     ]
 }
@@ -81,7 +86,14 @@ impl Viewing {
 
     /// As [`of`](Self::of), with this site and controller. `query` is the page's, and `name` names the kept files.
     fn from(site: &Path, controller: &str, name: &str, query: &Value) -> Self {
-        let server = support::serve(site, &["--no-tcp", "--controller", controller]);
+        let arguments = [
+            "--no-tcp",
+            "--controller",
+            controller,
+            "--cmcd-events",
+            EVENT_PATH,
+        ];
+        let server = support::serve(site, &arguments);
         let path = PathConfig::bottleneck(
             Bitrate::from_mbps(20),
             Duration::from_millis(40),
@@ -191,6 +203,60 @@ fn hls_js_plays_to_the_end_over_http_3_and_the_controller_learns_of_it() {
     let viewing = Viewing::of("hls", "film/master.m3u8", "query");
     viewing.check(SECONDS);
     viewing.check_knowledge(true);
+}
+
+/// Plays with requests and reports of events in version 2 of CMCD. The server must understand what counts in them.
+fn version_2(player: &str, manifest: &str, cmcd: &str) {
+    let query = json!({
+        "player": player, "manifest": manifest, "cmcd": cmcd, "version": "2", "events": EVENT_PATH,
+    });
+    let viewing = Viewing::from(
+        &SITE,
+        "cubic+start=video-ssthresh",
+        &format!("{player}-v2"),
+        &query,
+    );
+    viewing.check(SECONDS);
+    viewing.check_knowledge(cmcd == "query");
+    let sent = viewing.report["cmcd"].as_array().expect("what was sent");
+    assert!(sent.iter().any(|it| it.to_string().contains("v=2")), "{sent:?}");
+    let is_player = |session: &&Value| session["player_requests"].as_u64().is_some();
+    let session = viewing
+        .said("session finished")
+        .find(is_player)
+        .expect("a session");
+    let mut understood = vec!["player_mean_bitrate", "player_mean_buffer_ms"];
+    // Shaka Player 5.2.12 sends neither its throughput nor its state.
+    let is_complete = player != "shaka";
+    understood.extend(is_complete.then_some("player_measured_throughput"));
+    for read in understood {
+        assert!(session[read].as_f64() > Some(0.0), "{read}: {session}");
+    }
+    let events: Vec<_> = viewing.said("a player reported an event").collect();
+    let lines = |it: &Value| it["report"].as_str().map_or(0, |text| text.lines().count());
+    let reported: usize = sent.iter().map(lines).sum();
+    // The last reports may not have arrived when the page is closed.
+    assert!(!events.is_empty() && events.len() <= reported, "{events:?}");
+    let is_playing = |event: &Value| event["event"] == "ps" && event["state"] == "p";
+    assert_eq!(
+        events.iter().any(|event| is_playing(event)),
+        is_complete,
+        "{events:?}"
+    );
+    let unknown = events.iter().filter(|event| event["event"] == "other");
+    assert_eq!(unknown.count(), 0, "{events:?}");
+}
+
+fn dash_js_reports_in_version_2_of_cmcd() {
+    version_2("dash", "film/manifest.mpd", "header");
+}
+
+fn hls_js_reports_in_version_2_of_cmcd() {
+    version_2("hls", "film/master.m3u8", "query");
+}
+
+fn shaka_reports_in_version_2_of_cmcd() {
+    version_2("shaka", "film/manifest.mpd", "header");
 }
 
 /// The path carries four times what the player needs at double speed, so only the controller can make it stall or

@@ -1,7 +1,7 @@
-// Plays a manifest with dash.js or hls.js, as any page would, and keeps in `facts` what a viewer would have noticed.
+// Plays a manifest with dash.js, hls.js or Shaka Player, as any page would, and keeps in `facts` what a viewer would have noticed.
 //
-// The address says how: player=dash|hls, manifest=PATH, cmcd=header|query|no, for a viewer who joins in the middle start=SECONDS, and
-// rate=FACTOR for another speed of playback from the first frame on.
+// The address says how: player=dash|hls|shaka, manifest=PATH, cmcd=header|query|no, version=1|2 of CMCD, events=PATH for its reports of
+// events, for a viewer who joins in the middle start=SECONDS, and rate=FACTOR for another speed of playback from the first frame on.
 'use strict';
 
 const wanted = new URLSearchParams(location.search);
@@ -35,6 +35,15 @@ video.addEventListener('ended', () => {
 
 const cmcd = wanted.get('cmcd') || 'header';
 const session = crypto.randomUUID();
+const version = Number(wanted.get('version') || 1);
+const target = {
+  url: wanted.get('events') && new URL(wanted.get('events'), location.href).href,
+  events: ['ps', 'bc', 't', 'rr', 'e'],
+  batchSize: 1,
+};
+const targets = (more) => (target.url ? [{ ...target, ...more }] : []);
+// Of dash.js and Shaka, which have no default for the keys in events.
+const keys = ['br', 'bl', 'mtp', 'ot', 'pr', 'sf', 'sid', 'cid', 'st', 'sta', 'e', 'ts', 'sn', 'v', 'tb', 'd', 'rc', 'ttfb', 'ttlb', 'url', 'msd'];
 
 video.requestVideoFrameCallback(() => {
   video.playbackRate = Number(wanted.get('rate') || 1);
@@ -52,10 +61,11 @@ const players = {
       facts.player = `dash.js ${player.getVersion()}`;
       // 5.2.1 calls it `headers`, whatever its documentation says.
       const mode = cmcd === 'query' ? 'query' : 'headers';
-      player.updateSettings({ streaming: { cmcd: { enabled: cmcd !== 'no', mode, sid: session, cid: manifest } } });
-      const { events } = window.dashjs.MediaPlayer;
-      player.on(events.ERROR, (event) => facts.errors.push(`dash.js: ${event.error && event.error.message}`));
-      player.on(events.QUALITY_CHANGE_RENDERED, ({ mediaType, newRepresentation }) => {
+      const events = version === 2 ? { version, eventTargets: targets({ interval: 5, enabledKeys: keys, includeInRequests: ['segment'] }) } : {};
+      player.updateSettings({ streaming: { cmcd: { enabled: cmcd !== 'no', mode, sid: session, cid: manifest, ...events } } });
+      const { events: names } = window.dashjs.MediaPlayer;
+      player.on(names.ERROR, (event) => facts.errors.push(`dash.js: ${event.error && event.error.message}`));
+      player.on(names.QUALITY_CHANGE_RENDERED, ({ mediaType, newRepresentation }) => {
         if (mediaType === 'video') {
           shown(newRepresentation.height, Math.round(newRepresentation.bitrateInKbit));
         }
@@ -70,7 +80,9 @@ const players = {
       facts.player = `hls.js ${Hls.version}`;
       const player = new Hls({
         startPosition: Number(wanted.get('start') || 0),
-        cmcd: cmcd === 'no' ? undefined : { sessionId: session, contentId: manifest, useHeaders: cmcd !== 'query' },
+        cmcd: cmcd === 'no' ? undefined : {
+          sessionId: session, contentId: manifest, useHeaders: cmcd !== 'query', version, eventTargets: targets({ interval: 5 }),
+        },
       });
       player.on(Hls.Events.ERROR, (_, { fatal, type, details }) => {
         if (fatal) {
@@ -84,6 +96,28 @@ const players = {
       player.on(Hls.Events.MANIFEST_PARSED, () => video.play());
       player.loadSource(manifest);
       player.attachMedia(video);
+    },
+  },
+  shaka: {
+    script: 'shaka.js',
+    async play(manifest) {
+      const { shaka } = window;
+      facts.player = `Shaka Player ${shaka.Player.version}`;
+      const player = new shaka.Player();
+      const complain = ({ code, message }) => facts.errors.push(`Shaka: ${code} ${message}`);
+      player.addEventListener('error', ({ detail }) => complain(detail));
+      player.addEventListener('adaptation', ({ newTrack }) => shown(newTrack.height, Math.round(newTrack.bandwidth / 1000)));
+      await player.attach(video);
+      player.configure({
+        cmcd: {
+          enabled: cmcd !== 'no', sessionId: session, contentId: manifest, useHeaders: cmcd !== 'query', version,
+          eventTargets: targets({ enabled: true, timeInterval: 5, includeKeys: keys }),
+        },
+      });
+      await player.load(manifest, Number(wanted.get('start') || 0)).catch(complain);
+      const track = player.getVariantTracks().find(({ active }) => active);
+      if (track) shown(track.height, Math.round(track.bandwidth / 1000));
+      video.play();
     },
   },
 };
