@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use playrate_media::manifest::{Manifest, Variables};
+use playrate_media::manifest::Manifest;
 use playrate_media::{MediaError, Title};
 
 use super::packaged::{self, MediaFiles, index_of};
@@ -175,7 +175,7 @@ impl Library {
             }
             // Whatever is wrong with it is found when it is read with all the others.
             if is_manifest
-                && let Ok(manifest) = Manifest::open(&path, &name.to_string_lossy(), &Variables::new())
+                && let Ok(manifest) = Manifest::open(&path, &name.to_string_lossy(), &BTreeMap::new())
             {
                 names.extend(manifest.files().map(PathBuf::from));
             }
