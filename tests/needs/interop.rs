@@ -238,7 +238,7 @@ fn aioquic_gets_every_byte_it_asks_for_over_http_3() {
     Site::start().hold(Command::new(installed(AIOQUIC)).arg(script), &["HEAD"]);
 }
 
-/// RFC 9218, with the field `Priority` or a PRIORITY_UPDATE for the last of four concurrent requests: it ends first,
+/// RFC 9218, with the field `Priority` or a `PRIORITY_UPDATE` for the last of four concurrent requests: it ends first,
 /// then the incremental ones side by side, at last the first of all.
 fn aioquic_gets_responses_in_the_order_of_its_priorities() {
     const BODY: u64 = 2_000_000;

@@ -18,7 +18,7 @@ use crate::support::{self, Certified, free_address, output_within, until};
 
 /// Time limit for `ffmpeg`, which copies the title without decoding it.
 const LIMIT: Duration = Duration::from_secs(60);
-/// Rounds of three sessions with a server that stops reading each request with H3_NO_ERROR (RFC 9114 §4.1).
+/// Rounds of three sessions with a server that stops reading each request with `H3_NO_ERROR` (RFC 9114 §4.1).
 const ROUNDS: usize = 10;
 
 const QUIC_GO: &str = "quic-go/serve";

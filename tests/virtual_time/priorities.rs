@@ -71,10 +71,8 @@ fn received() -> Vec<[usize; 4]> {
         before.map(|(_, _, bytes)| bytes).sum::<usize>() / 1_000
     };
     let last = chunks.iter().map(|(at, _, _)| *at).max().unwrap();
-    (1..)
-        .map(|step| STEP * step)
-        .take_while(|until| until.saturating_sub(last) < STEP)
-        .map(|until| std::array::from_fn(|number| by(until, number)))
+    (1..=u32::try_from(last.as_nanos().div_ceil(STEP.as_nanos())).unwrap())
+        .map(|step| std::array::from_fn(|number| by(STEP * step, number)))
         .collect()
 }
 
