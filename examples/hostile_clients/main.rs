@@ -9,7 +9,7 @@
 //! `measure` starts a server for each attack, and alternates between time without and time with the attack. Throughout,
 //! one good client after another connects, fetches 100 kB of the title and leaves, over HTTP/3 (the product's client)
 //! and over HTTP/1.1. `soak` makes many viewers play the title, compares every byte, and runs the attacks in turn.
-//! Attackers use addresses in 127.66.0.0/16, which only Linux has on loopback by default; they run on one thread.
+//! Attackers use addresses in 127.64.0.0/10, which only Linux has on loopback by default; they run on one thread.
 
 #[path = "../../tests/hostile/attacks/mod.rs"]
 mod attacks;

@@ -1,15 +1,18 @@
 //! Checks the service to good clients during an attack.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use playrate_test_support::{PATIENCE, program, until};
 use playrate_units::Bytes;
 use rstest::rstest;
+use tokio::sync::Barrier;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use crate::attacks::{Attack, Scale};
-use crate::good::{Over, fetch};
+use crate::good::{Over, fetch, fetch_and_stay};
 use crate::rig::{Attacking, Rig};
 
 /// Maximum memory that an attack of this size may make a server use: twelve connections with 100 unread responses each
@@ -158,6 +161,45 @@ async fn connections_that_hold_every_place_lock_no_client_out(
         }
         assert!(Instant::now() < latest, "no place by an eviction: {served:?}");
         sleep(Duration::from_millis(200)).await;
+    }
+    attacking.stop().await.unwrap();
+    assert_ends_in_order(rig).await;
+}
+
+/// Lets silent connections take every place, each from a network of its own. Then twelve players behind one address
+/// must all be served at the same time.
+#[rstest]
+#[case::quic(Attack::IdleQuic, Over::Quic)]
+#[case::tcp(Attack::IdleTcp, Over::Tcp)]
+#[case::tls(Attack::IdleTls, Over::Tcp)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn silent_addresses_lock_no_player_behind_a_shared_address_out(
+    #[case] attack: Attack,
+    #[case] over: Over,
+) {
+    let rig = start(&["--max-connections", "64"]);
+    let scale = Scale {
+        connections: 320,
+        addresses: 320,
+        rate: 100.0,
+    };
+    let attacking = Attacking::begin(&rig.victim, attack, scale);
+    let latest = deadline();
+    while attacking.tally.most_open.load(Relaxed) < 64 {
+        assert!(Instant::now() < latest, "the attack did not fill all places");
+        sleep(Duration::from_millis(100)).await;
+    }
+    let all_served = Arc::new(Barrier::new(12));
+    let mut players = JoinSet::new();
+    for _ in 0..12 {
+        let (victim, all_served) = (rig.victim.clone(), Arc::clone(&all_served));
+        players.spawn(async move {
+            let stay = async { drop(all_served.wait().await) };
+            fetch_and_stay(&victim, over, PATIENCE, stay).await
+        });
+    }
+    for served in players.join_all().await {
+        served.unwrap();
     }
     attacking.stop().await.unwrap();
     assert_ends_in_order(rig).await;

@@ -39,17 +39,34 @@ pub(crate) struct Service {
 /// # Errors
 /// A refusal, a wrong answer, or no end within `limit`.
 pub(crate) async fn fetch(victim: &Victim, over: Over, limit: Duration) -> anyhow::Result<Service> {
+    fetch_and_stay(victim, over, limit, async {}).await
+}
+
+/// Connects, fetches the beginning of the title, and leaves at the end of `stay`.
+///
+/// # Errors
+/// A refusal, a wrong answer, or no end within `limit`.
+pub(crate) async fn fetch_and_stay(
+    victim: &Victim,
+    over: Over,
+    limit: Duration,
+    stay: impl Future<Output = ()>,
+) -> anyhow::Result<Service> {
     let fetching = async {
         match over {
-            Over::Quic => fetch_over_quic(victim, limit).await,
-            Over::Tcp => fetch_over_tcp(victim).await,
+            Over::Quic => fetch_over_quic(victim, limit, stay).await,
+            Over::Tcp => fetch_over_tcp(victim, stay).await,
         }
     };
     let fetched = tokio::time::timeout(limit, fetching).await;
     fetched.with_context(|| format!("no service over {over:?} within {limit:?}"))?
 }
 
-async fn fetch_over_quic(victim: &Victim, limit: Duration) -> anyhow::Result<Service> {
+async fn fetch_over_quic(
+    victim: &Victim,
+    limit: Duration,
+    stay: impl Future<Output = ()>,
+) -> anyhow::Result<Service> {
     let began = Instant::now();
     let mut options = ClientOptions::new(Trust::Pin(victim.pin));
     options.connect_timeout = limit;
@@ -70,31 +87,34 @@ async fn fetch_over_quic(victim: &Victim, limit: Duration) -> anyhow::Result<Ser
         connected: connected - began,
         fetched: connected.elapsed(),
     };
+    stay.await;
     connection.close();
     client.wait_idle().await;
     Ok(service)
 }
 
-async fn fetch_over_tcp(victim: &Victim) -> anyhow::Result<Service> {
+async fn fetch_over_tcp(victim: &Victim, stay: impl Future<Output = ()>) -> anyhow::Result<Service> {
     let began = Instant::now();
     let mut stream = victim.tls_stream(Ipv4Addr::LOCALHOST, b"http/1.1").await?;
     let connected = Instant::now();
-    let head = Head::get(victim.title.as_str())
-        .with("range", &format!("bytes=0-{}", LENGTH - 1))
-        .with("connection", "close");
+    let head = Head::get(victim.title.as_str()).with("range", &format!("bytes=0-{}", LENGTH - 1));
     stream.write_all(&head.http1()).await?;
     let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).await?;
+    let content = |answer: &[u8]| {
+        let head = answer.windows(4).position(|four| four == b"\r\n\r\n");
+        head.map_or(0, |head| (answer.len() - head - 4) as u64)
+    };
+    while content(&answer) < LENGTH && stream.read_buf(&mut answer).await? > 0 {}
     ensure!(
         answer.starts_with(b"HTTP/1.1 206 "),
         "{}",
         String::from_utf8_lossy(&answer[..40.min(answer.len())])
     );
-    let head = answer.windows(4).position(|four| four == b"\r\n\r\n");
-    let content = head.map_or(0, |head| answer.len() - head - 4);
-    ensure!(content as u64 == LENGTH, "{content} bytes");
-    Ok(Service {
+    ensure!(content(&answer) == LENGTH, "{} bytes", content(&answer));
+    let service = Service {
         connected: connected - began,
         fetched: connected.elapsed(),
-    })
+    };
+    stay.await;
+    Ok(service)
 }

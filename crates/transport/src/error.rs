@@ -50,11 +50,11 @@ pub enum Refusal {
     /// The server has its maximum number of connections.
     #[error("too many connections are open")]
     Connections,
-    /// The client's network has its maximum number of connections.
-    #[error("too many connections are open from its address")]
+    /// The client's address or /64 network has its maximum number of connections without a request.
+    #[error("too many connections without a request are open from its address")]
     Address,
-    /// The client's address is validated, and too many handshakes with such clients are in progress.
-    #[error("too many handshakes are in progress")]
+    /// Its handshake was not complete when another client needed the place.
+    #[error("its handshake made room for another client")]
     Handshakes,
 }
 

@@ -119,10 +119,12 @@ impl Tally {
     }
 }
 
-/// Address of the attacker with this number; all belong to this machine.
+/// Address of the attacker with this number, each of the first 16,384 in a /24 network of its own; all belong to this
+/// machine.
 fn attacker(number: usize) -> Ipv4Addr {
-    let [.., high, low] = number.to_be_bytes();
-    Ipv4Addr::new(127, 66, high, low)
+    let [.., low] = (number >> 14).to_be_bytes();
+    let [.., high, middle] = (number & 0x3fff).to_be_bytes();
+    Ipv4Addr::new(127, 64 + high, middle, low)
 }
 
 /// State shared by the connections of an attack.

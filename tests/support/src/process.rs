@@ -151,11 +151,16 @@ impl ServerProcess {
     /// One request over HTTP/1.1 to the address for metrics, such as `GET /metrics`, with one header field. Returns
     /// the head of the response and its body.
     pub fn ask(&self, line: &str, field: &str) -> (String, String) {
+        self.ask_as("localhost", line, field)
+    }
+
+    /// The same as [`ask`](Self::ask), with this `Host` field.
+    pub fn ask_as(&self, host: &str, line: &str, field: &str) -> (String, String) {
         let url = self.announced("Metrics").trim_start_matches("http://");
         let address = url.trim_end_matches('/').parse().unwrap();
         let mut stream = TcpStream::connect_timeout(&address, PATIENCE).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let request = format!("{line} HTTP/1.1\r\nHost: metrics\r\n{field}\r\nConnection: close\r\n\r\n");
+        let request = format!("{line} HTTP/1.1\r\nHost: {host}\r\n{field}\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();

@@ -49,7 +49,6 @@ mod activity;
 mod clients;
 mod exchange;
 mod keys;
-mod networks;
 mod options;
 mod places;
 mod priority;

@@ -48,18 +48,15 @@ pub struct ServerOptions {
     /// connection is closed without an error. `None`: no limit, because the server's own keep-alive holds it open. A
     /// player that pauses longer between requests has to connect again.
     pub idle_limit: Option<Duration>,
-    /// Maximum number of connections at once. If all are taken, a connection without an exchange may make room for
-    /// another: in a larger network (IPv4 /24 or IPv6 /48, then /56, then address or /64), after 2 s without any
-    /// request; in one with more than a 32nd of these connections, and more than 8, immediately; otherwise, and in the
-    /// client's own network, after [`evict_after`](Self::evict_after). If none may, the client is refused. Handshakes
-    /// do not count; they have separate limits.
+    /// Maximum number of connections at once, and of handshakes with clients whose addresses are validated. If all
+    /// places are taken, the connection that has been without a request in progress for the longest makes room for
+    /// another client; it ages ten times as fast without any request yet. It must have been idle for
+    /// [`evict_after`](Self::evict_after), or 100 ms without any request. If none may, the client is refused.
     pub max_connections: usize,
-    /// Maximum number of connections at once of one IPv4 address or one IPv6 /64 network. Beyond that, an idle
-    /// connection of the same network makes room; if there is none, the client is refused.
+    /// Maximum number of connections without any request yet of one IPv4 address or one IPv6 /64 network. Beyond that,
+    /// the oldest of these makes room; if it is younger than 100 ms, the client is refused.
     pub max_connections_per_address: usize,
-    /// Minimum time without an exchange after which a connection of a network with few connections makes room for
-    /// another client. It is longer than a segment's playing time, so no player with a full buffer is displaced between
-    /// two requests.
+    /// Minimum time without a request in progress after which a connection that had one makes room for another client.
     pub evict_after: Duration,
 }
 
@@ -78,7 +75,7 @@ impl ServerOptions {
             idle_limit: None,
             max_connections: 1_024,
             max_connections_per_address: 256,
-            evict_after: Duration::from_secs(20),
+            evict_after: Duration::from_secs(2),
         }
     }
 

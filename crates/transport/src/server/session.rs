@@ -77,8 +77,7 @@ impl Session {
             .build(adapter)
             .await
             .map_err(|error| ConnectionLost::of(quinn, &error))?;
-        let activity = Activity::new(Arc::clone(&context.runtime));
-        if let Err(refusal) = place.establish(&activity, control, context.runtime.now()) {
+        if let Err(refusal) = place.establish(control) {
             control.lift_window();
             quinn.close(var_int(H3_EXCESSIVE_LOAD), refusal.to_string().as_bytes());
             return Err(ConnectionLost::Refused(refusal));
@@ -87,7 +86,7 @@ impl Session {
             h3,
             stop,
             context,
-            activity,
+            activity: place.activity().clone(),
             going_away: false,
             linger_until: None,
             rejecting,

@@ -9,12 +9,13 @@ use playrate_quinn::ConnectionController;
 use quinn::Runtime;
 use tokio::sync::watch;
 
+use super::activity::Activity;
 use super::clients::{ClientPlace, Clients, Decision};
 use super::exchange::SessionContext;
 use super::options::ServerOptions;
 use super::priority::Turns;
 use super::session::Session;
-use crate::error::ConnectionLost;
+use crate::error::{ConnectionLost, Refusal};
 use crate::time;
 
 /// State that a server shares with its workers.
@@ -61,8 +62,8 @@ impl Worker {
                 incoming = self.endpoint.accept() => incoming?,
             };
             let (peer, is_validated) = (incoming.remote_address(), incoming.remote_address_validated());
-            let now = self.endpoint_runtime.now();
-            match self.shared.clients.decide(peer, is_validated, now) {
+            let activity = Activity::new(Arc::clone(&self.endpoint_runtime));
+            match self.shared.clients.decide(peer, is_validated, activity) {
                 Decision::Accepted(place) => {
                     return Some(Incoming {
                         quinn: incoming,
@@ -130,6 +131,7 @@ impl Incoming {
         let mut config = shared.base.read().clone();
         config.transport_config(Arc::new(transport));
         let connecting = self.quinn.accept_with(Arc::new(config))?;
+        let activity = self.place.activity().clone();
         let established = time::timeout(&*runtime, shared.options.request_timeout, async {
             let context = SessionContext {
                 quinn: connecting.await?,
@@ -144,6 +146,7 @@ impl Incoming {
             biased;
             // A shutdown does not wait for clients that may never answer.
             _ = stop.wait_for(|&stop| stop) => Err(ConnectionLost::ClosedHere),
+            () = activity.expired(None) => Err(ConnectionLost::Refused(Refusal::Handshakes)),
             established = established => established.unwrap_or(Err(ConnectionLost::TimedOut)),
         }
     }

@@ -190,15 +190,15 @@ pub(super) struct MachineOptions {
 pub(super) struct LimitOptions {
     /// Maximum number of HTTP/3 connections, and separately of TCP connections. At the limit, a new connection replaces
     /// an idle one or is refused
-    #[arg(long, value_name = "N", default_value_t = 1024)]
-    pub(super) max_connections: usize,
+    #[arg(long, value_name = "N", default_value = "1024")]
+    pub(super) max_connections: NonZeroUsize,
 
     /// Maximum time that an HTTP/3 connection stays open without a request in progress, such as 60s, or none
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub(super) idle_limit: IdleLimit,
 
-    /// Maximum number of HTTP/3 connections per IPv4 address or IPv6 /64 network. At the limit, a new connection
-    /// replaces an idle one from there or is refused
+    /// Maximum number of HTTP/3 connections without any request yet per IPv4 address or IPv6 /64 network, and
+    /// separately of TCP connections. At the limit, a new connection replaces the oldest of these
     #[arg(long, value_name = "N", default_value = "256")]
     pub(super) max_connections_per_address: NonZeroUsize,
 
@@ -219,6 +219,11 @@ pub(super) struct RecordOptions {
     /// plain HTTP: keep it private
     #[arg(long, value_name = "ADDR", value_parser = address::parse)]
     pub(super) metrics: Option<SocketAddr>,
+
+    /// Name under which clients reach --metrics, besides IP addresses and localhost; may be repeated. Requests with
+    /// other names get 421, except for /healthz and /readyz
+    #[arg(long, value_name = "NAME", requires = "metrics")]
+    pub(super) metrics_host: Vec<String>,
 
     /// Directory for qlog files that trace the congestion control of HTTP/3 connections
     #[arg(long, value_name = "DIR")]

@@ -82,7 +82,7 @@ fn prepare(arguments: &ServeOptions, strict: bool) -> Result<Prepared, Failure> 
     let identity = identity(arguments)?;
     settings.pages = pages(arguments, identity.pin())?;
     let mut options = ServerOptions::new(identity);
-    options.max_connections = arguments.limits.max_connections;
+    options.max_connections = arguments.limits.max_connections.get();
     options.idle_limit = arguments.limits.idle_limit.0;
     options.max_connections_per_address = arguments.limits.max_connections_per_address.get();
     options.endpoint_key = state::endpoint_key(arguments).map_err(Failure::Input)?;
@@ -195,7 +195,8 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
     let server = VideoServer::start(listening.server, runtime, library, settings);
     let totals = seen.tcp();
     let [media, metrics] = listening.tcp;
-    let dashboard = metrics.map(|listener| Dashboard::start(listener, seen, server.clone()));
+    let names = arguments.records.metrics_host.clone();
+    let dashboard = metrics.map(|listener| Dashboard::start(listener, seen, server.clone(), names));
     let dashboard = dashboard.transpose().map_err(Failure::run)?;
     let tcp = media.map(|listener| TcpServer::start(listener, &server, &options, totals));
     let tcp = tcp.transpose().map_err(Failure::input)?;

@@ -49,6 +49,18 @@ impl Activity {
         }
     }
 
+    /// Present time of the session's runtime.
+    pub(super) fn now(&self) -> Instant {
+        self.runtime.now()
+    }
+
+    /// Begins the session again, because its handshake is complete.
+    pub(super) fn restart(&self) {
+        let now = self.now();
+        self.state
+            .send_modify(|state| (state.idle_since, state.unrequested_since) = (now, now));
+    }
+
     /// Counts one more exchange, whose request has arrived, until the returned value is dropped. Returns `None` if the
     /// session is being closed to make room for another client.
     pub fn begin(&self) -> Option<CountedExchange> {
@@ -84,8 +96,8 @@ impl Activity {
     pub(super) fn idleness(&self) -> Option<Idleness> {
         let state = self.state.borrow();
         (state.requested == 0).then_some(Idleness {
+            is_used: state.is_used,
             since: state.unrequested_since,
-            is_unused: !state.is_used,
         })
     }
 
@@ -169,11 +181,11 @@ impl Drop for CountedExchange {
 /// Idleness of a session: it may have to make room for another client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Idleness {
+    /// True if a request has arrived.
+    pub(super) is_used: bool,
     /// End of its last exchange whose request had arrived, or its beginning.
     pub(super) since: Instant,
-    /// True if no request has arrived yet.
-    pub(super) is_unused: bool,
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

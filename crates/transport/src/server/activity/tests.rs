@@ -8,20 +8,29 @@ use super::*;
 const LIMIT: Duration = Duration::from_secs(60);
 const MOMENT: Duration = Duration::from_nanos(1);
 
-/// Virtual time for an activity.
-struct TestClock(Simulation);
+/// Virtual time for activities.
+pub(in crate::server) struct TestClock(Simulation);
 
 impl TestClock {
-    fn advance(&self, time: Duration) {
+    pub(in crate::server) fn new() -> Self {
+        Self(Simulation::new(Seed::new(1)))
+    }
+
+    /// Activity of a session that begins now.
+    pub(in crate::server) fn activity(&self) -> Activity {
+        Activity::new(self.0.runtime())
+    }
+
+    pub(in crate::server) fn advance(&self, time: Duration) {
         let sleeping = self.0.runtime().sleep(time);
-        self.0.run(LIMIT * 10, sleeping).unwrap();
+        self.0.run(LIMIT * 100, sleeping).unwrap();
     }
 }
 
 fn activity() -> (TestClock, Activity) {
-    let simulation = Simulation::new(Seed::new(1));
-    let activity = Activity::new(simulation.runtime());
-    (TestClock(simulation), activity)
+    let clock = TestClock::new();
+    let activity = clock.activity();
+    (clock, activity)
 }
 
 /// Checks that `expired` ends once the limit has passed from now on, and not earlier.
@@ -103,5 +112,5 @@ fn a_request_that_has_arrived_makes_the_session_used() {
     clock.advance(MOMENT);
     drop(arriving);
     let idle = activity.idleness().unwrap();
-    assert_eq!((idle.since, idle.is_unused), (since + MOMENT, false));
+    assert_eq!((idle.since, idle.is_used), (since + MOMENT, true));
 }

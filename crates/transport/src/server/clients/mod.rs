@@ -1,12 +1,11 @@
 //! [`Clients`]: the clients of a server, and the decision on each new one.
 //!
-//! The source address of a client's first packet may be forged, and a token that validates an address can be used more
-//! than once. A handshake occupies the server until [`ServerOptions::request_timeout`](super::ServerOptions) at most,
-//! so handshakes have their own limits and take no connection's place. Once [`MAX_UNVALIDATED`] are in progress, the
-//! addresses of new clients are validated first (Retry, RFC 9000 §8.1.2); the server keeps no state for that.
-//! Handshakes with validated addresses have separate limits.
+//! The source address of a client's first packet may be forged. Such a handshake occupies the server until
+//! [`ServerOptions::request_timeout`](super::ServerOptions) at most, so these have a limit of their own and take no
+//! connection's place. Once [`MAX_UNVALIDATED`] are in progress, or if there is no free place, the addresses of new
+//! clients are validated first (Retry, RFC 9000 §8.1.2); the server keeps no state for that.
 //!
-//! A client takes one of the server's [`Places`] once its handshake is complete.
+//! A client takes one of the server's [`Places`] once its address is validated.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,7 +14,6 @@ use std::time::Instant;
 use parking_lot::Mutex;
 
 use super::activity::Activity;
-use super::networks::Network;
 use super::options::ServerOptions;
 use super::places::{PlaceLimits, Places};
 use crate::error::Refusal;
@@ -25,14 +23,6 @@ use playrate_quinn::ConnectionController;
 /// With this many handshakes in progress, a Retry validates the addresses of new clients. It costs an honest client one
 /// round trip, so it is not used below this number.
 const MAX_UNVALIDATED: usize = 64;
-/// Maximum number of additional handshakes in progress, with clients whose address is validated.
-const MAX_VALIDATED: usize = 256;
-/// Maximum number of these with one [`Network`], so that one network does not occupy them all. Clients beyond it count
-/// as if their addresses were not validated.
-const MAX_VALIDATED_PER_NETWORK: usize = 16;
-/// With fewer validated handshakes in progress, each network may have one, so no network locks out others.
-const MAX_FIRST_OF_NETWORK: usize = 1_024;
-
 /// Totals of a server's decisions on clients since it was started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -66,11 +56,10 @@ pub(super) struct Clients {
 
 #[derive(Debug)]
 struct ClientsState {
-    /// Number of handshakes in progress that count toward [`MAX_UNVALIDATED`].
+    /// Number of handshakes in progress with addresses that may be forged.
     unvalidated: usize,
-    /// Networks of the handshakes in progress that count toward [`MAX_VALIDATED`].
-    validated: Vec<Network>,
-    connections: Places<Arc<ConnectionController>>,
+    /// Connections, and handshakes with validated addresses, which have no controller yet.
+    connections: Places<Option<Arc<ConnectionController>>>,
     /// Does not include the evictions, which `connections` counts.
     totals: ClientTotals,
     retry_log: LogLimit,
@@ -81,11 +70,9 @@ impl Clients {
     pub(super) fn new(options: &ServerOptions) -> Arc<Self> {
         let state = ClientsState {
             unvalidated: 0,
-            validated: Vec::new(),
             connections: Places::new(PlaceLimits {
                 connections: options.max_connections,
-                connections_per_address: options.max_connections_per_address,
-                few: PlaceLimits::few_of(options.max_connections),
+                unused_per_address: options.max_connections_per_address,
                 evict_after: options.evict_after,
             }),
             totals: ClientTotals::default(),
@@ -107,65 +94,52 @@ impl Clients {
 
     /// Lifts the congestion windows of all connections, directly before the endpoint is closed.
     pub(super) fn lift_windows(&self) {
-        for control in self.state.lock().connections.occupants() {
+        for control in self.state.lock().connections.occupants().flatten() {
             control.lift_window();
         }
     }
 
-    /// Decides on a client at `peer`; unless `is_validated`, its address may be forged. Evicts no connection.
-    pub(super) fn decide(self: &Arc<Self>, peer: SocketAddr, is_validated: bool, now: Instant) -> Decision {
-        let network = Network::of(peer.ip());
+    /// Decides on a client at `peer` with `activity`; unless `is_validated`, its address may be forged, and no
+    /// connection makes room for it.
+    pub(super) fn decide(
+        self: &Arc<Self>,
+        peer: SocketAddr,
+        is_validated: bool,
+        activity: Activity,
+    ) -> Decision {
+        let now = activity.now();
         let mut state = self.state.lock();
-        let limit = if is_validated {
-            state.connections.room(peer.ip(), now).err()
+        let number = if is_validated {
+            state.connections.take(peer.ip(), activity.clone()).map(Some)
+        } else if state.unvalidated < MAX_UNVALIDATED && state.connections.room(peer.ip(), now) == Ok(None) {
+            state.unvalidated += 1;
+            Ok(None)
         } else {
-            state.connections.reached(peer.ip())
+            let line = state.turned_away(None, now);
+            // A log that blocks must not hold up the other workers.
+            drop(state);
+            log(line, peer);
+            return Decision::Retry;
         };
-        let place = match limit {
-            Some(limit) => Err(limit),
-            None => state.begin(network, is_validated).ok_or(Refusal::Handshakes),
-        };
-        match place {
-            Ok(place) => Decision::Accepted(ClientPlace {
+        match number {
+            Ok(number) => Decision::Accepted(ClientPlace {
                 clients: Arc::clone(self),
                 peer,
-                place,
-                is_refused: false,
+                activity,
+                number,
+                is_decided: false,
             }),
             Err(refusal) => {
-                let refusal = is_validated.then_some(refusal);
-                let line = state.turned_away(refusal, now);
-                // A log that blocks must not hold up the other workers.
+                let line = state.turned_away(Some(refusal), now);
                 drop(state);
-                if let Some(line) = line {
-                    line.log(peer);
-                }
-                refusal.map_or(Decision::Retry, |_| Decision::Refused)
+                log(line, peer);
+                Decision::Refused
             }
         }
     }
 }
 
 impl ClientsState {
-    /// Counts one more handshake with a client of `network`, if a limit of handshakes has room for it.
-    fn begin(&mut self, network: Network, is_validated: bool) -> Option<Place> {
-        let most = match self.validated.len() {
-            0..MAX_VALIDATED => MAX_VALIDATED_PER_NETWORK,
-            MAX_VALIDATED..MAX_FIRST_OF_NETWORK => 1,
-            _ => 0,
-        };
-        let of_network = self.validated.iter().filter(|&&other| other == network);
-        if is_validated && of_network.count() < most {
-            self.validated.push(network);
-            Some(Place::Validated(network))
-        } else if self.unvalidated < MAX_UNVALIDATED {
-            self.unvalidated += 1;
-            Some(Place::Unvalidated)
-        } else {
-            None
-        }
-    }
-
     /// Counts a refusal, or a Retry if `refusal` is `None`. Returns a line for the log if one is due.
     fn turned_away(&mut self, refusal: Option<Refusal>, now: Instant) -> Option<TurnedAway> {
         let (total, log) = match refusal {
@@ -176,21 +150,9 @@ impl ClientsState {
         Some(TurnedAway {
             count: log.due(*total, now)?,
             refusal,
-            handshakes: self.unvalidated + self.validated.len(),
+            handshakes: self.unvalidated,
             connections: self.connections.taken(),
         })
-    }
-
-    /// Frees `place` for another client.
-    fn free(&mut self, place: Place) {
-        match place {
-            Place::Unvalidated => self.unvalidated -= 1,
-            Place::Validated(network) => {
-                let position = self.validated.iter().position(|&other| other == network);
-                position.map(|position| self.validated.swap_remove(position));
-            }
-            Place::Connection(number) => self.connections.free(number),
-        }
     }
 }
 
@@ -219,15 +181,10 @@ impl TurnedAway {
     }
 }
 
-/// Kind of place that a client takes.
-#[derive(Clone, Copy, Debug)]
-enum Place {
-    /// A handshake with an address that may be forged, or beyond the limits of validated ones.
-    Unvalidated,
-    /// A handshake with a validated address of this network.
-    Validated(Network),
-    /// The connection of this number.
-    Connection(u64),
+fn log(line: Option<TurnedAway>, peer: SocketAddr) {
+    if let Some(line) = line {
+        line.log(peer);
+    }
 }
 
 /// Counts one client until this is dropped.
@@ -235,38 +192,44 @@ enum Place {
 pub(super) struct ClientPlace {
     clients: Arc<Clients>,
     peer: SocketAddr,
-    place: Place,
-    is_refused: bool,
+    activity: Activity,
+    /// Number of its place; `None` during a handshake with an address that may be forged.
+    number: Option<u64>,
+    /// True once the handshake is complete.
+    is_decided: bool,
 }
 
 impl ClientPlace {
-    /// Counts the client as a connection with `activity` and `control`, because its handshake is complete and has
-    /// validated its address. An idle connection may have to make room for it.
+    /// Activity of the client.
+    pub(super) fn activity(&self) -> &Activity {
+        &self.activity
+    }
+
+    /// Counts the client as a connection with `control`, because its handshake is complete and has validated its
+    /// address. An idle connection may have to make room for it.
     ///
     /// # Errors
     /// The limit that was reached.
-    pub(super) fn establish(
-        &mut self,
-        activity: &Activity,
-        control: &Arc<ConnectionController>,
-        now: Instant,
-    ) -> Result<(), Refusal> {
+    pub(super) fn establish(&mut self, control: &Arc<ConnectionController>) -> Result<(), Refusal> {
+        self.is_decided = true;
+        self.activity.restart();
         let mut state = self.clients.state.lock();
-        let (peer, control) = (self.peer.ip(), Arc::clone(control));
-        let number = match state.connections.take(peer, activity.clone(), control, now) {
-            Ok(number) => number,
-            Err(refusal) => {
-                let line = state.turned_away(Some(refusal), now);
-                drop(state);
-                self.is_refused = true;
-                if let Some(line) = line {
-                    line.log(self.peer);
+        let number = match self.number {
+            Some(number) => number,
+            None => match state.connections.take(self.peer.ip(), self.activity.clone()) {
+                Ok(number) => number,
+                Err(refusal) => {
+                    let line = state.turned_away(Some(refusal), self.activity.now());
+                    drop(state);
+                    log(line, self.peer);
+                    return Err(refusal);
                 }
-                return Err(refusal);
-            }
+            },
         };
-        state.free(self.place);
-        self.place = Place::Connection(number);
+        state.unvalidated -= usize::from(self.number.replace(number).is_none());
+        if let Some(occupant) = state.connections.occupant(number) {
+            *occupant = Some(Arc::clone(control));
+        }
         Ok(())
     }
 }
@@ -274,10 +237,11 @@ impl ClientPlace {
 impl Drop for ClientPlace {
     fn drop(&mut self) {
         let mut state = self.clients.state.lock();
-        if !self.is_refused && !matches!(self.place, Place::Connection(_)) {
-            state.totals.failed_handshakes += 1;
+        state.totals.failed_handshakes += u64::from(!self.is_decided);
+        match self.number {
+            Some(number) => state.connections.free(number),
+            None => state.unvalidated -= 1,
         }
-        state.free(self.place);
     }
 }
 

@@ -1,48 +1,51 @@
-use std::sync::Arc;
-
 use futures_util::FutureExt;
-use quinn::{Runtime, TokioRuntime};
+use rstest::rstest;
 
 use super::*;
+use crate::server::activity::CountedExchange;
+use crate::server::activity::tests::TestClock;
 
-const EVICT_AFTER: Duration = Duration::from_secs(20);
+const EVICT_AFTER: Duration = Duration::from_secs(2);
 const MOMENT: Duration = Duration::from_nanos(1);
 
-/// Places, and the activities of all connections that ever had one.
+/// Places in virtual time, and the activities of all connections that ever had one.
 struct TestPlaces {
+    clock: TestClock,
     places: Places<()>,
     activities: Vec<Activity>,
 }
 
 impl TestPlaces {
-    fn new(connections: usize) -> Self {
+    fn new(connections: usize, unused_per_address: usize) -> Self {
         let limits = PlaceLimits {
             connections,
-            connections_per_address: connections,
-            few: connections / 32,
+            unused_per_address,
             evict_after: EVICT_AFTER,
         };
         Self {
+            clock: TestClock::new(),
             places: Places::new(limits),
             activities: Vec::new(),
         }
     }
 
-    /// Connects from `address`, with the clock advanced by `after`. Returns the activity's position.
-    fn connect(&mut self, address: &str, after: Duration) -> Result<usize, Refusal> {
-        let activity = Activity::new(Arc::new(TokioRuntime));
-        let now = TokioRuntime.now() + after;
-        self.places
-            .take(address.parse().unwrap(), activity.clone(), (), now)?;
+    /// Connects from `address`. Returns the activity's position.
+    fn connect(&mut self, address: &str) -> Result<usize, Refusal> {
+        let activity = self.clock.activity();
+        self.places.take(address.parse().unwrap(), activity.clone())?;
         self.activities.push(activity);
         Ok(self.activities.len() - 1)
     }
 
-    /// Connects from `address` immediately, and makes a request.
+    /// Connects from `address` and begins a request.
+    fn request_from(&mut self, address: &str) -> (usize, CountedExchange) {
+        let position = self.connect(address).unwrap();
+        (position, self.activities[position].begin().unwrap())
+    }
+
+    /// Connects from `address` and makes a request.
     fn use_from(&mut self, address: &str) -> usize {
-        let position = self.connect(address, Duration::ZERO).unwrap();
-        drop(self.activities[position].begin());
-        position
+        self.request_from(address).0
     }
 
     /// Positions of the connections that made room.
@@ -55,160 +58,147 @@ impl TestPlaces {
     }
 }
 
-#[test]
-fn a_network_that_uses_all_its_places_makes_room_for_a_smaller_one_at_once() {
-    let mut places = TestPlaces::new(4);
-    for _ in 0..4 {
-        places.use_from("192.0.2.1");
+/// The `number`-th of many addresses, each in a /16 and a /24 network of its own.
+fn silent(number: usize) -> String {
+    let [.., high, low] = number.to_be_bytes();
+    format!("10.{low}.{high}.1")
+}
+
+#[rstest]
+#[case::as_many_as_places(1_024)]
+#[case::five_times_as_many(5_000)]
+fn silent_addresses_neither_displace_players_behind_one_address_nor_lock_them_out(#[case] attackers: usize) {
+    let mut places = TestPlaces::new(1_024, 256);
+    let first = places.use_from("192.0.2.1");
+    for number in 0..attackers {
+        places.connect(&silent(number)).unwrap();
+        places.clock.advance(Duration::from_millis(1));
     }
-    places.use_from("198.51.100.1");
-    assert_eq!(places.evicted(), [0], "the one that was idle for the longest");
-    places.use_from("198.51.100.1");
-    assert_eq!(places.evicted(), [0, 1]);
-    let refused = places.connect("198.51.100.1", EVICT_AFTER.saturating_sub(Duration::from_secs(1)));
-    assert_eq!(refused, Err(Refusal::Connections), "two each");
-    let refused = places.connect("192.0.2.1", Duration::ZERO);
-    assert_eq!(refused, Err(Refusal::Connections), "as soon in its own network");
-    places.connect("203.0.113.1", Duration::ZERO).unwrap();
-    assert_eq!(places.evicted(), [0, 1, 2], "two are two more than none");
+    let players = [(); 12].map(|()| places.use_from("192.0.2.1"));
+    for number in 0..attackers {
+        places.connect(&silent(number)).unwrap();
+        places.clock.advance(Duration::from_millis(1));
+    }
+    let evicted = places.evicted();
+    assert_eq!(evicted.len(), 2 * attackers + 13 - 1_024);
+    assert!(!evicted.contains(&first) && players.iter().all(|player| !evicted.contains(player)));
 }
 
 #[test]
-fn room_is_made_first_in_the_network_with_most_connections() {
-    let mut places = TestPlaces::new(6);
-    places.use_from("192.0.2.1");
-    places.use_from("198.51.100.1");
-    places.use_from("198.51.100.1");
-    let many = [(); 3].map(|()| places.connect("203.0.113.1", Duration::ZERO).unwrap());
-    // Much later, so that each of them may be displaced.
-    places.connect("192.88.99.1", EVICT_AFTER * 2).unwrap();
-    assert_eq!(places.evicted(), [many[0]]);
-    let refused = places.connect("192.88.99.2", Duration::ZERO);
-    let full = Err(Refusal::Connections);
-    assert_eq!(refused, full, "no /24 has two more than its own");
-}
-
-#[test]
-fn addresses_of_a_network_make_room_for_another_network() {
-    for (own, other) in [
-        (["192.0.2.1", "192.0.2.2", "192.0.2.3"], "198.51.100.1"),
-        (
-            ["2001:db8::", "2001:db8:0:1::", "2001:db8:0:ff::"],
-            "2001:db8:1::",
-        ),
-        (
-            ["2001:db8:0:1::", "2001:db8:0:2::", "2001:db8:0:3::"],
-            "2001:db8:0:ff00::",
-        ),
-    ] {
-        let mut places = TestPlaces::new(3);
-        for address in own {
-            places.use_from(address);
-        }
-        places.use_from(other);
-        assert_eq!(places.evicted(), [0], "{own:?} for {other}");
-    }
-}
-
-#[test]
-fn a_connection_with_a_request_in_progress_makes_no_room() {
-    let mut places = TestPlaces::new(3);
-    for _ in 0..3 {
-        places.use_from("192.0.2.1");
-    }
-    let busy = [0, 2].map(|position| places.activities[position].begin().unwrap());
-    places.use_from("198.51.100.1");
-    assert_eq!(places.evicted(), [1]);
-    let refused = places.connect("203.0.113.1", Duration::ZERO);
-    let full = Err(Refusal::Connections);
-    assert_eq!(refused, full, "the other network is not larger by two");
-    drop(busy);
+fn the_oldest_connection_without_a_request_makes_room_before_players() {
+    let mut places = TestPlaces::new(3, 3);
+    let player = places.use_from("192.0.2.1");
+    places.clock.advance(FIRST_REQUEST * 18);
+    let [older, newer] = ["198.51.100.1", "192.0.2.1"].map(|address| places.connect(address).unwrap());
+    places.clock.advance(FIRST_REQUEST);
     places.use_from("203.0.113.1");
-    assert_eq!(places.evicted(), [0, 1]);
-}
-
-#[test]
-fn unused_connections_make_room_before_used_ones_of_networks_as_large() {
-    let mut places = TestPlaces::new(3);
-    let viewer = places.use_from("192.0.2.1");
-    let unused = places.connect("198.51.100.1", Duration::ZERO).unwrap();
-    let newer = places.connect("203.0.113.1", Duration::ZERO).unwrap();
-    let too_soon = places.connect("192.88.99.1", Duration::from_secs(1));
-    assert_eq!(too_soon, Err(Refusal::Connections));
-    places.connect("192.88.99.1", EVICT_AFTER * 2).unwrap();
-    assert_eq!(places.evicted(), [unused]);
-    places.connect("192.88.100.1", UNUSED + MOMENT).unwrap();
-    assert_eq!(places.evicted(), [unused, newer]);
-    assert!(places.activities[viewer].idleness().is_some());
-}
-
-#[test]
-fn an_idle_connection_makes_room_in_its_own_network_after_the_limit() {
-    let mut places = TestPlaces::new(2);
-    let oldest = places.use_from("192.0.2.1");
-    places.use_from("192.0.2.1");
-    let too_soon = places.connect("192.0.2.1", EVICT_AFTER.saturating_sub(Duration::from_secs(1)));
-    assert_eq!(too_soon, Err(Refusal::Address));
+    assert_eq!(places.evicted(), [older]);
+    places.use_from("203.0.113.1");
+    assert_eq!(places.evicted(), [older, newer]);
+    places.clock.advance(EVICT_AFTER);
+    places.use_from("203.0.113.1");
     assert_eq!(
         places.evicted(),
-        [0; 0],
-        "one address keeps all places while no other needs them"
+        [player, older, newer],
+        "it was idle for the longest"
     );
-    places.connect("192.0.2.1", EVICT_AFTER).unwrap();
-    assert_eq!(places.evicted(), [oldest]);
 }
 
 #[test]
-fn one_address_keeps_all_places_that_nobody_else_wants() {
-    let mut places = TestPlaces::new(8);
-    for _ in 0..8 {
+fn a_new_connection_stays_where_players_have_paused_for_long() {
+    let mut places = TestPlaces::new(2, 2);
+    let paused = places.use_from("192.0.2.1");
+    places.clock.advance(Duration::from_secs(5));
+    let slow = places.connect("198.51.100.1").unwrap();
+    places.clock.advance(FIRST_REQUEST * 2);
+    places.connect("203.0.113.1").unwrap();
+    assert_eq!(places.evicted(), [paused]);
+    assert!(places.activities[slow].begin().is_some());
+}
+
+#[test]
+fn the_player_that_was_idle_for_the_longest_makes_room_after_the_limit() {
+    let mut places = TestPlaces::new(3, 3);
+    let (_, busy) = places.request_from("192.0.2.1");
+    let (later, exchange) = places.request_from("192.0.2.1");
+    let earlier = places.use_from("198.51.100.1");
+    places.clock.advance(MOMENT);
+    drop(exchange);
+    places.clock.advance(EVICT_AFTER.saturating_sub(MOMENT * 2));
+    let refused = places.connect("192.0.2.1");
+    assert_eq!(
+        refused,
+        Err(Refusal::Connections),
+        "none was idle for long enough"
+    );
+    places.clock.advance(MOMENT);
+    let (_, first) = places.request_from("192.0.2.1");
+    assert_eq!(places.evicted(), [earlier]);
+    places.clock.advance(MOMENT);
+    let (_, second) = places.request_from("203.0.113.1");
+    let mut evicted = [earlier, later];
+    evicted.sort_unstable();
+    assert_eq!(places.evicted(), evicted);
+    places.clock.advance(EVICT_AFTER * 100);
+    let refused = places.connect("203.0.113.1");
+    assert_eq!(refused, Err(Refusal::Connections), "all others are busy");
+    drop((busy, first, second));
+}
+
+#[test]
+fn no_connection_makes_room_before_its_client_had_time_for_a_request() {
+    let mut places = TestPlaces::new(1, 1);
+    let newcomer = places.connect("192.0.2.1").unwrap();
+    // A handshake that takes long.
+    places.clock.advance(EVICT_AFTER);
+    places.activities[newcomer].restart();
+    places.clock.advance(FIRST_REQUEST.saturating_sub(MOMENT));
+    assert_eq!(places.connect("198.51.100.1"), Err(Refusal::Connections));
+    assert_eq!(places.connect("192.0.2.1"), Err(Refusal::Address));
+    places.clock.advance(MOMENT);
+    places.connect("198.51.100.1").unwrap();
+    assert_eq!(places.evicted(), [newcomer]);
+}
+
+#[rstest]
+#[case::the_same_ipv4_address("198.51.100.7", "198.51.100.7", true)]
+#[case::another_ipv4_address("198.51.100.7", "198.51.100.8", false)]
+#[case::an_ipv4_address_on_an_ipv6_socket("198.51.100.7", "::ffff:198.51.100.7", true)]
+#[case::the_same_ipv6_network("2001:db8:1:2::1", "2001:db8:1:2:ffff::9", true)]
+#[case::another_ipv6_network("2001:db8:1:2::1", "2001:db8:1:3::1", false)]
+fn idle_connections_of_an_address_make_room_for_others_of_it(
+    #[case] idle: &str,
+    #[case] other: &str,
+    #[case] is_same: bool,
+) {
+    let mut places = TestPlaces::new(100, 2);
+    let player = places.use_from(idle);
+    let unused = [(); 2].map(|()| places.connect(idle).unwrap());
+    assert_eq!(places.connect(other).is_err(), is_same, "the others are new");
+    places.clock.advance(FIRST_REQUEST);
+    places.use_from(other);
+    let evicted: &[usize] = if is_same { &unused[..1] } else { &[] };
+    assert_eq!(places.evicted(), evicted);
+    assert!(places.activities[player].idleness().is_some());
+}
+
+#[test]
+fn connections_with_a_request_do_not_count_towards_the_limit_of_an_address() {
+    let mut places = TestPlaces::new(100, 1);
+    for _ in 0..100 {
         places.use_from("192.0.2.1");
     }
-    assert!(places.connect("192.0.2.1", Duration::ZERO).is_err());
-    assert_eq!((places.evicted().len(), places.places.taken()), (0, 8));
+    assert_eq!((places.evicted().len(), places.places.taken()), (0, 100));
 }
 
 #[test]
-fn players_of_a_network_with_few_connections_stay_until_they_are_idle_for_long() {
-    let full = |own: u8| {
-        let mut places = TestPlaces::new(64);
-        for _ in 0..own {
-            places.use_from("192.0.2.1");
-        }
-        for other in own..64 {
-            places.use_from(&format!("203.0.{other}.1"));
-        }
-        places
-    };
-    let mut places = full(2);
-    let soon = EVICT_AFTER.saturating_sub(Duration::from_secs(1));
-    assert_eq!(places.connect("198.51.100.1", soon), Err(Refusal::Connections));
-    places.connect("198.51.100.1", EVICT_AFTER * 2).unwrap();
-    assert_eq!(places.evicted(), [0]);
-    // Three are more than a 32nd of all places.
-    let mut places = full(3);
-    places.connect("198.51.100.1", Duration::ZERO).unwrap();
-    assert_eq!(places.evicted(), [0]);
-}
-
-#[test]
-fn connections_without_a_request_make_room_before_players_of_a_larger_network() {
-    let mut places = TestPlaces::new(64);
-    let players = 40;
-    for _ in 0..players {
-        places.use_from("192.0.2.1");
-    }
-    for _ in players..64 {
-        places.connect("203.0.113.1", Duration::ZERO).unwrap();
-    }
-    places
-        .connect("198.51.100.1", UNUSED + Duration::from_secs(1))
-        .unwrap();
-    assert_eq!(places.evicted(), [players]);
-}
-
-#[test]
-fn a_household_keeps_its_connections_on_a_small_server() {
-    assert_eq!(PlaceLimits::few_of(16), 8);
-    assert_eq!(PlaceLimits::few_of(1_024), 32);
+fn an_evicted_connection_that_ends_later_frees_no_place_a_second_time() {
+    let mut places = TestPlaces::new(1, 1);
+    places.connect("192.0.2.1").unwrap();
+    places.clock.advance(FIRST_REQUEST);
+    places.connect("198.51.100.1").unwrap();
+    places.places.free(0);
+    assert_eq!((places.places.taken(), places.places.evicted()), (1, 1));
+    places.places.free(1);
+    assert_eq!(places.places.taken(), 0);
 }

@@ -13,14 +13,15 @@ mod process;
 
 use std::convert::Infallible;
 use std::io;
-use std::net::{self, SocketAddr};
+use std::net::{self, IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST};
+use http::uri::Authority;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -53,10 +54,15 @@ const POLICY: &str =
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 /// Media type of the older format, which `promtool` and other scrapers read.
 const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
-/// Maximum number of connections; a page or a scraper has one.
-const CONNECTIONS: usize = 64;
+/// Limits of connections; a page or a scraper has one. A response takes no time, so a used connection always makes
+/// room, and no client can hold the port, on which supervisors ask for the server's health.
+const LIMITS: PlaceLimits = PlaceLimits {
+    connections: 64,
+    unused_per_address: 16,
+    evict_after: Duration::ZERO,
+};
 /// Maximum time until the head of a request is complete, including the pause before it.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(75);
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Serves the operator's view until it is dropped.
 pub(super) struct Dashboard {
@@ -89,14 +95,18 @@ struct DashboardContext {
     history: Arc<History>,
     /// True once the server no longer accepts clients.
     draining: AtomicBool,
+    /// Host names of this address, besides localhost.
+    names: Vec<String>,
 }
 
 impl Dashboard {
-    /// Serves `metrics` and the state of `server` on `listener`.
+    /// Serves `metrics` and the state of `server` on `listener`. Clients must name it by an IP address, as localhost,
+    /// or by one of `names`.
     pub(super) fn start(
         listener: net::TcpListener,
         metrics: Arc<Metrics>,
         server: VideoServer,
+        names: Vec<String>,
     ) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let history = Arc::new(History::default());
@@ -110,19 +120,14 @@ impl Dashboard {
             history,
             registry: metrics.registry(server.clone()),
             draining: AtomicBool::new(false),
+            names,
             metrics,
             server,
         });
         let shared = Arc::clone(&context);
-        let limits = PlaceLimits {
-            connections: CONNECTIONS,
-            connections_per_address: CONNECTIONS,
-            few: CONNECTIONS,
-            evict_after: Duration::MAX,
-        };
         let service = TcpService::start(listener, move |listener, stop| {
             let (context, stopped) = (Arc::clone(&shared), stop.clone());
-            let acceptor = Acceptor::new(listener, "metrics", limits, Arc::default());
+            let acceptor = Acceptor::new(listener, "metrics", LIMITS, Arc::default());
             acceptor.run(stop, move |stream, _, activity| {
                 serve(stream, activity, Arc::clone(&context), stopped.clone())
             })
@@ -146,16 +151,16 @@ impl Dashboard {
     }
 }
 
-/// Serves one connection until it ends or `stop` is true.
+/// Serves one connection until it ends, has to make room for another, or `stop` is true.
 async fn serve(
     stream: TcpStream,
     activity: Activity,
     context: Arc<DashboardContext>,
     mut stop: watch::Receiver<bool>,
 ) {
-    // Counts as used while it is open, so that it is never evicted for another.
-    let _used = activity.begin();
+    let used = activity.clone();
     let service = service_fn(move |request| {
+        drop(used.begin());
         let response = answer(&request, &context);
         async move { Ok::<_, Infallible>(response) }
     });
@@ -166,6 +171,7 @@ async fn serve(
     tokio::select! {
         biased;
         _ = stop.wait_for(|&stop| stop) => {}
+        () = activity.expired(None) => {}
         ended = served => {
             if let Err(error) = ended {
                 tracing::debug!(%error, "a connection for metrics ended early");
@@ -182,6 +188,16 @@ fn answer<B>(request: &Request<B>, context: &DashboardContext) -> Response<Full<
         return response;
     }
     match request.uri().path() {
+        "/healthz" => reply(StatusCode::OK, "text/plain", "alive\n"),
+        "/readyz" if context.draining.load(Relaxed) => {
+            reply(StatusCode::SERVICE_UNAVAILABLE, "text/plain", "draining\n")
+        }
+        "/readyz" => reply(StatusCode::OK, "text/plain", "ready\n"),
+        _ if !names_this(request.headers(), &context.names) => reply(
+            StatusCode::MISDIRECTED_REQUEST,
+            "text/plain",
+            "unknown host name; use localhost, an IP address, or a name of --metrics-host\n",
+        ),
         "/" => {
             let mut response = reply(StatusCode::OK, "text/html; charset=utf-8", PAGE.as_str());
             let fields = response.headers_mut();
@@ -208,17 +224,27 @@ fn answer<B>(request: &Request<B>, context: &DashboardContext) -> Response<Full<
             let history = context.history.describe();
             reply(StatusCode::OK, "application/json", history.to_string())
         }
-        "/healthz" => reply(StatusCode::OK, "text/plain", "alive\n"),
-        "/readyz" if context.draining.load(Relaxed) => {
-            reply(StatusCode::SERVICE_UNAVAILABLE, "text/plain", "draining\n")
-        }
-        "/readyz" => reply(StatusCode::OK, "text/plain", "ready\n"),
         _ => reply(
             StatusCode::NOT_FOUND,
             "text/plain",
             "unknown path; expected one of: /, /metrics, /connections.json, /history.json, /healthz, /readyz\n",
         ),
     }
+}
+
+/// Returns true unless the `Host` field has a name that may be another site's: its pages could otherwise read this
+/// one's data with a name that resolves to this address (DNS rebinding). Browsers always send the field.
+fn names_this(fields: &HeaderMap, names: &[String]) -> bool {
+    let is_known = |host: &HeaderValue| {
+        let host = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok());
+        host.is_some_and(|authority| {
+            let host = authority.host();
+            let address = host.trim_start_matches('[').trim_end_matches(']');
+            let mut names = names.iter().map(String::as_str).chain(["localhost"]);
+            address.parse::<IpAddr>().is_ok() || names.any(|name| name.eq_ignore_ascii_case(host))
+        })
+    };
+    fields.get_all(HOST).iter().all(is_known)
 }
 
 fn accepts_openmetrics<B>(request: &Request<B>) -> bool {

@@ -146,7 +146,7 @@ impl Acceptor {
     fn take(&self, peer: SocketAddr, activity: &Activity) -> Option<TcpPlace> {
         let mut places = self.places.lock();
         let before = places.evicted();
-        let number = places.take(peer.ip(), activity.clone(), (), TokioRuntime.now());
+        let number = places.take(peer.ip(), activity.clone());
         let evicted = places.evicted() - before;
         self.totals.evicted.fetch_add(evicted, Relaxed);
         let number = number.ok()?;

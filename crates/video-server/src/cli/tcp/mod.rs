@@ -78,9 +78,7 @@ impl TcpServer {
         });
         let places = PlaceLimits {
             connections: options.max_connections,
-            // A proxy in front of the server may own all of them.
-            connections_per_address: options.max_connections,
-            few: PlaceLimits::few_of(options.max_connections),
+            unused_per_address: options.max_connections_per_address,
             evict_after: options.evict_after,
         };
         let shared = Arc::clone(&context);

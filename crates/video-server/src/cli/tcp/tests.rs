@@ -186,11 +186,10 @@ async fn a_client_that_reads_slowly_stays_connected() {
 #[tokio::test]
 async fn a_request_on_a_connection_that_makes_room_is_answered_with_503() {
     let server = TestServer::start((LONG, LONG));
-    let mut places = Places::new(PlaceLimits {
+    let mut places = Places::<()>::new(PlaceLimits {
         connections: 2,
-        connections_per_address: 2,
-        few: 0,
-        evict_after: LONG,
+        unused_per_address: 2,
+        evict_after: Duration::ZERO,
     });
     let [first, second, newcomer] = [(); 3].map(|()| Activity::new(Arc::new(TokioRuntime)));
     let displaced = connection::TcpConnection::new(Arc::clone(&server.server.context), first.clone());
@@ -206,7 +205,7 @@ async fn a_request_on_a_connection_that_makes_room_is_answered_with_503() {
         ("198.51.100.1", newcomer),
     ] {
         let address = address.parse().unwrap();
-        places.take(address, activity, (), TokioRuntime.now()).unwrap();
+        places.take(address, activity).unwrap();
     }
     assert_eq!(places.evicted(), 1);
     let response = connection::answer(&request, &displaced).await;
@@ -220,8 +219,7 @@ async fn a_stopped_acceptor_refuses_clients_while_a_connection_is_open() {
     let address = listener.local_addr().unwrap();
     let limits = PlaceLimits {
         connections: 2,
-        connections_per_address: 2,
-        few: 0,
+        unused_per_address: 2,
         evict_after: LONG,
     };
     let accepted = Arc::new(TcpTotals::default());

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use http::HeaderMap;
 use playrate_transport::{Connection, ConnectionLost};
+use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::cli::process::{assert_fields, start_with_metrics};
@@ -154,21 +155,61 @@ async fn the_dashboard_knows_what_was_before_it_was_opened_and_forgets_connectio
     .await;
 }
 
-/// Fails if a further connection to `address` stays open or gets an answer.
-fn assert_refused(address: SocketAddr) {
-    let mut refused = TcpStream::connect(address).unwrap();
-    refused.set_read_timeout(Some(PATIENCE)).unwrap();
-    assert!(!matches!(refused.read(&mut [0]), Ok(1)));
-}
-
 #[test]
-fn the_log_says_that_it_was_a_connection_for_metrics_that_was_refused() {
+fn slow_heads_do_not_hold_the_address_on_which_supervisors_ask() {
     let (_media, serving) = serving(&[]);
     let url = serving.announced("Metrics").trim_start_matches("http://");
-    let address = url.trim_end_matches('/').parse().unwrap();
-    let _held: Vec<_> = (0..64).map(|_| TcpStream::connect(address).unwrap()).collect();
-    assert_refused(address);
-    assert_contains(&serving.stop(), &["refused a TCP connection for metrics"]);
+    let address: SocketAddr = url.trim_end_matches('/').parse().unwrap();
+    let _held: Vec<_> = (0..64)
+        .map(|_| {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            // After a response, it is a connection with a request.
+            stream
+                .write_all(b"GET /healthz HTTP/1.1\r\n\r\nGET /healthz HTTP/1.1\r\n")
+                .unwrap();
+            assert_eq!(stream.read(&mut [0]).unwrap(), 1);
+            stream
+        })
+        .collect();
+    for _ in 0..8 {
+        let (head, _) = request(&serving, "GET /healthz");
+        assert_contains(&head, &["HTTP/1.1 200"]);
+    }
+}
+
+#[rstest]
+#[case::ipv4("127.0.0.1:9433", true)]
+#[case::ipv6("[::1]:9433", true)]
+#[case::localhost("LOCALHOST", true)]
+#[case::configured("metrics.example:9433", true)]
+#[case::another_site("attacker.example:9433", false)]
+#[case::another_site_with_a_similar_name("metrics.example.attacker.example", false)]
+#[case::invalid("a b", false)]
+fn pages_of_other_sites_read_nothing_by_a_name_that_resolves_to_this_address(
+    #[case] host: &str,
+    #[case] is_answered: bool,
+) {
+    let (_media, serving) = serving(&[
+        "--metrics-host",
+        "localhost.example",
+        "--metrics-host",
+        "metrics.example",
+    ]);
+    for (path, always) in [
+        ("/", false),
+        ("/metrics", false),
+        ("/connections.json", false),
+        ("/readyz", true),
+    ] {
+        let head = serving.ask_as(host, &format!("GET {path}"), "Accept: */*").0;
+        let status = if is_answered || always {
+            "HTTP/1.1 200"
+        } else {
+            "HTTP/1.1 421"
+        };
+        assert_contains(&head, &[status]);
+    }
 }
 
 #[test]
@@ -197,11 +238,10 @@ fn what_is_not_there_and_what_cannot_be_done_is_said() {
 
 #[tokio::test]
 async fn refused_clients_are_counted() {
-    let limits = ["--max-connections-per-address", "1", "--idle-limit", "none"];
-    let (_media, serving) = serving(&limits);
+    let large = |media: &Media| media.large("large.bin", 64 << 20);
+    let (_media, serving) = serving_with(large, &["--max-connections", "1"]);
     let held = serving.connect().await;
-    // A client is connected before the server regards it as connected.
-    fetch(&held, "/film.mp4", HeaderMap::new()).await;
+    let _unread = held.get("/large.bin", HeaderMap::new()).await.unwrap();
     assert!(serving.try_connect().await.is_err());
     // The refused client had to validate its address first because the limit was reached.
     let counts = [
@@ -222,15 +262,24 @@ async fn a_connection_without_requests_is_closed_after_the_idle_limit() {
     assert!(reason.is_orderly(), "{reason}");
 }
 
-#[test]
-fn refused_connections_over_tcp_are_counted() {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn refused_and_evicted_connections_over_tcp_are_counted() {
     let (_media, serving) = serving(&["--max-connections", "1"]);
-    // Both come from one address, so neither makes room for the other.
-    let _held = TcpStream::connect(serving.address()).unwrap();
-    assert_refused(serving.address());
-    for (name, value) in [("refused_tcp_connections", 1), ("evicted_tcp_connections", 0)] {
-        assert_eq!(serving.metric(&format!("playrate_{name}_total")), value, "{name}");
-    }
+    let count = |what: &str| serving.metric(&format!("playrate_{what}_tcp_connections_total"));
+    let connect = || TcpStream::connect(serving.address()).unwrap();
+    let _held = connect();
+    until("one is refused because the other is new", async || {
+        let _held = [(); 8].map(|()| connect());
+        count("refused") > 0
+    })
+    .await;
+    let _held = connect();
+    until("one makes room", async || {
+        let _held = connect();
+        count("evicted") > 0
+    })
+    .await;
+    assert_contains(&serving.stop(), &["refused a TCP connection for media"]);
 }
 
 /// Names of our metrics, and of process metrics, in a text.
