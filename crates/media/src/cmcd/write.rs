@@ -69,7 +69,7 @@ impl Cmcd {
         // A text without any writable character is left out, because an identifier must not be empty.
         let string = |text: &str| Some(write_text(text)).filter(|written| written != "\"\"");
         match slot {
-            Slot::Rate(rate, step) => write_integer(kbps(rate.as_ref()?, step)),
+            Slot::Rate(rate, step) => write_integer(kbps((*rate)?, step)),
             Slot::Time(time, step, _) => write_integer(millis(time.as_ref()?, step)),
             Slot::Flag(flag) => flag.then(String::new),
             Slot::Identifier(text) => string(last_characters(text.as_ref()?)),
@@ -113,7 +113,7 @@ fn millis(time: &Duration, step: u64) -> u64 {
 
 /// Rate in kbit/s, to the nearest multiple of `step`. At least `step` if that is above 1, because no throughput would
 /// mean that nothing gets through.
-fn kbps(rate: &Bitrate, step: u64) -> u64 {
+fn kbps(rate: Bitrate, step: u64) -> u64 {
     let unit = step.saturating_mul(1_000);
     let rounded = rate.as_bits_per_second().saturating_add(unit / 2) / unit * step;
     rounded.max(if step > 1 { step } else { 0 })

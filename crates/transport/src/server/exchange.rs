@@ -107,11 +107,11 @@ impl Arrival {
         let limit = context.options.request_timeout;
         let whole = async {
             let (request, mut stream) = self.resolver.resolve_request().await?;
-            let (most, mut content) = (most(&request), BytesMut::new());
+            let (most, mut body) = (most(&request), BytesMut::new());
             while let Some(data) = stream.recv_data().await? {
-                content.put(data.take(most.saturating_sub(content.len())));
+                body.put(data.take(most.saturating_sub(body.len())));
             }
-            Ok((request.map(|()| content.freeze()), stream))
+            Ok((request.map(|()| body.freeze()), stream))
         };
         let received = time::timeout(&*context.runtime, limit, whole).await;
         let (request, mut stream) = match received {

@@ -179,9 +179,9 @@ pub(super) async fn serve(
         // Ignored content is dropped before hyper reads any, so that hyper closes the connection after the answer.
         let body = (most > 0).then_some(body);
         async move {
-            let content = content(body, most);
-            let content = time::timeout(&TokioRuntime, connection.context.handshake_limit, content).await;
-            let request = head.map(|()| content.unwrap_or_default());
+            let reading = beginning_of(body, most);
+            let read = time::timeout(&TokioRuntime, connection.context.handshake_limit, reading).await;
+            let request = head.map(|()| read.unwrap_or_default());
             Ok::<_, Infallible>(answer(&request, &connection).await)
         }
     });
@@ -227,7 +227,7 @@ fn has_host(fields: &HeaderMap) -> bool {
 }
 
 /// The beginning of a request's content, up to `most` bytes; empty if it does not arrive.
-async fn content(body: Option<hyper::body::Incoming>, most: usize) -> Bytes {
+async fn beginning_of(body: Option<hyper::body::Incoming>, most: usize) -> Bytes {
     let (Some(mut body), mut content) = (body, BytesMut::new()) else {
         return Bytes::new();
     };
