@@ -295,9 +295,8 @@ fn any_cmcd() -> impl Strategy<Value = Cmcd> {
             }
         });
     (old, new, any::<bool>()).prop_map(|(old, (event, state, lowest_bitrate, time), version_2)| {
-        match version_2 {
-            false => old,
-            true => Cmcd {
+        if version_2 {
+            Cmcd {
                 event,
                 state,
                 lowest_bitrate,
@@ -305,7 +304,9 @@ fn any_cmcd() -> impl Strategy<Value = Cmcd> {
                 next_range: None,
                 version_2,
                 ..old
-            },
+            }
+        } else {
+            old
         }
     })
 }

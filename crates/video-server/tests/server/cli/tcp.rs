@@ -125,13 +125,12 @@ impl Sender {
         path: &str,
         fields: Fields<'_>,
     ) -> Response<Incoming> {
-        self.start_with(method, path, fields, Bytes::new()).await
+        self.start_with((method, path), fields, Bytes::new()).await
     }
 
     async fn start_with(
         &mut self,
-        method: Method,
-        path: &str,
+        (method, path): (Method, &str),
         fields: Fields<'_>,
         content: Bytes,
     ) -> Response<Incoming> {
@@ -212,7 +211,7 @@ async fn a_page_of_another_origin_may_report_events(#[case] version: Version) {
         // HTTP/1.1 ends a connection on which a request was not read to its end.
         let mut client = site.connect(serving.address(), version).await;
         let answer = client
-            .start_with(Method::POST, "/cmcd", &sent, content.into())
+            .start_with((Method::POST, "/cmcd"), &sent, content.into())
             .await;
         assert_eq!(answer.status(), expected);
         assert_eq!(field(answer.headers(), "access-control-allow-origin"), "*");
