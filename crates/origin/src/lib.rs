@@ -27,6 +27,7 @@
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
 mod ahead;
+mod answers;
 mod cache;
 #[cfg(unix)]
 mod disk;

@@ -10,6 +10,7 @@ use object_store::prefix::PrefixStore;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, ObjectStoreScheme, RetryConfig};
 use url::Url;
 
+use crate::answers::CheckedConnector;
 use crate::error::OriginError;
 
 /// Maximum number of retries after a temporary failure.
@@ -53,6 +54,7 @@ pub(crate) fn open(location: &str, timeout: Duration) -> Result<(Arc<dyn ObjectS
                 .with_url(location)
                 // Overrides client options from the environment.
                 .with_client_options($client)
+                .with_http_connector(CheckedConnector)
                 .with_retry(retries)
                 .build()
                 .map(|store| Arc::new(PrefixStore::new(store, prefix.clone())) as Arc<dyn ObjectStore>)

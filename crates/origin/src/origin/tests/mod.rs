@@ -7,6 +7,8 @@ use object_store::{ObjectMeta, ObjectStoreExt as _};
 
 use super::*;
 
+mod hostile;
+
 /// An origin that knows `film.mp4` and has no permits left for further requests.
 fn overloaded() -> (Origin, Arc<ObjectVersion>) {
     let mut options = OriginOptions::new("s3://films");
