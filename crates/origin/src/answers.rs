@@ -1,7 +1,8 @@
-//! [`CheckedConnector`]: HTTP to a store, whose answers are checked before they are used.
+//! [`CheckedConnector`]: HTTP to a store, whose answers are bounded and checked before they are used.
 
 use std::collections::HashSet;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use futures_util::StreamExt as _;
 use object_store::ClientOptions;
@@ -15,14 +16,24 @@ use quick_xml::Reader;
 use quick_xml::escape::unescape;
 use quick_xml::events::Event;
 
+/// Maximum number of bytes of a page of a listing; a page has at most 1,000 keys of S3 or 5,000 of Azure.
+const PAGE: usize = 16 << 20;
+/// Maximum number of pages of a listing.
+const PAGES: usize = 10_000;
 /// Maximum number of unusable keys that are logged.
 const LOGGED: usize = 100;
 
 /// Reason to refuse an answer whose status is a success.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AnswerError {
+    #[error("it has `Content-Encoding: {0}`")]
+    Encoded(String),
     #[error("expected a listing of objects, got {0}; check the endpoint and the bucket")]
     NoListing(String),
+    #[error("a page of the listing has more than {PAGE} bytes")]
+    LongPage,
+    #[error("the listing has more than {PAGES} pages; name a prefix with fewer objects")]
+    ManyPages,
 }
 
 impl From<AnswerError> for HttpError {
@@ -40,6 +51,7 @@ impl HttpConnector for CheckedConnector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         Ok(HttpClient::new(CheckedService {
             client: ReqwestConnector::default().connect(options)?,
+            pages: AtomicUsize::new(0),
             logged: Mutex::default(),
         }))
     }
@@ -48,6 +60,8 @@ impl HttpConnector for CheckedConnector {
 #[derive(Debug)]
 struct CheckedService {
     client: HttpClient,
+    /// Number of pages of the present listing.
+    pages: AtomicUsize,
     /// Unusable keys that have been logged.
     logged: Mutex<HashSet<String>>,
 }
@@ -70,9 +84,23 @@ impl CheckedService {
         let query = request.uri().query().unwrap_or_default();
         let has = |begin: &str| query.split('&').any(|field| field.starts_with(begin));
         let is_listing = has("list-type=2") || has("comp=list");
+        if is_listing && !has("continuation-token=") && !has("marker=") {
+            self.pages.store(0, Relaxed);
+        }
+        if is_listing && self.pages.fetch_add(1, Relaxed) >= PAGES {
+            return Err(AnswerError::ManyPages.into());
+        }
         let response = self.client.execute(request).await?;
         if !response.status().is_success() {
             return Ok(response);
+        }
+        // Some stores keep `aws-chunked`, which describes the upload and not the object.
+        if let Some(encoding) = response.headers().get("content-encoding")
+            && encoding != "identity"
+            && encoding != "aws-chunked"
+        {
+            let encoding = String::from_utf8_lossy(encoding.as_bytes()).into_owned();
+            return Err(AnswerError::Encoded(encoding).into());
         }
         if !is_listing {
             return Ok(response);
@@ -81,6 +109,9 @@ impl CheckedService {
         let mut pieces = body.bytes_stream();
         let mut page = Vec::new();
         while let Some(piece) = pieces.next().await.transpose()? {
+            if page.len() + piece.len() > PAGE {
+                return Err(AnswerError::LongPage.into());
+            }
             page.extend_from_slice(&piece);
         }
         let page = String::from_utf8(page).map_err(|error| AnswerError::NoListing(error.to_string()))?;
@@ -163,5 +194,38 @@ impl CheckedService {
             }
         }
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::client::HttpRequestBody;
+
+    use super::*;
+
+    #[test]
+    fn a_listing_without_end_is_refused_and_the_next_one_starts_over() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = ReqwestConnector::default()
+            .connect(&ClientOptions::new())
+            .unwrap();
+        let service = CheckedService {
+            client,
+            pages: AtomicUsize::new(PAGES),
+            logged: Mutex::default(),
+        };
+        let ask = |query: &str| {
+            let mut request = HttpRequest::new(HttpRequestBody::empty());
+            // Nothing listens there.
+            *request.uri_mut() = format!("http://127.0.0.1:9/films?{query}").parse().unwrap();
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(service.answer(request)).unwrap_err().to_string()
+        };
+        assert!(ask("continuation-token=1&list-type=2").contains("more than 10000 pages"));
+        assert!(!ask("list-type=2").contains("pages"));
+        assert_eq!(service.pages.load(Relaxed), 1);
     }
 }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use object_store::Error as StoreError;
 
+use crate::answers::AnswerError;
+
 /// Error of a store or of one of its objects. All readers that waited for the same bytes get clones of one error.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -50,6 +52,14 @@ pub enum OriginError {
         /// Error of the last attempt.
         problem: Arc<str>,
     },
+    /// The object is stored with a content encoding, so its bytes are not the media.
+    #[error("{url} has `Content-Encoding: {encoding}` in the store: store it without")]
+    Encoded {
+        /// URL of the object.
+        url: String,
+        /// Value of the field as the store sends it.
+        encoding: Arc<str>,
+    },
     /// The directory of the cache cannot be used.
     #[error("{directory} cannot hold a cache: {problem}")]
     CacheDirectory {
@@ -70,6 +80,11 @@ impl OriginError {
         // A retried request wraps its error in another error.
         let chain = std::iter::successors(Some(error as &(dyn Error + 'static)), |&error| error.source());
         let mut status = None;
+        let mut checked = chain.clone().filter_map(<dyn Error>::downcast_ref::<AnswerError>);
+        if let Some(AnswerError::Encoded(encoding)) = checked.next() {
+            let encoding = Arc::from(encoding.as_str());
+            return Self::Encoded { url, encoding };
+        }
         for error in chain.filter_map(<dyn Error>::downcast_ref::<StoreError>) {
             match error {
                 StoreError::NotFound { .. } => return Self::Missing { url, problem },

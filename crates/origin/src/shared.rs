@@ -29,6 +29,8 @@ use crate::windows::Windows;
 
 /// Maximum number of objects in a listing.
 const OBJECTS: usize = 1_000_000;
+/// Maximum number of bytes of names and entity tags in a listing.
+const NAMES: usize = 128 << 20;
 /// Number of names without an object to remember.
 const ABSENT: usize = 10_000;
 /// Concurrent requests for bytes.
@@ -277,19 +279,23 @@ impl Shared {
         let begun = Instant::now();
         let mut stream = self.store.list(None);
         let mut found = Vec::new();
-        let mut without_tag = 0;
+        let (mut without_tag, mut names) = (0, 0);
         loop {
             let next = async { stream.next().await.transpose() };
             let Some(meta) = self.within(self.timeout, url, next).await? else {
                 break;
             };
             let name = meta.location.to_string();
+            names += name.len() + meta.e_tag.as_ref().map_or(0, String::len);
             match ObjectVersion::new(url, meta) {
                 Some(version) => found.push((name, Arc::new(version))),
                 None => without_tag += 1,
             }
-            if found.len() > OBJECTS {
-                let problem = format!("it has more than {OBJECTS} objects; name a prefix with fewer").into();
+            if found.len() > OBJECTS || names > NAMES {
+                let problem = format!(
+                    "it has more than {OBJECTS} objects or {NAMES} bytes of names; name a prefix with fewer"
+                );
+                let problem = problem.into();
                 return Err(OriginError::Location {
                     location: url.clone(),
                     problem,

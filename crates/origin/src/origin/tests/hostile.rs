@@ -1,4 +1,4 @@
-//! Stores with keys or answers that cannot be used.
+//! Stores that answer slowly, wrongly or without end.
 
 use std::io::{Read as _, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use object_store::aws::AmazonS3Builder;
+use rstest::rstest;
 
 use super::*;
 use crate::answers::CheckedConnector;
@@ -78,6 +79,10 @@ fn listing(keys: &[&str], more: &str) -> String {
     )
 }
 
+fn listed(origin: &Origin) -> Object {
+    origin.list().unwrap().remove(0).1
+}
+
 #[test]
 fn a_key_that_is_no_name_is_left_out_and_the_other_objects_are_served() {
     let keys = [
@@ -102,8 +107,41 @@ fn a_key_that_is_no_name_is_left_out_and_the_other_objects_are_served() {
     }
 }
 
+#[rstest]
+#[case::html("<!DOCTYPE html><html><body>Back soon</body></html>", "got <html>")]
+#[case::nothing("", "got no XML")]
+#[case::too_long(&" ".repeat(17 << 20), "a page of the listing has more than")]
+fn an_answer_that_is_no_listing_or_too_long_is_an_error(#[case] page: &str, #[case] problem: &str) {
+    let page = page.to_owned();
+    let origin = origin(move |_, _, client| whole(client, "", &page));
+    let error = origin.list().unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains(problem) && error.is_temporary(), "{text}");
+}
+
 #[test]
 fn an_empty_bucket_is_no_error() {
     let origin = origin(|_, _, client| whole(client, "", &listing(&[], "")));
     assert!(origin.list().unwrap().is_empty());
+}
+
+#[test]
+fn an_object_with_a_content_encoding_is_refused_and_not_cached() {
+    let origin = origin(|_, head, client| {
+        if head.contains("list-type=2") {
+            return whole(client, "", &listing(&["film.mp4"], ""));
+        }
+        let fields =
+            "Content-Encoding: gzip\r\nETag: \"a\"\r\nLast-Modified: Thu, 01 Jan 2026 00:00:00 GMT\r\n";
+        whole(client, fields, "no film")
+    });
+    let object = listed(&origin);
+    let handle = origin.0.shared.handle.clone();
+    let error = handle.block_on(object.reader().read(0..FILM, 1)).unwrap_err();
+    assert!(
+        matches!(&error, OriginError::Encoded { encoding, .. } if &**encoding == "gzip"),
+        "{error}"
+    );
+    assert!(!error.is_temporary());
+    assert_eq!(origin.totals().memory, ByteCount::new(0));
 }
