@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::sync::{Arc, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
@@ -10,11 +10,19 @@ use futures_util::stream::BoxStream;
 use object_store::Error as StoreError;
 use playrate_units::Bytes as ByteCount;
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use crate::error::OriginError;
 use crate::shared::{Fetched, Fetching, Shared};
 use crate::version::{ObjectVersion, quoted};
 use crate::{CHUNK, ChunkKey, ChunkNumber, WINDOW};
+
+/// Time after which a request that delivered fewer than [`LEAST`] bytes is replaced by another one.
+const SLOW: Duration = Duration::from_secs(2);
+/// Minimum number of bytes of a request per period, until all have arrived.
+const LEAST: u64 = 2 * CHUNK as u64;
+/// Maximum number of requests that replace a slow one; the last one only has to deliver [`LEAST`] bytes per timeout.
+const REPLACEMENTS: u32 = 3;
 
 /// A chunk for a reader.
 pub(crate) enum Chunk {
@@ -173,44 +181,77 @@ impl Claim {
         if begin >= end {
             return Ok(());
         }
-        shared.counters.lock().gets += 1;
-        let since = Instant::now();
-        let request = shared.store.get_opts(&version.path, version.options(begin..end));
-        let answer = shared.within(shared.timeout, &version.url, request).await?;
-        let etag = answer.meta.e_tag.clone();
-        if etag.is_some_and(|etag| quoted(etag) != version.etag) {
-            let url = version.url.clone();
-            return Err(OriginError::Changed { url });
-        }
-        shared.confirm(&version, true);
-        let mut stream = answer.into_stream();
-        let mut left = end - begin;
-        let mut is_first = true;
         let mut chunk = BytesMut::new();
-        while left > 0 {
-            let mut piece = shared.next_piece(&version, &mut stream, left).await?;
-            if std::mem::take(&mut is_first) {
-                shared.counters.lock().add_first_byte(since.elapsed());
+        let mut left = end - begin;
+        for replacements in 0..=REPLACEMENTS {
+            let period = if replacements < REPLACEMENTS {
+                SLOW.min(shared.timeout)
+            } else {
+                shared.timeout
+            };
+            shared.counters.lock().gets += 1;
+            let since = Instant::now();
+            let request = shared
+                .store
+                .get_opts(&version.path, version.options(end - left..end));
+            let answer = shared.within(shared.timeout, &version.url, request).await?;
+            let etag = answer.meta.e_tag.clone();
+            if etag.is_some_and(|etag| quoted(etag) != version.etag) {
+                let url = version.url.clone();
+                return Err(OriginError::Changed { url });
             }
-            piece.truncate(usize::try_from(left).unwrap_or(usize::MAX));
-            while !piece.is_empty() {
-                let size = usize::try_from(left + chunk.len() as u64)
-                    .unwrap_or(usize::MAX)
-                    .min(CHUNK);
-                chunk.reserve(size - chunk.len());
-                let part = piece.split_to(piece.len().min(size - chunk.len()));
-                left -= part.len() as u64;
-                chunk.extend_from_slice(&part);
-                if chunk.len() == size {
-                    self.deliver(&std::mem::take(&mut chunk).freeze());
+            shared.confirm(&version, true);
+            let mut stream = answer.into_stream();
+            let mut is_first = true;
+            // The present period began at this time, with this many bytes left.
+            let mut mark = (Instant::now(), left);
+            while left > 0 {
+                let rest = period.saturating_sub(mark.0.elapsed());
+                let Ok(piece) = timeout(rest, shared.next_piece(&version, &mut stream, left)).await else {
+                    if self.cancel(wanted) {
+                        return Ok(());
+                    }
+                    if mark.1 - left < LEAST {
+                        break;
+                    }
+                    mark = (Instant::now(), left);
+                    continue;
+                };
+                let mut piece = piece?;
+                if std::mem::take(&mut is_first) {
+                    shared.counters.lock().add_first_byte(since.elapsed());
+                }
+                piece.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+                while !piece.is_empty() {
+                    let size = usize::try_from(left + chunk.len() as u64)
+                        .unwrap_or(usize::MAX)
+                        .min(CHUNK);
+                    chunk.reserve(size - chunk.len());
+                    let part = piece.split_to(piece.len().min(size - chunk.len()));
+                    left -= part.len() as u64;
+                    chunk.extend_from_slice(&part);
+                    if chunk.len() == size {
+                        self.deliver(&std::mem::take(&mut chunk).freeze());
+                    }
+                }
+                if self.cancel(wanted) {
+                    return Ok(());
                 }
             }
-            if wanted.is_some_and(|wanted| wanted.strong_count() == 0) && self.cancel() {
-                shared.counters.lock().ahead_cancelled += 1;
+            if left == 0 {
                 return Ok(());
             }
+            tracing::debug!(url = version.url, left, "a request for bytes is too slow");
         }
-        Ok(())
+        shared.counters.lock().errors += 1;
+        let problem = format!(
+            "the store sent less than {LEAST} bytes within {:?}",
+            shared.timeout
+        );
+        Err(OriginError::Unavailable {
+            url: version.url.clone(),
+            problem: problem.into(),
+        })
     }
 
     /// Caches the next chunk and passes it to all readers that wait for it.
@@ -227,22 +268,39 @@ impl Claim {
         }
     }
 
-    /// Gives up the remaining chunks if no reader waits for any of them; returns true if it did.
-    fn cancel(&mut self) -> bool {
-        let mut fetching = self.shared.fetching.lock();
-        let key = |number| (self.version.key, number);
-        let is_awaited = |number| {
-            fetching
-                .get(&key(number))
-                .is_some_and(|waiting| !waiting.is_empty())
+    /// Gives up the remaining chunks if neither a client expects them nor a reader waits for them or is about to reach
+    /// them; returns true if it did.
+    fn cancel(&mut self, wanted: Option<&Weak<()>>) -> bool {
+        if wanted.is_some_and(|wanted| wanted.strong_count() > 0) || self.chunks.is_empty() {
+            return false;
+        }
+        let shared = Arc::clone(&self.shared);
+        let key = self.version.key;
+        let part = self.chunks.start / (WINDOW / CHUNK as u64);
+        // A reader requests the next part before it enters it. Near a fetch ahead, it may never come to its bytes.
+        let has_reader = if wanted.is_some() {
+            self.is_joined && shared.windows.is_read((key, part))
+        } else {
+            shared.windows.is_read((key, part)) || shared.windows.is_read((key, part.saturating_sub(1)))
         };
-        if self.is_joined || self.chunks.clone().any(is_awaited) {
+        if has_reader {
+            return false;
+        }
+        let mut fetching = shared.fetching.lock();
+        let is_awaited = |number| {
+            let waiting = fetching.get(&(key, number));
+            waiting.is_some_and(|waiting| waiting.iter().any(|sender| !sender.is_closed()))
+        };
+        if self.chunks.clone().any(is_awaited) {
             return false;
         }
         for number in self.chunks.clone() {
-            fetching.remove(&key(number));
+            fetching.remove(&(key, number));
         }
         self.chunks.start = self.chunks.end;
+        if wanted.is_some() {
+            shared.counters.lock().ahead_cancelled += 1;
+        }
         true
     }
 

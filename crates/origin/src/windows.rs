@@ -28,6 +28,11 @@ impl Windows {
         }
     }
 
+    /// Returns true if a reader is in this part of an object.
+    pub(crate) fn is_read(&self, key: WindowKey) -> bool {
+        self.0.lock().contains_key(&key)
+    }
+
     /// Maximum number of bytes of one request, so that the requests for all parts fit twice into `memory`: fetched
     /// bytes are still cached when their reader reaches them.
     pub(crate) fn run(&self, memory: u64) -> u64 {

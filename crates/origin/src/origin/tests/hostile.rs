@@ -3,13 +3,14 @@
 use std::io::{Read as _, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::thread;
-use std::time::Duration;
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
 
 use object_store::aws::AmazonS3Builder;
 use rstest::rstest;
 
 use super::*;
+use crate::CHUNK;
 use crate::answers::CheckedConnector;
 
 const FILM: u64 = 4 << 20;
@@ -79,6 +80,25 @@ fn listing(keys: &[&str], more: &str) -> String {
     )
 }
 
+/// Sends the requested part of the film, zeros, in steps of this many bytes and this time.
+fn film(head: &str, client: &mut TcpStream, step: usize, pause: Duration) -> std::io::Result<()> {
+    let (_, range) = head.split_once("range: bytes=").unwrap();
+    let (first, last) = range.lines().next().unwrap().split_once('-').unwrap();
+    let length = last.parse::<u64>().unwrap() + 1 - first.parse::<u64>().unwrap();
+    write!(
+        client,
+        "HTTP/1.1 206 Partial Content\r\nETag: \"a\"\r\nLast-Modified: Thu, 01 Jan 2026 00:00:00 GMT\r\n\
+         Content-Range: bytes {first}-{last}/{FILM}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+    )?;
+    let mut left = usize::try_from(length).unwrap();
+    while left > 0 {
+        client.write_all(&vec![0; step.min(left)])?;
+        left -= step.min(left);
+        sleep(pause);
+    }
+    Ok(())
+}
+
 fn listed(origin: &Origin) -> Object {
     origin.list().unwrap().remove(0).1
 }
@@ -144,4 +164,57 @@ fn an_object_with_a_content_encoding_is_refused_and_not_cached() {
     );
     assert!(!error.is_temporary());
     assert_eq!(origin.totals().memory, ByteCount::new(0));
+}
+
+#[test]
+fn a_request_that_trickles_is_replaced_and_the_rest_comes_by_another_one() {
+    let origin = origin(|number, head, client| {
+        if head.contains("list-type=2") {
+            return whole(client, "", &listing(&["film.mp4"], ""));
+        }
+        let pause = Duration::from_millis(if number == 0 { 100 } else { 0 });
+        film(head, client, if number == 0 { 400 } else { 1 << 20 }, pause)
+    });
+    let (mut reader, handle) = (listed(&origin).reader(), origin.0.shared.handle.clone());
+    let begun = Instant::now();
+    let mut at = 0;
+    while at < FILM {
+        at += handle.block_on(reader.read(at..FILM, CHUNK)).unwrap().len() as u64;
+    }
+    assert!(begun.elapsed() < Duration::from_secs(60), "it would take 1,000 s");
+    assert!(origin.totals().gets >= 2);
+}
+
+#[test]
+fn a_store_that_only_trickles_is_an_error_for_those_who_wait() {
+    let origin = origin(|_, head, client| {
+        if head.contains("list-type=2") {
+            return whole(client, "", &listing(&["film.mp4"], ""));
+        }
+        film(head, client, 400, Duration::from_millis(100))
+    });
+    let (mut reader, handle) = (listed(&origin).reader(), origin.0.shared.handle.clone());
+    let error = handle.block_on(reader.read(0..FILM, 1)).unwrap_err();
+    assert!(
+        error.is_temporary() && error.to_string().contains("the store sent less than"),
+        "{error}"
+    );
+    assert!(origin.0.shared.fetching.lock().is_empty());
+}
+
+#[test]
+fn a_fetch_ends_when_its_last_reader_has_left() {
+    let origin = origin(|_, head, client| {
+        if head.contains("list-type=2") {
+            return whole(client, "", &listing(&["film.mp4"], ""));
+        }
+        film(head, client, CHUNK, Duration::from_millis(50))
+    });
+    let (mut reader, handle) = (listed(&origin).reader(), origin.0.shared.handle.clone());
+    handle.block_on(reader.read(0..FILM, 1)).unwrap();
+    drop(reader);
+    while !origin.0.shared.fetching.lock().is_empty() {
+        sleep(Duration::from_millis(10));
+    }
+    assert!(origin.totals().bytes < ByteCount::new(FILM));
 }
