@@ -7,13 +7,6 @@ use crate::error::MediaError;
 use crate::movie::{Movie, TrackKind};
 use crate::tables::{self, TrackSample};
 
-/// The samples of one track in a fragment.
-pub(crate) struct TrackFragment {
-    /// The index of the track in [`Movie::tracks`].
-    pub(crate) track: usize,
-    pub(crate) samples: Vec<TrackSample>,
-}
-
 /// Sample flags of a frame that is no key frame: `sample_is_non_sync_sample`, or `sample_depends_on` 1
 /// (ISO/IEC 14496-12 §8.8.3.1).
 const NON_SYNC: u32 = 0x0101_0000;
@@ -21,12 +14,13 @@ const NON_SYNC: u32 = 0x0101_0000;
 /// Largest duration of a sample in ticks. Larger ones are negative numbers, from encoders whose clock was set.
 const LARGEST: u32 = i32::MAX.unsigned_abs();
 
-/// Reads the fragment and advances the tracks' decode times. `taken` of at most `limit` samples have been read.
+/// Reads the fragment and advances the tracks' decode times. Returns the samples of each of its tracks, after the
+/// track's index in [`Movie::tracks`]. `taken` of at most `limit` samples have been read.
 pub(crate) fn read(
     moof: BoxView<'_>,
     movie: &mut Movie,
     (mut taken, limit): (u64, u64),
-) -> Result<Vec<TrackFragment>, MediaError> {
+) -> Result<Vec<(usize, Vec<TrackSample>)>, MediaError> {
     let mut parts = Vec::new();
     let mut earliest: Option<i128> = None;
     for traf in moof.children(0) {
@@ -111,10 +105,7 @@ pub(crate) fn read(
         track.next_dts = run.dts;
         movie.decoded = movie.decoded.max(track.decoded());
         previous_end = run.at;
-        fragments.push(TrackFragment {
-            track: index,
-            samples: run.samples,
-        });
+        fragments.push((index, run.samples));
     }
     Ok(fragments)
 }

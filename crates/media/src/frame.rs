@@ -37,7 +37,7 @@ impl Frame {
 }
 
 /// Layout of the frames of a title.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Layout {
     /// One `moov` box with all tables before the media: playback can start as soon as media arrives.
@@ -47,11 +47,12 @@ pub enum Layout {
     /// The tables come piece by piece, in one `moof` box before each piece of media.
     Fragmented,
     /// No MP4 at all: a trace supplies frame sizes and times; the payload is generated and not decodable.
+    #[default]
     Trace,
 }
 
 /// Description of a title in its `moov` box or trace.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TitleInfo {
     /// The codecs as RFC 6381 writes them, video first: `avc1.64001f, mp4a.40.2`. Empty for a trace.

@@ -13,14 +13,6 @@ use crate::limits::Limits;
 use crate::movie::{Edit, Movie, Track, TrackKind};
 use crate::tables::{LONGEST, TrackSample};
 
-/// The components of the index that a whole title needs but a stream does not.
-#[derive(Debug, Default)]
-pub(crate) struct Kept {
-    pub(crate) audio: Vec<AudioSample>,
-    /// Places at which a segment may begin.
-    pub(crate) starts: Vec<FragmentStart>,
-}
-
 /// Largest number of notes kept about a file.
 const NOTES: usize = 16;
 /// Times that the largest allowed tables may be walked: each edit of a list walks them.
@@ -33,8 +25,11 @@ pub(crate) struct Index {
     pub(crate) info: Option<TitleInfo>,
     /// Frames that have not been drained yet.
     pub(crate) frames: VecDeque<Frame>,
-    /// `None` for a stream.
-    pub(crate) kept: Option<Kept>,
+    /// True if `audio` and `starts` are filled, which a whole title needs but a stream does not.
+    pub(crate) keeps: bool,
+    pub(crate) audio: Vec<AudioSample>,
+    /// Places at which a segment may begin.
+    pub(crate) starts: Vec<FragmentStart>,
     /// Frames known so far, drained or not.
     pub(crate) frame_count: usize,
     sample_count: u64,
@@ -162,8 +157,8 @@ impl Index {
             .movie
             .take()
             .ok_or(MediaError::FragmentFirst { offset: moof.offset })?;
-        if let Some(kept) = &mut self.kept {
-            kept.starts.push(FragmentStart {
+        if self.keeps {
+            self.starts.push(FragmentStart {
                 offset: start,
                 first_frame: self.frame_count,
             });
@@ -179,19 +174,19 @@ impl Index {
         for note in std::mem::take(&mut movie.notes) {
             self.note(note);
         }
-        for part in parts {
-            let is_main = part.track == movie.main;
-            let Some(track) = movie.tracks.get_mut(part.track) else {
+        for (at, samples) in parts {
+            let is_main = at == movie.main;
+            let Some(track) = movie.tracks.get_mut(at) else {
                 continue;
             };
-            self.count_samples(part.samples.len() as u64, moof)?;
+            self.count_samples(samples.len() as u64, moof)?;
             let mut edits = std::mem::take(&mut track.clock.edits);
             if let Some(last) = edits.last_mut() {
                 last.open();
             }
             for edit in &edits {
-                self.count_visits(part.samples.len() as u64 + 1, moof)?;
-                for sample in &part.samples {
+                self.count_visits(samples.len() as u64 + 1, moof)?;
+                for sample in &samples {
                     self.take_sample(track, (is_main, false), (edit, sample));
                 }
             }
@@ -231,12 +226,8 @@ impl Index {
         if track.kind == TrackKind::Other {
             return;
         }
-        if let Some(kept) = &mut self.kept
-            && is_main
-            && starts
-            && (sample.key || kept.starts.is_empty())
-        {
-            kept.starts.push(FragmentStart {
+        if self.keeps && is_main && starts && (sample.key || self.starts.is_empty()) {
+            self.starts.push(FragmentStart {
                 offset: sample.offset,
                 first_frame: self.frame_count,
             });
@@ -272,8 +263,8 @@ impl Index {
                 key: sample.key,
             });
             self.frame_count += 1;
-        } else if let Some(kept) = &mut self.kept {
-            kept.audio.push(AudioSample {
+        } else if self.keeps {
+            self.audio.push(AudioSample {
                 time: shown.pts,
                 size: sample.size,
             });

@@ -18,14 +18,7 @@ use crate::trace::{FrameTrace, shares};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentSizes {
     duration: Duration,
-    encodes: Vec<Encode>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Encode {
-    rate: Bitrate,
-    /// Sizes of the segments in bytes.
-    sizes: Vec<u64>,
+    encodes: Vec<(Bitrate, Vec<u64>)>,
 }
 
 fn failed(problem: impl Into<String>) -> MediaError {
@@ -42,7 +35,7 @@ impl SegmentSizes {
 
     /// Number of segments of the film.
     pub fn len(&self) -> usize {
-        self.encodes.first().map_or(0, |encode| encode.sizes.len())
+        self.encodes.first().map_or(0, |(_, sizes)| sizes.len())
     }
 
     /// Returns true if there are no segments, which the text form cannot express.
@@ -58,12 +51,12 @@ impl SegmentSizes {
     pub fn at_rate(&self, rate: Bitrate, count: usize) -> Result<Vec<u64>, MediaError> {
         let asked = rate.as_bits_per_second().max(1);
         // Ratios above one, in thousandths, so that 2 and ½ are equally far.
-        let distance = |encode: &&Encode| {
-            let has = encode.rate.as_bits_per_second().max(1);
+        let distance = |(rate, _): &&(Bitrate, Vec<u64>)| {
+            let has = rate.as_bits_per_second().max(1);
             u128::from(has.max(asked)) * 1_000 / u128::from(has.min(asked))
         };
         let nearest = self.encodes.iter().min_by_key(distance);
-        let sizes = nearest.map(|encode| encode.sizes.as_slice()).unwrap_or_default();
+        let sizes = nearest.map(|(_, sizes)| sizes.as_slice()).unwrap_or_default();
         let real = sizes.iter().copied().cycle().take(count);
         let time = self.duration.as_nanos().saturating_mul(count as u128);
         let target = u128::from(asked).saturating_mul(time).div_ceil(8_000_000_000);
@@ -78,7 +71,7 @@ impl FromStr for SegmentSizes {
 
     fn from_str(text: &str) -> Result<Self, MediaError> {
         let mut duration = None;
-        let mut encodes: Vec<Encode> = Vec::new();
+        let mut encodes: Vec<(Bitrate, Vec<u64>)> = Vec::new();
         for (at, line) in text.lines().enumerate() {
             let fail = |problem: &str| failed(format!("line {}: {problem}: `{line}`", at + 1));
             if line.is_empty() || line.starts_with('#') {
@@ -100,18 +93,15 @@ impl FromStr for SegmentSizes {
                 .collect::<Option<_>>()
                 .ok_or_else(|| fail("expected whole numbers above zero, separated by commas"))?;
             if head == "encode_kbps" {
-                let encode = |kbps| Encode {
-                    rate: Bitrate::from_kbps(kbps),
-                    sizes: Vec::new(),
-                };
+                let encode = |kbps| (Bitrate::from_kbps(kbps), Vec::new());
                 encodes = values.into_iter().map(encode).collect();
                 continue;
             }
             if values.len() != encodes.len() {
                 return Err(fail("expected one size for each encode"));
             }
-            for (encode, size) in encodes.iter_mut().zip(values) {
-                encode.sizes.push(size);
+            for ((_, sizes), size) in encodes.iter_mut().zip(values) {
+                sizes.push(size);
             }
         }
         let sizes = Self {
@@ -131,11 +121,15 @@ impl FromStr for SegmentSizes {
 
 /// One encode of a title, cut into segments at the same times as all its other encodes.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct LadderRepresentation {
-    name: String,
-    rate: Bitrate,
+    /// Name, such as `720p`.
+    pub name: String,
+    /// Declared rate (`@bandwidth` of a DASH manifest): here the average rate.
+    pub rate: Bitrate,
     trace: FrameTrace,
-    source: Arc<dyn MediaSource>,
+    /// Its bytes: the segments one after another, as in DASH's on-demand profile.
+    pub source: Arc<dyn MediaSource>,
 }
 
 impl LadderRepresentation {
@@ -146,21 +140,6 @@ impl LadderRepresentation {
             source: Arc::new(TraceSource::new(&trace)),
             trace,
         }
-    }
-
-    /// Name, such as `720p`.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Declared rate (`@bandwidth` of a DASH manifest): here the average rate.
-    pub fn rate(&self) -> Bitrate {
-        self.rate
-    }
-
-    /// Its bytes: the segments one after another, as in DASH's on-demand profile.
-    pub fn source(&self) -> &Arc<dyn MediaSource> {
-        &self.source
     }
 }
 
@@ -176,8 +155,8 @@ impl LadderRepresentation {
 /// let rates = [("low".to_owned(), Bitrate::from_kbps(440)), ("high".to_owned(), Bitrate::from_kbps(2_640))];
 /// let ladder = Ladder::generate(&sizes, &frames, &rates, Duration::from_secs(12))?;
 /// let high = &ladder.representations()[1];
-/// assert_eq!(high.source().title().segments().len(), 4);
-/// assert_eq!(high.source().title().average_rate(), high.rate());
+/// assert_eq!(high.source.title().segments().len(), 4);
+/// assert_eq!(high.source.title().average_rate(), high.rate);
 /// # Ok::<(), playrate_media::MediaError>(())
 /// ```
 #[derive(Clone, Debug)]

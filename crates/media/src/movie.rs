@@ -141,9 +141,9 @@ impl TrackClock {
 const SECOND: i128 = 1_000_000_000;
 
 /// `ticks` of a clock with `timescale` ticks per second, rounded down to a nanosecond; zero if negative.
-pub(crate) fn duration_of(ticks: i128, timescale: u32) -> Duration {
+pub(crate) fn duration_of(ticks: i128, timescale: impl Into<u64>) -> Duration {
     let ticks = u128::try_from(ticks).unwrap_or(0);
-    let nanos = ticks.saturating_mul(1_000_000_000) / u128::from(timescale.max(1));
+    let nanos = ticks.saturating_mul(1_000_000_000) / u128::from(timescale.into().max(1));
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
@@ -283,7 +283,7 @@ impl Movie {
             track.shift = if follows(common) { common } else { time - decoded };
             self.shift = Some(track.shift);
             if track.shift.abs_diff(common) > SECOND.unsigned_abs() {
-                let [from, to] = [end + common, time].map(|time| duration_of(time, 1_000_000_000));
+                let [from, to] = [end + common, time].map(|time| duration_of(time, 1_000_000_000_u64));
                 let note = format!(
                     "decode times jump from {from:?} to {to:?}; the fragments are played without a gap"
                 );

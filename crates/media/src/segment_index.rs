@@ -7,6 +7,7 @@ use mp4_atom::Sidx;
 
 use crate::boxes::BoxView;
 use crate::error::{BoxName, MediaError};
+use crate::movie::duration_of;
 
 /// A segment of a file in the file's segment index.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,25 +42,23 @@ pub fn segment_index(bytes: &[u8], offset: u64) -> Result<Vec<IndexedSegment>, M
     // Offsets count from the first byte after the box.
     let end = view.body_offset.saturating_add(view.body.len() as u64);
     let mut at = end.saturating_add(index.first_offset);
-    let timescale = u64::from(index.timescale);
-    let begins = u128::from(index.earliest_presentation_time) * 1_000_000_000 / u128::from(timescale);
-    let mut start = Duration::from_nanos(u64::try_from(begins).unwrap_or(u64::MAX));
+    let mut start = duration_of(index.earliest_presentation_time.into(), index.timescale);
     let mut segments = Vec::with_capacity(index.references.len());
     for reference in &index.references {
         if reference.reference_type {
             return Err(view.malformed(&"it points to further indexes, which are not followed"));
         }
         let next = at.saturating_add(u64::from(reference.referenced_size));
-        let nanos = u64::from(reference.subsegment_duration) * 1_000_000_000 / timescale;
-        if next == at || nanos == 0 {
+        let duration = duration_of(reference.subsegment_duration.into(), index.timescale);
+        if next == at || duration.is_zero() {
             return Err(view.malformed(&"it lists a segment of no bytes or no playing time"));
         }
         segments.push(IndexedSegment {
             bytes: at..next,
             start,
-            duration: Duration::from_nanos(nanos),
+            duration,
         });
-        start = start.saturating_add(Duration::from_nanos(nanos));
+        start = start.saturating_add(duration);
         at = next;
     }
     Ok(segments)

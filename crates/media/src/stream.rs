@@ -2,8 +2,8 @@
 
 use crate::boxes::{BoxHeader, BoxView, within};
 use crate::error::{BoxName, MediaError};
-use crate::frame::{Frame, TitleInfo};
-use crate::index::{Index, Kept};
+use crate::frame::{AudioSample, FragmentStart, Frame, TitleInfo};
+use crate::index::Index;
 use crate::limits::Limits;
 
 use playrate_units::Bytes;
@@ -73,7 +73,7 @@ impl StreamParser {
     /// Creates a parser that also keeps the data for a [`Title`](crate::Title).
     pub(crate) fn keeping(limits: Limits) -> Self {
         let mut parser = Self::new(limits);
-        parser.index.kept = Some(Kept::default());
+        parser.index.keeps = true;
         parser
     }
 
@@ -169,8 +169,11 @@ impl StreamParser {
         self.index.media_end
     }
 
-    pub(crate) fn take_kept(&mut self) -> Kept {
-        self.index.kept.take().unwrap_or_default()
+    pub(crate) fn take_kept(&mut self) -> (Vec<AudioSample>, Vec<FragmentStart>) {
+        (
+            std::mem::take(&mut self.index.audio),
+            std::mem::take(&mut self.index.starts),
+        )
     }
 
     fn check_end(&self) -> Result<(), MediaError> {

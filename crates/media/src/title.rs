@@ -30,7 +30,7 @@ pub struct Title {
 }
 
 /// Bytes per read: a few box headers, or a piece of a `moov` box.
-const READ_BYTES: usize = 16 << 10;
+const READ_BYTES: u64 = 16 << 10;
 
 impl Title {
     /// Reads the index of the MP4 file at `path`, skipping the media itself.
@@ -60,7 +60,7 @@ impl Title {
         let file_size = reader.seek(SeekFrom::End(0))?;
         reader.seek(SeekFrom::Start(0))?;
         let mut parser = StreamParser::keeping(limits);
-        let mut buffer = vec![0; READ_BYTES];
+        let mut buffer = Vec::new();
         while parser.position() < file_size {
             let skippable = parser.skippable();
             if skippable > 0 {
@@ -68,20 +68,18 @@ impl Title {
                 reader.seek(SeekFrom::Start(parser.position()))?;
                 continue;
             }
-            let count = match reader.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(count) => count,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error.into()),
-            };
-            parser.push(buffer.get(..count).unwrap_or_default())?;
+            buffer.clear();
+            if reader.by_ref().take(READ_BYTES).read_to_end(&mut buffer)? == 0 {
+                break;
+            }
+            parser.push(&buffer)?;
         }
         parser.finish()?;
         let frames: Vec<Frame> = parser.drain_frames().collect();
-        let mut kept = parser.take_kept();
-        kept.audio.sort_by_key(|sample| sample.time);
+        let (mut audio, mut starts) = parser.take_kept();
+        audio.sort_by_key(|sample| sample.time);
         // Sound and hidden samples may lie beyond the end of the file; segments must not.
-        for start in &mut kept.starts {
+        for start in &mut starts {
             start.offset = start.offset.min(file_size);
         }
         let duration = parser.playing_time();
@@ -95,8 +93,8 @@ impl Title {
         Ok(Self {
             info,
             frames,
-            audio: kept.audio,
-            starts: kept.starts,
+            audio,
+            starts,
             media_end: parser.media_end().min(file_size),
             file_size,
             media_bytes,
@@ -108,15 +106,10 @@ impl Title {
     pub(crate) fn of_frames(frames: Vec<Frame>, duration: Duration) -> Self {
         let media_bytes: Bytes = frames.iter().map(|frame| frame.size).sum();
         let info = TitleInfo {
-            codecs: String::new(),
-            width: 0,
-            height: 0,
             duration: Some(duration),
             average_rate: media_bytes.per(duration),
-            layout: Layout::Trace,
-            has_audio: false,
             has_video: true,
-            encryption: None,
+            ..TitleInfo::default()
         };
         let end = frames.iter().map(Frame::end).max().unwrap_or(0);
         let starts = frames

@@ -31,15 +31,9 @@ use crate::limits::Limits;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrameTrace {
-    frames: Vec<TraceFrame>,
+    /// Frames of the trace: [`frames`](Self::frames) adds their offsets and decode times.
+    frames: Vec<Frame>,
     duration: Duration,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct TraceFrame {
-    pts: Duration,
-    size: u64,
-    key: bool,
 }
 
 impl FrameTrace {
@@ -145,10 +139,10 @@ impl FrameTrace {
         if (factor - 1.0).abs() < f64::EPSILON {
             return Ok(self.clone());
         }
-        let second = |frame: &TraceFrame| frame.pts.as_secs();
+        let second = |frame: &Frame| frame.pts.as_secs();
         let mut seconds: BTreeMap<u64, u64> = BTreeMap::new();
         for frame in &self.frames {
-            *seconds.entry(second(frame)).or_default() += frame.size;
+            *seconds.entry(second(frame)).or_default() += frame.size.as_u64();
         }
         let rate = self.total() as f64 / self.duration.as_secs_f64();
         // The factor of a frame in second `at`, which has `bytes`.
@@ -160,12 +154,12 @@ impl FrameTrace {
         let weighted = self.frames.iter().map(|frame| {
             let at = second(frame);
             let bytes = seconds.get(&at).copied().unwrap_or_default();
-            TraceFrame {
-                size: thousandths(frame.size as f64 * stretch(at, bytes)),
+            Frame {
+                size: Bytes::new(thousandths(frame.size.as_u64() as f64 * stretch(at, bytes))),
                 ..*frame
             }
         });
-        let weighted: Vec<TraceFrame> = weighted.collect();
+        let weighted: Vec<Frame> = weighted.collect();
         let frames = scale(&weighted, self.total())
             .ok_or_else(|| fail("its frames have less than a byte each, or too many bytes"))?;
         Ok(Self { frames, ..*self })
@@ -179,11 +173,11 @@ impl FrameTrace {
         let (before, after) = self.frames.split_at(self.cut_up_to(frame));
         let begins = after.iter().map(|frame| frame.pts).min().unwrap_or_default();
         let rest = self.duration.saturating_sub(begins);
-        let earlier = |frame: &TraceFrame| TraceFrame {
+        let earlier = |frame: &Frame| Frame {
             pts: frame.pts.saturating_sub(begins),
             ..*frame
         };
-        let later = |frame: &TraceFrame| TraceFrame {
+        let later = |frame: &Frame| Frame {
             pts: frame.pts.saturating_add(rest),
             ..*frame
         };
@@ -231,7 +225,7 @@ impl FrameTrace {
             for frame in &self.frames {
                 let pts = start.saturating_add(frame.pts);
                 if pts < duration {
-                    frames.push(TraceFrame { pts, ..*frame });
+                    frames.push(Frame { pts, ..*frame });
                 }
             }
             if frames.len() as u64 > limit {
@@ -252,7 +246,7 @@ impl FrameTrace {
         let asked = || format!("cut into segments of {}", duration::display(duration));
         let count = u32::try_from(sizes.len()).map_err(|_| cannot(asked(), "too many segments"))?;
         let title = self.repeat_to(duration.saturating_mul(count))?;
-        let mut pieces: Vec<Vec<TraceFrame>> = vec![Vec::new(); sizes.len()];
+        let mut pieces: Vec<Vec<Frame>> = vec![Vec::new(); sizes.len()];
         for frame in title.frames {
             // Written times are rounded: a time just short of a boundary belongs after it.
             let at = frame.pts.saturating_add(ROUNDING).as_nanos() / duration.as_nanos().max(1);
@@ -272,7 +266,7 @@ impl FrameTrace {
             })?;
             let begins = duration.saturating_mul(u32::try_from(at).unwrap_or(u32::MAX));
             let earliest = scaled.iter().map(|frame| frame.pts).min().unwrap_or_default();
-            frames.extend(scaled.into_iter().enumerate().map(|(at, frame)| TraceFrame {
+            frames.extend(scaled.into_iter().enumerate().map(|(at, frame)| Frame {
                 pts: begins.saturating_add(frame.pts.saturating_sub(earliest)),
                 key: at == 0,
                 ..frame
@@ -293,22 +287,16 @@ impl FrameTrace {
         let delays = shown.map(|(frame, time)| time.saturating_sub(frame.pts));
         let delay = delays.max().unwrap_or_default();
         let mut offset = 0_u64;
-        let mut frames = Vec::with_capacity(self.frames.len());
-        for (frame, time) in self.frames.iter().zip(times) {
-            frames.push(Frame {
-                offset,
-                size: Bytes::new(frame.size),
-                dts: time.saturating_sub(delay),
-                pts: frame.pts,
-                key: frame.key,
-            });
-            offset = offset.saturating_add(frame.size);
+        let mut frames = self.frames.clone();
+        for (frame, time) in frames.iter_mut().zip(times) {
+            (frame.offset, frame.dts) = (offset, time.saturating_sub(delay));
+            offset = frame.end();
         }
         frames
     }
 
     fn total(&self) -> u64 {
-        let sizes = self.frames.iter().map(|frame| frame.size);
+        let sizes = self.frames.iter().map(|frame| frame.size.as_u64());
         sizes.fold(0, u64::saturating_add)
     }
 }
@@ -346,12 +334,12 @@ fn thousandths(bytes: f64) -> u64 {
 
 /// The same frames with `target` bytes in all: one byte each, and the rest in proportion to size. `None` if that is
 /// impossible.
-fn scale(frames: &[TraceFrame], target: u64) -> Option<Vec<TraceFrame>> {
+fn scale(frames: &[Frame], target: u64) -> Option<Vec<Frame>> {
     let shared = u128::from(target).checked_sub(frames.len() as u128)?;
-    let sizes = shares(frames.iter().map(|frame| frame.size), shared)?;
+    let sizes = shares(frames.iter().map(|frame| frame.size.as_u64()), shared)?;
     let scaled = frames.iter().zip(sizes).map(|(frame, size)| {
-        let size = size.checked_add(1)?;
-        Some(TraceFrame { size, ..*frame })
+        let size = Bytes::new(size.checked_add(1)?);
+        Some(Frame { size, ..*frame })
     });
     scaled
         .collect::<Option<Vec<_>>>()
@@ -371,7 +359,7 @@ pub(crate) fn shares(sizes: impl Iterator<Item = u64> + Clone, target: u128) -> 
     shares.collect()
 }
 
-fn trace_frame(line: &str) -> Result<TraceFrame, String> {
+fn trace_frame(line: &str) -> Result<Frame, String> {
     let mut fields = line.split(',');
     let (Some(time), Some(size), Some(flags)) = (fields.next(), fields.next(), fields.next()) else {
         return Err(format!("`{line}` has fewer than three fields"));
@@ -382,9 +370,11 @@ fn trace_frame(line: &str) -> Result<TraceFrame, String> {
         .trim()
         .parse::<u32>()
         .map_err(|_| format!("`{size}` is not a number of bytes"))?;
-    Ok(TraceFrame {
+    Ok(Frame {
+        offset: 0,
+        size: Bytes::new(size.into()),
+        dts: Duration::ZERO,
         pts,
-        size: u64::from(size),
         key: flags.contains('K'),
     })
 }

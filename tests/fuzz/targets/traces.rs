@@ -125,7 +125,7 @@ fn ladder(text: &str) {
     if duration < Duration::from_secs(600)
         && let Ok(ladder) = Ladder::generate(&sizes, &frames, &rates, duration)
     {
-        let total: u64 = ladder.representations().iter().map(|it| it.source().len()).sum();
+        let total: u64 = ladder.representations().iter().map(|it| it.source.len()).sum();
         assert_eq!((ladder.segment_count(), total), (20, ladder.size().as_u64()));
     }
 }

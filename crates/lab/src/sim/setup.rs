@@ -326,7 +326,7 @@ impl ServedTitle {
         let top = ladder.representations().last().ok_or(PresentationError::Empty)?;
         Ok(Self {
             name: name.to_owned(),
-            source: Arc::clone(top.source()),
+            source: Arc::clone(&top.source),
             trace: None,
             ladder: Some(ServedLadder {
                 presentation,
@@ -371,7 +371,7 @@ impl ServedTitle {
         };
         let representations = ladder.representations().iter();
         representations
-            .map(|it| (resource(&self.name, it.name()), Arc::clone(it.source())))
+            .map(|it| (resource(&self.name, &it.name), Arc::clone(&it.source)))
             .collect()
     }
 
@@ -405,16 +405,16 @@ fn resource(title: &str, representation: &str) -> String {
 fn presentation(title: &str, ladder: &Ladder) -> Result<Presentation, PresentationError> {
     let representations = ladder.representations().iter();
     let representations = representations.map(|it| Representation {
-        name: it.name().to_owned(),
-        rate: it.rate(),
+        name: it.name.clone(),
+        rate: it.rate,
         initializations: Vec::new(),
         segments: it
-            .source()
+            .source
             .title()
             .segments()
             .into_iter()
             .map(|segment| MediaSegment {
-                path: format!("/{}", resource(title, it.name())),
+                path: format!("/{}", resource(title, &it.name)),
                 duration: segment.duration,
                 frames: u32::try_from(segment.frames.len()).unwrap_or(u32::MAX),
                 hidden: Duration::ZERO,

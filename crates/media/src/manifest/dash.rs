@@ -13,9 +13,10 @@ use super::counter::Counter;
 use super::location::Location;
 use super::scope::{FIX, Level, Scope, chain, wrong};
 use super::template::Template;
-use super::values::{byte_range, duration, duration_of, excerpt};
+use super::values::{byte_range, duration, excerpt};
 use super::{Component, LONGEST, ManifestRepresentation, Piece, xml};
 use crate::error::MediaError;
+use crate::movie::duration_of;
 
 /// Reads the representations of an MPD with their pieces.
 pub(super) fn read(text: &str, location: &Location) -> Result<Vec<ManifestRepresentation>> {
@@ -201,7 +202,7 @@ impl MpdReader {
             declared_rate: rate.map(Bitrate::from_bits_per_second),
             initializations: initialization.map(|piece| (0, piece)).into_iter().collect(),
             index: self.inherited(scope, "indexRange", Self::range)?,
-            offset: duration_of(offset.unwrap_or(0), timescale),
+            offset: duration_of(offset.unwrap_or(0).into(), timescale).min(LONGEST),
             is_main: scope.set.is_main,
             has_imports: false,
             encryption: encryption.map(str::to_owned),

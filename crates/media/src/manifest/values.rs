@@ -5,12 +5,6 @@ use std::time::Duration;
 
 use super::LONGEST;
 
-/// The time of `count` ticks of `timescale` a second.
-pub(super) fn duration_of(count: u64, timescale: u64) -> Duration {
-    let nanos = u128::from(count).saturating_mul(1_000_000_000) / u128::from(timescale.max(1));
-    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)).min(LONGEST)
-}
-
 /// `FIRST-LAST`, both inclusive, as a half-open range.
 pub(super) fn byte_range(text: &str) -> Option<Range<u64>> {
     let (first, last) = text.trim().split_once('-')?;

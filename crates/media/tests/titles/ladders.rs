@@ -28,17 +28,17 @@ fn a_ladder_has_the_papers_rates_and_the_films_segments() {
     let ladder = ladder(&[("1080p", 4_820), ("480p", 440), ("720p", 2_640)], 612).unwrap();
     assert_eq!(ladder.segment_count(), 204);
     let all = ladder.representations().iter();
-    let names: Vec<_> = all.map(|it| format!("{} {}", it.name(), it.rate())).collect();
+    let names: Vec<_> = all.map(|it| format!("{} {}", it.name, it.rate)).collect();
     assert_eq!(names, ["480p 440kbit/s", "720p 2.64Mbit/s", "1080p 4.82Mbit/s"]);
     for representation in ladder.representations() {
-        let title = representation.source().title();
+        let title = representation.source.title();
         let segments = title.segments();
         assert_eq!(segments.len(), 204);
         for segment in &segments {
             assert_eq!(segment.duration, Duration::from_secs(3));
             assert_eq!(segment.frames.len(), 90);
         }
-        let [real, declared] = [title.average_rate(), representation.rate()].map(Bitrate::as_bits_per_second);
+        let [real, declared] = [title.average_rate(), representation.rate].map(Bitrate::as_bits_per_second);
         assert!(real.abs_diff(declared) < 8, "{real}");
         let joined = |pair: &[Segment]| pair[0].bytes.end == pair[1].bytes.start;
         assert!(segments.windows(2).all(joined));
@@ -88,7 +88,7 @@ fn a_rotated_ladder_has_the_same_segments_from_another_on() {
             sizes.collect::<Vec<u64>>()
         };
         let all = ladder.representations().iter();
-        all.map(|it| of(it.source().title().segments())).collect()
+        all.map(|it| of(it.source.title().segments())).collect()
     };
     let mut expected = sizes(&ladder);
     for sizes in &mut expected {
