@@ -194,7 +194,9 @@ async fn silent_addresses_lock_no_player_behind_a_shared_address_out(
     for _ in 0..12 {
         let (victim, all_served) = (rig.victim.clone(), Arc::clone(&all_served));
         players.spawn(async move {
-            let stay = async { drop(all_served.wait().await) };
+            let stay = async {
+                all_served.wait().await;
+            };
             fetch_and_stay(&victim, over, PATIENCE, stay).await
         });
     }

@@ -69,7 +69,7 @@ pub enum PlayError {
         /// Error that interrupted the response.
         cause: String,
         /// Reason why the rest is unavailable.
-        problem: ResumeError,
+        problem: &'static str,
     },
     /// The length of a response differs from the one declared by its header, or by the header of the response that it
     /// continues.
@@ -120,21 +120,6 @@ pub enum PlayError {
     Stopped,
 }
 
-/// Reason why an interrupted response cannot be resumed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum ResumeError {
-    /// The response does not identify the version of the file.
-    #[error("the server gives no strong ETag")]
-    NoTag,
-    /// The server does not support ranges.
-    #[error("the server sends all of it in place of the requested range")]
-    Whole,
-    /// The server sends another range, or says that this one does not exist.
-    #[error("the server does not send the requested range")]
-    OtherPart,
-}
-
 /// Options of an adaptive player that the title cannot satisfy.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -174,7 +159,9 @@ pub enum PresentationError {
     )]
     Unaligned(String, String),
     /// A segment that would never be shown.
-    #[error("segment {segment} of `{representation}` has no frames, no duration or no bytes")]
+    #[error(
+        "segment {segment} of `{representation}` has no frames, no duration or no bytes: package it again"
+    )]
     EmptySegment {
         /// Name of the representation.
         representation: String,
@@ -219,14 +206,6 @@ pub enum TitleError {
          package it with SegmentBase@indexRange, or with a file for each segment"
     )]
     NoIndex(String),
-    /// A segment without a duration.
-    #[error("segment {segment} of `{representation}` has no duration: write the manifest again")]
-    NoDuration {
-        /// Name of the representation.
-        representation: String,
-        /// Index of the segment.
-        segment: usize,
-    },
     /// There is no rate to choose by.
     #[error("`{0}` has no rate: write the manifest again with @bandwidth")]
     NoRate(String),

@@ -24,7 +24,7 @@ mod throughput;
 mod transfer;
 mod url;
 
-pub use error::{PlayError, ResumeError};
+pub use error::PlayError;
 pub use observer::{Observer, Progress};
 pub use play::{Player, Session};
 pub use playrate_playout as playout;

@@ -52,12 +52,12 @@ pub(crate) struct ProgressiveSource {
     parser: Box<StreamParser>,
     /// True once the player has the frames of the index.
     has_indexed: bool,
-    /// `None` once it has been sent.
-    request: Option<Request>,
+    /// The first request, or that of the last jump.
+    request: Request,
+    /// False once it has been sent.
+    is_due: bool,
     /// Length of the title as declared by the server.
     declared: Option<Bytes>,
-    path: String,
-    cmcd: Cmcd,
 }
 
 impl ProgressiveSource {
@@ -71,14 +71,13 @@ impl ProgressiveSource {
             frames: options.frames.clone(),
             parser: Box::new(StreamParser::new(Limits::default())),
             has_indexed: false,
-            request: Some(Request {
+            request: Request {
                 path: path.to_owned(),
                 bytes: None,
-                cmcd: cmcd.clone(),
-            }),
+                cmcd,
+            },
+            is_due: true,
             declared: None,
-            path: path.to_owned(),
-            cmcd,
         })
     }
 }
@@ -105,16 +104,14 @@ impl TitleSource for ProgressiveSource {
             return;
         };
         let offset = self.player.seek(now, index.title().frames(), to);
-        self.request = Some(Request {
-            path: self.path.clone(),
-            bytes: Some(offset..index.len()),
-            cmcd: self.cmcd.clone(),
-        });
+        self.request.bytes = Some(offset..index.len());
+        self.is_due = true;
     }
 
     async fn next<O: Observer, S: Sink>(driver: &mut Driver<'_, O, Self>, _sink: &mut S) -> Result<NextStep> {
-        let request = driver.source.request.take();
-        Ok(request.map_or(NextStep::Done, |request| NextStep::Fetch(Box::new(request))))
+        let is_due = std::mem::take(&mut driver.source.is_due);
+        let request = is_due.then(|| Box::new(driver.source.request.clone()));
+        Ok(request.map_or(NextStep::Done, NextStep::Fetch))
     }
 
     fn on_response(&mut self, length: Option<Bytes>) {

@@ -93,14 +93,10 @@ fn complain(error: &anyhow::Error, code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Everything that can be checked before anything is sent.
-struct Prepared {
-    player: Player,
-    client: ClientOptions,
-    output: Output,
-}
-
-fn prepare(play: &PlayArguments, given: Option<&ArgMatches>) -> anyhow::Result<Prepared> {
+fn prepare(
+    play: &PlayArguments,
+    given: Option<&ArgMatches>,
+) -> anyhow::Result<(Player, ClientOptions, Output)> {
     let player = if play.url.is_manifest() {
         let chosen = |name: &&&str| {
             given.is_some_and(|given| given.value_source(name) == Some(ValueSource::CommandLine))
@@ -129,11 +125,8 @@ fn prepare(play: &PlayArguments, given: Option<&ArgMatches>) -> anyhow::Result<P
         client.transport.keep_alive = Some(ReconnectOptions::KEEP_ALIVE);
         client.transport.idle_timeout = ReconnectOptions::IDLE_TIMEOUT;
     }
-    Ok(Prepared {
-        player,
-        client,
-        output: Output::new(play.output.output.as_deref())?,
-    })
+    let output = Output::new(play.output.output.as_deref())?;
+    Ok((player, client, output))
 }
 
 fn session_options(network: &NetworkArguments) -> SessionOptions {
@@ -186,7 +179,10 @@ fn file_options(play: &PlayArguments) -> anyhow::Result<PlayOptions> {
 }
 
 /// Plays and prints the report, even if the run failed. Returns the exit code.
-fn run(play: &PlayArguments, mut prepared: Prepared) -> anyhow::Result<ExitCode> {
+fn run(
+    play: &PlayArguments,
+    (player, client, mut output): (Player, ClientOptions, Output),
+) -> anyhow::Result<ExitCode> {
     let target = Target::resolve(&play.url.host, play.url.port)?;
     let tokio = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -195,7 +191,7 @@ fn run(play: &PlayArguments, mut prepared: Prepared) -> anyhow::Result<ExitCode>
         .context("cannot start the runtime")?;
     let Played { report, result, .. } = tokio.block_on(async {
         let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
-        let client = Client::bind(Arc::clone(&runtime), prepared.client)?;
+        let client = Client::bind(Arc::clone(&runtime), client)?;
         let mut bar = Bar::new();
         let interrupted = async {
             if tokio::signal::ctrl_c().await.is_err() {
@@ -203,24 +199,24 @@ fn run(play: &PlayArguments, mut prepared: Prepared) -> anyhow::Result<ExitCode>
                 std::future::pending::<()>().await;
             }
         };
-        let session = Session::new(client.clone(), target, &play.url.path, prepared.player);
-        let played = session.play(&mut prepared.output, &mut bar, interrupted).await?;
+        let session = Session::new(client.clone(), target, &play.url.path, player);
+        let finished = session.play(&mut output, &mut bar, interrupted).await?;
         bar.clear();
         // Lets the close reach the server and the last bytes reach the output. The wait is short if the server is
         // unreachable or the pipe is full.
         let limit = Duration::from_millis(500);
         let _ = time::timeout(&*runtime, limit, client.wait_idle()).await;
-        if let Ok(Err(error)) = time::timeout(&*runtime, limit, prepared.output.finish()).await {
+        if let Ok(Err(error)) = time::timeout(&*runtime, limit, output.finish()).await {
             tracing::warn!("the last bytes of the output could not be written: {error}");
         }
-        anyhow::Ok(played)
+        anyhow::Ok(finished)
     })?;
     // A writer that hangs on a full pipe must not delay the report.
     tokio.shutdown_background();
     // If no byte was received, the error is the whole result.
     let stopped = matches!(result, Err(PlayError::Stopped));
     if play.output.json || stopped || report.network.first_byte.is_some() {
-        print(&report, play, &prepared.output)?;
+        print(&report, play, &output)?;
     }
     result.map_err(|error| explain(error, play))?;
     let is_incomplete = matches!(report.outcome, Outcome::Incomplete(_));

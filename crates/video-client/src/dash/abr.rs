@@ -70,42 +70,25 @@ impl FromStr for Abr {
 #[derive(Clone, Debug)]
 pub(super) struct Chooser {
     rates: Vec<Bitrate>,
-    current: usize,
-    rule: Rule,
-}
-
-#[derive(Clone, Debug)]
-enum Rule {
-    Fixed,
-    Throughput(Option<SwitchHistory>),
-}
-
-/// Inputs of a choice other than the throughput history.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Situation {
-    /// Playing time in the buffer.
-    pub(super) held: Duration,
-    /// Number of segments fetched.
-    pub(super) segments: usize,
-    /// Playing time of the next segment.
-    pub(super) duration: Duration,
+    /// Index of the last chosen representation.
+    pub(super) current: usize,
+    is_fixed: bool,
+    switches: Option<SwitchHistory>,
 }
 
 impl Chooser {
     pub(super) fn new(abr: &Abr, presentation: &Presentation) -> Result<Self, PresentationError> {
         let rates: Vec<Bitrate> = presentation.representations().iter().map(|it| it.rate).collect();
-        let first = highest(&rates, INITIAL);
-        let (rule, current) = match abr {
-            Abr::Fixed(name) => (Rule::Fixed, presentation.named(name)?),
-            Abr::Throughput => (Rule::Throughput(None), first),
-            Abr::ThroughputSwitchHistory => (Rule::Throughput(Some(SwitchHistory::default())), first),
+        let current = match abr {
+            Abr::Fixed(name) => presentation.named(name)?,
+            Abr::Throughput | Abr::ThroughputSwitchHistory => highest(&rates, INITIAL),
         };
-        Ok(Self { rates, current, rule })
-    }
-
-    /// Index of the last chosen representation.
-    pub(super) fn current(&self) -> usize {
-        self.current
+        Ok(Self {
+            rates,
+            current,
+            is_fixed: matches!(abr, Abr::Fixed(_)),
+            switches: (*abr == Abr::ThroughputSwitchHistory).then(SwitchHistory::default),
+        })
     }
 
     /// Returns true if the current representation is the highest.
@@ -114,16 +97,22 @@ impl Chooser {
     }
 
     /// Chooses the lowest representation that a rule proposes; keeps the last one if no rule does.
-    pub(super) fn choose(&mut self, history: &ThroughputHistory, now: Situation) -> usize {
-        let Rule::Throughput(switches) = &mut self.rule else {
+    /// `held` is the playing time in the buffer, `segments` the number of those fetched, `duration` that of the next.
+    pub(super) fn choose(
+        &mut self,
+        history: &ThroughputHistory,
+        (held, segments, duration): (Duration, usize, Duration),
+    ) -> usize {
+        if self.is_fixed {
             return self.current;
-        };
-        let loaded = now.held >= EMPTY;
+        }
+        let switches = &mut self.switches;
+        let loaded = held >= EMPTY;
         let by_throughput = history
-            .usable(now.duration)
+            .usable(duration)
             .filter(|_| loaded)
             .map(|rate| highest(&self.rates, rate));
-        let by_buffer = (!loaded && now.segments >= IGNORED).then_some(0);
+        let by_buffer = (!loaded && segments >= IGNORED).then_some(0);
         let by_history = switches
             .as_ref()
             .and_then(|switches| switches.limit(self.rates.len()));

@@ -37,18 +37,11 @@ pub(super) struct ThroughputHistory {
     cached: bool,
 }
 
-/// Measurement of one segment.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SegmentMeasurement {
-    /// Size over the time from the first byte to the last: dash.js's "instantaneous" estimate.
-    pub(super) throughput: Bitrate,
-    /// True if the averages include it. A segment that counts as cached is left out once there are others.
-    pub(super) counted: bool,
-}
-
 impl ThroughputHistory {
-    /// Adds the times and the size of a segment.
-    pub(super) fn push(&mut self, transfer: &Transfer) -> SegmentMeasurement {
+    /// Adds the times and the size of a segment. Returns its size over the time from the first byte to the last, which
+    /// is dash.js's "instantaneous" estimate, and true if the averages include it. A segment that counts as cached is
+    /// left out once there are others.
+    pub(super) fn push(&mut self, transfer: &Transfer) -> (Bitrate, bool) {
         let latency = millis_between(transfer.requested, transfer.first_byte);
         let download = millis_between(transfer.first_byte, transfer.finished);
         // Rounded like `Math.round`.
@@ -65,10 +58,7 @@ impl ThroughputHistory {
             keep(&mut self.throughputs, throughput);
             keep(&mut self.latencies, latency);
         }
-        SegmentMeasurement {
-            throughput: Bitrate::from_kbps(throughput),
-            counted,
-        }
+        (Bitrate::from_kbps(throughput), counted)
     }
 
     /// Number of throughputs averaged: four, plus one for each pair of neighbours that differ much.

@@ -6,11 +6,11 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub(super) struct FetchOrder {
     /// Index of the first segment.
-    first: usize,
+    pub(super) first: usize,
     /// Representation and playing time of each segment when it was first fetched, from the first segment on. A segment
     /// that was passed over has no playing time.
     past: Vec<(usize, Duration)>,
-    next: usize,
+    pub(super) next: usize,
 }
 
 impl FetchOrder {
@@ -21,14 +21,6 @@ impl FetchOrder {
             past: Vec::new(),
             next: first,
         }
-    }
-
-    pub(super) const fn first(&self) -> usize {
-        self.first
-    }
-
-    pub(super) const fn next(&self) -> usize {
-        self.next
     }
 
     /// Index of the first segment that has been neither fetched nor passed over.

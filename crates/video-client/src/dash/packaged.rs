@@ -9,7 +9,7 @@ use playrate_media::manifest::{Component, ManifestRepresentation as Declared, Pi
 use playrate_units::{Bitrate, Bytes};
 
 use super::presentation::{MediaSegment, Presentation, Representation, Resource};
-use crate::error::TitleError;
+use crate::error::{PresentationError, TitleError};
 
 /// Maximum difference between the starts of a segment in two aligned representations.
 const SAME_TIME: Duration = Duration::from_millis(100);
@@ -217,7 +217,7 @@ fn representation(declared: Declared) -> Result<Representation, TitleError> {
         segments.push(MediaSegment {
             path,
             bytes,
-            duration: piece.duration.ok_or_else(|| TitleError::NoDuration {
+            duration: piece.duration.ok_or_else(|| PresentationError::EmptySegment {
                 representation: name.clone(),
                 segment,
             })?,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use playrate_media::Frame;
 use playrate_units::Bytes;
 
-use super::abr::{Abr, Chooser, Situation};
+use super::abr::{Abr, Chooser};
 use super::history::ThroughputHistory;
 use super::order::FetchOrder;
 use super::presentation::Presentation;
@@ -199,7 +199,7 @@ pub struct DashPlayer {
     records: Vec<SegmentRecord>,
     passed_over: Vec<PassedOver>,
     /// Number of segments passed over without a buffered one in their place.
-    missing: usize,
+    pub(super) missing: usize,
     /// Time of the next check of the buffer.
     look_at: Duration,
     /// Sum of the sizes of the fetched segments.
@@ -248,7 +248,7 @@ impl DashPlayer {
         if self.has_all() {
             return Decision::Done;
         }
-        let Some(next) = self.presentation.segment(0, self.order.next()) else {
+        let Some(next) = self.presentation.segment(0, self.order.next) else {
             return Decision::Done;
         };
         if now < self.look_at {
@@ -256,13 +256,10 @@ impl DashPlayer {
         }
         let held = self.playout.config().media_time(self.playout.held_time());
         if held < self.target() {
-            let now = Situation {
-                held,
-                segments: self.records.len(),
-                duration: next.duration,
-            };
-            let before = self.chooser.current();
-            let representation = self.chooser.choose(&self.history, now);
+            let before = self.chooser.current;
+            let representation = self
+                .chooser
+                .choose(&self.history, (held, self.records.len(), next.duration));
             if representation != before {
                 self.switch_to(representation, held);
             }
@@ -271,7 +268,7 @@ impl DashPlayer {
                 self.held = held;
                 return Decision::Fetch {
                     representation,
-                    segment: self.order.next(),
+                    segment: self.order.next,
                 };
             }
         }
@@ -318,10 +315,10 @@ impl DashPlayer {
     /// Takes the segment of the last [`Decision::Fetch`]. `frames` is the number counted in its boxes; `None` takes the
     /// number from the presentation.
     pub fn fetched(&mut self, transfer: Transfer, frames: Option<u32>) {
-        let index = self.order.next();
-        let representation = self.chooser.current();
+        let index = self.order.next;
+        let representation = self.chooser.current;
         let Transfer { finished, bytes, .. } = transfer;
-        let measured = self.history.push(&transfer);
+        let (instantaneous, counted) = self.history.push(&transfer);
         let segment = self.presentation.segment(representation, index);
         let shown = segment.map_or(Duration::ZERO, |it| it.duration.saturating_sub(self.skipped));
         // A segment that replaces a buffered one plays when the buffered one would have played.
@@ -348,8 +345,8 @@ impl DashPlayer {
             representation,
             transfer,
             held: self.held,
-            instantaneous: measured.throughput,
-            counted: measured.counted,
+            instantaneous,
+            counted,
             smoothed: self.history.smoothed().unwrap_or_default(),
         });
         self.look_at = finished;
@@ -363,11 +360,11 @@ impl DashPlayer {
     pub fn pass_over(&mut self, now: Duration, reason: String) {
         self.passed_over.push(PassedOver {
             at: now,
-            segment: self.order.next(),
-            representation: self.chooser.current(),
+            segment: self.order.next,
+            representation: self.chooser.current,
             reason,
         });
-        if self.order.advance(self.chooser.current(), Duration::ZERO) {
+        if self.order.advance(self.chooser.current, Duration::ZERO) {
             self.skipped = Duration::ZERO;
             self.missing += 1;
         }
@@ -381,11 +378,6 @@ impl DashPlayer {
     /// Returns true if at least one segment has been fetched.
     pub(super) fn has_fetched(&self) -> bool {
         !self.records.is_empty()
-    }
-
-    /// Number of segments that playback passes over.
-    pub(super) const fn missing(&self) -> usize {
-        self.missing
     }
 
     /// The frames of a segment that follows the known ones: `count` frames share its bytes and `shown` evenly.
@@ -428,7 +420,7 @@ impl DashPlayer {
 
     /// Index of the last chosen representation.
     pub fn representation(&self) -> usize {
-        self.chooser.current()
+        self.chooser.current
     }
 
     /// The player's estimate: the mean of the last throughputs, less a tenth.
@@ -438,10 +430,7 @@ impl DashPlayer {
 
     /// Number of different segments fetched, and of all segments to fetch.
     pub fn segments(&self) -> (usize, usize) {
-        let all = self
-            .presentation
-            .segment_count()
-            .saturating_sub(self.order.first());
+        let all = self.presentation.segment_count().saturating_sub(self.order.first);
         (self.order.count(), all)
     }
 
@@ -451,7 +440,7 @@ impl DashPlayer {
         let mut report = DashReport::new(
             representations.map(|it| (it.name.clone(), it.rate)),
             self.presentation.segment_count(),
-            self.order.first(),
+            self.order.first,
             self.records.clone(),
         );
         report.passed_over.clone_from(&self.passed_over);

@@ -224,12 +224,6 @@ impl TitleSource for DashSource<'_> {
         self.player.as_mut().map(DashPlayer::playout_mut)
     }
 
-    fn on_turn(&mut self, now: Duration) {
-        if let Some(player) = &mut self.player {
-            player.playout_mut().advance(now);
-        }
-    }
-
     fn can_seek(&self) -> bool {
         self.player.is_some()
     }
@@ -326,7 +320,7 @@ impl TitleSource for DashSource<'_> {
         report.title.clone_from(&self.title);
         report.notes.clone_from(&self.notes);
         report.dash = self.player.as_ref().map(DashPlayer::report);
-        let missing = self.player.as_ref().map_or(0, DashPlayer::missing);
+        let missing = self.player.as_ref().map_or(0, |player| player.missing);
         if report.outcome == Outcome::Complete && missing > 0 {
             report.outcome = Outcome::Incomplete(missing);
         }

@@ -6,7 +6,7 @@ use playrate_units::Bytes;
 
 use super::driver::Request;
 use super::resume::{ContentRange, Rest, strong_tag};
-use crate::error::{PlayError, Result, ResumeError};
+use crate::error::{PlayError, Result};
 
 /// Maximum number of bytes that go to the player and the sink in one piece. A read may return more if the reader was
 /// slow, and the player must not count bytes as delivered that a slow sink has not been offered.
@@ -102,7 +102,7 @@ impl BodyReader {
                 path,
                 received: Bytes::new(received),
                 cause,
-                problem: ResumeError::NoTag,
+                problem: "the server gives no strong ETag",
             });
         };
         let requested = self.request.bytes.as_ref();

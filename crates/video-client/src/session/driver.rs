@@ -98,9 +98,6 @@ pub(crate) trait TitleSource: Send + Sized {
     /// The player, if it exists already: for a title with a manifest, after reading the manifest.
     fn playout_mut(&mut self) -> Option<&mut Playout>;
 
-    /// Called on every iteration of the loop, before the observer.
-    fn on_turn(&mut self, _now: Duration) {}
-
     /// Returns true while bytes must not be read because the player's buffers are full.
     fn reading_paused(&self) -> bool {
         false
@@ -171,12 +168,6 @@ pub(crate) struct Driver<'a, O, P> {
     pub(super) backoff: Option<Backoff>,
     /// True once there was a successful response.
     pub(super) has_begun: bool,
-}
-
-/// Reason for the end of a wait.
-pub(super) enum WakeUp {
-    Chunk(Result<Option<bytes::Bytes>, ExchangeError>),
-    Timer,
 }
 
 impl<'a, O: Observer, P: TitleSource> Driver<'a, O, P> {
@@ -263,10 +254,10 @@ impl<'a, O: Observer, P: TitleSource> Driver<'a, O, P> {
         }
     }
 
-    /// Passes events and, at intervals, the progress to the observer.
+    /// Makes the player show what is due, passes events and, at intervals, the progress to the observer.
     pub(super) fn attend(&mut self) {
+        self.advance();
         let now = self.now();
-        self.source.on_turn(now);
         self.pass_on_events();
         if now >= self.next_progress {
             let progress = self.progress(now);
@@ -295,13 +286,18 @@ impl<'a, O: Observer, P: TitleSource> Driver<'a, O, P> {
         self.timer.as_mut()
     }
 
-    /// Waits for the next bytes, unless reading is paused, or until `until` at the latest. Bytes take precedence.
-    pub(super) async fn wait(&mut self, body: &mut Body, paused: bool, until: Duration) -> WakeUp {
+    /// Waits for the next bytes, unless reading is paused; `None` if there are none by `until`. Bytes take precedence.
+    pub(super) async fn wait(
+        &mut self,
+        body: &mut Body,
+        paused: bool,
+        until: Duration,
+    ) -> Option<Result<Option<bytes::Bytes>, ExchangeError>> {
         let mut timer = self.timer(until);
         tokio::select! {
             biased;
-            chunk = body.chunk(), if !paused => WakeUp::Chunk(chunk),
-            () = poll_fn(|cx| timer.as_mut().poll(cx)) => WakeUp::Timer,
+            chunk = body.chunk(), if !paused => Some(chunk),
+            () = poll_fn(|cx| timer.as_mut().poll(cx)) => None,
         }
     }
 
@@ -313,7 +309,6 @@ impl<'a, O: Observer, P: TitleSource> Driver<'a, O, P> {
     ) -> Option<T> {
         let mut work = pin!(work);
         while self.now() < until {
-            self.advance();
             self.attend();
             let mut timer = self.timer(until);
             tokio::select! {

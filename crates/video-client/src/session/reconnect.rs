@@ -110,7 +110,7 @@ fn is_closed_by_server(error: &PlayError) -> bool {
 /// Delays before further attempts, and their time limits.
 #[derive(Debug)]
 pub(super) struct Backoff {
-    options: ReconnectOptions,
+    pub(super) options: ReconnectOptions,
     generator: Pcg32,
     attempts: u32,
 }
@@ -122,11 +122,6 @@ impl Backoff {
             options: options.clone(),
             attempts: 0,
         }
-    }
-
-    /// Maximum duration of an interruption.
-    pub(super) fn limit(&self) -> Duration {
-        self.options.limit
     }
 
     /// Resets the delays if the last interruption ended long enough before this one: `undisturbed` ago.

@@ -8,7 +8,7 @@ use playrate_transport::{Body, Connection, ExchangeError, time};
 use playrate_units::Bytes;
 
 use super::body::BodyReader;
-use super::driver::{Driver, NextStep, Request, TitleSource, WakeUp, in_millis};
+use super::driver::{Driver, NextStep, Request, TitleSource, in_millis};
 use super::reconnect::{Remedy, retry_after};
 use super::resume::Rest;
 use crate::cmsd::CmsdSample;
@@ -267,7 +267,7 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
         let present = interruptions.begin(now, &error);
         let delay = backoff.next_delay(&error).max(wait.unwrap_or_default());
         let until = now.saturating_add(delay);
-        if until >= present.began.saturating_add(backoff.limit()) {
+        if until >= present.began.saturating_add(backoff.options.limit) {
             return Err(given_up(present, now, error));
         }
         if remedy == Remedy::Reconnect
@@ -290,7 +290,7 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
     /// Deadline of the present interruption; unlimited without one.
     fn deadline(&self) -> Duration {
         match (&self.backoff, self.interruptions.present.as_ref()) {
-            (Some(backoff), Some(present)) => present.began.saturating_add(backoff.limit()),
+            (Some(backoff), Some(present)) => present.began.saturating_add(backoff.options.limit),
             _ => Duration::MAX,
         }
     }
@@ -368,13 +368,10 @@ impl<O: Observer, P: TitleSource> Driver<'_, O, P> {
             if !paused && now >= until {
                 return Err(PlayError::Silent(limit));
             }
-            match self.wait(&mut reader.body, paused, until.min(seek)).await {
-                WakeUp::Timer => self.advance(),
-                WakeUp::Chunk(chunk) => {
-                    if !reader.accept(chunk?)? {
-                        return Ok(None);
-                    }
-                }
+            if let Some(chunk) = self.wait(&mut reader.body, paused, until.min(seek)).await
+                && !reader.accept(chunk?)?
+            {
+                return Ok(None);
             }
         }
     }

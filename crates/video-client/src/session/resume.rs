@@ -3,7 +3,7 @@
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use playrate_units::Bytes;
 
-use crate::error::{PlayError, Result, ResumeError, status_error};
+use crate::error::{PlayError, Result, status_error};
 
 /// The rest of a response, to be requested if its file is unchanged.
 #[derive(Clone, Debug)]
@@ -31,6 +31,9 @@ pub(super) fn strong_tag(headers: &HeaderMap) -> Option<HeaderValue> {
     let tag = headers.get(header::ETAG)?;
     tag.as_bytes().starts_with(b"\"").then(|| tag.clone())
 }
+
+/// The problem of a response that is neither the requested part nor the whole file.
+const OTHER_PART: &str = "the server does not send the requested range";
 
 /// The part of a file that a response carries (`Content-Range`, RFC 9110 §14.4).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,15 +92,15 @@ impl Rest {
             StatusCode::PARTIAL_CONTENT => match ContentRange::of(response.headers()) {
                 Some(range) if self.is_other_length(range.complete) => None,
                 Some(range) if self.is_in(&range) => return Ok(range.last.checked_add(1)),
-                _ => Some(ResumeError::OtherPart),
+                _ => Some(OTHER_PART),
             },
             StatusCode::RANGE_NOT_SATISFIABLE => match complete_length(response.headers()) {
                 Some(length) if self.is_other_length(Some(length)) || length < self.least_length() => None,
                 Some(length) if length == self.first => return Ok(None),
-                _ => Some(ResumeError::OtherPart),
+                _ => Some(OTHER_PART),
             },
             StatusCode::OK if strong_tag(response.headers()).as_ref() == Some(&self.tag) => {
-                Some(ResumeError::Whole)
+                Some("the server sends all of it in place of the requested range")
             }
             StatusCode::OK => None,
             _ => return Err(status_error(response, &self.path)),

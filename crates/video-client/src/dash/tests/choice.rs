@@ -7,7 +7,7 @@ use playrate_units::{Bitrate, Bytes};
 use rstest::rstest;
 
 use super::{ms, presentation, representation, transfer};
-use crate::dash::abr::{Abr, Chooser, Situation};
+use crate::dash::abr::{Abr, Chooser};
 use crate::dash::history::ThroughputHistory;
 use crate::dash::switch_history::SwitchHistory;
 use crate::dash::{Presentation, PresentationError};
@@ -27,8 +27,8 @@ fn the_history_and_the_rule_answer_as_those_of_dashjs() {
         let [requested, first, finished, bytes, kbps, smoothed, representation] = values[..] else {
             panic!("{line}");
         };
-        let measured = history.push(&transfer([requested, first, finished], Bytes::new(bytes)));
-        assert_eq!(measured.throughput, Bitrate::from_kbps(kbps), "{line}");
+        let (measured, _) = history.push(&transfer([requested, first, finished], Bytes::new(bytes)));
+        assert_eq!(measured, Bitrate::from_kbps(kbps), "{line}");
         // Rounding of the last bit may differ.
         let apart = history
             .smoothed()
@@ -48,7 +48,7 @@ fn a_segment_that_came_from_a_cache_counts_only_until_others_have_come() {
     let mut history = ThroughputHistory::default();
     let second = |history: &mut ThroughputHistory, at: u64, took: u64| {
         let times = [at, at + 10, at + 10 + took];
-        history.push(&transfer(times, Bytes::from_kb(100))).counted
+        history.push(&transfer(times, Bytes::from_kb(100))).1
     };
     assert!(second(&mut history, 0, 49), "better than nothing");
     let smoothed = |history: &ThroughputHistory| history.smoothed().unwrap().as_bits_per_second();
@@ -61,12 +61,8 @@ fn a_segment_that_came_from_a_cache_counts_only_until_others_have_come() {
 }
 
 /// A choice with `held` in the buffer, after this many segments.
-fn situation(held: Duration, segments: usize) -> Situation {
-    Situation {
-        held,
-        segments,
-        duration: ms(3_000),
-    }
+fn situation(held: Duration, segments: usize) -> (Duration, usize, Duration) {
+    (held, segments, ms(3_000))
 }
 
 fn history_of(kbps: u64) -> ThroughputHistory {
