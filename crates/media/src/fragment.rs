@@ -11,16 +11,19 @@ use crate::tables::{self, TrackSample};
 /// (ISO/IEC 14496-12 §8.8.3.1).
 const NON_SYNC: u32 = 0x0101_0000;
 
-/// Largest duration of a sample in ticks. Larger ones are negative numbers, from encoders whose clock was set.
+/// Largest duration of a sample in ticks. Larger values are negative durations, written by encoders when the
+/// system clock was set back.
 const LARGEST: u32 = i32::MAX.unsigned_abs();
 
-/// Reads the fragment and advances the tracks' decode times. Returns the samples of each of its tracks, after the
-/// track's index in [`Movie::tracks`]. `taken` of at most `limit` samples have been read.
+/// Reads the fragment and advances the tracks' decode times. Adds the samples of each of its tracks to `fragments`,
+/// after the track's index in [`Movie::tracks`]. `taken` of at most `limit` samples have been read. If the error is
+/// [`MediaError::Malformed`], the tracks in `fragments` are complete.
 pub(crate) fn read(
     moof: BoxView<'_>,
     movie: &mut Movie,
-    (mut taken, limit): (u64, u64),
-) -> Result<Vec<(usize, Vec<TrackSample>)>, MediaError> {
+    (taken, limit): (&mut u64, u64),
+    fragments: &mut Vec<(usize, Vec<TrackSample>)>,
+) -> Result<(), MediaError> {
     let mut parts = Vec::new();
     let mut earliest: Option<i128> = None;
     for traf in moof.children(0) {
@@ -58,25 +61,32 @@ pub(crate) fn read(
     if let Some(earliest) = earliest {
         movie.begin(earliest);
     }
-    let mut fragments = Vec::new();
+    let mut outcome = Ok(());
     // Without an explicit base, the first track's data offset counts from the moof box, and the next track's from the
     // end of the previous track's data (§8.8.7.1).
-    let mut previous_end = moof.offset;
+    let mut previous_end = Some(moof.offset);
     for (traf, index, header, declared) in parts {
-        let base = match header.base_data_offset {
-            Some(base) => base,
-            None if header.default_base_is_moof => moof.offset,
-            None => previous_end,
+        let implied = if header.default_base_is_moof {
+            Some(moof.offset)
+        } else {
+            previous_end
+        };
+        let Some(base) = header.base_data_offset.or(implied) else {
+            continue;
         };
         let declared = declared.and_then(|time| movie.fragment_time(index, time));
         let Some(track) = movie.tracks.get_mut(index) else {
             continue;
         };
         let (of_track, of_movie) = (&header, &track.defaults);
+        let durations = [
+            of_track.default_sample_duration,
+            Some(of_movie.default_sample_duration),
+        ];
+        let mut durations = durations.into_iter().flatten().peekable();
         let mut run = TrackRun {
-            duration: of_track
-                .default_sample_duration
-                .unwrap_or(of_movie.default_sample_duration),
+            has_negative: durations.peek().is_some_and(|&ticks| ticks > LARGEST),
+            duration: durations.find(|&ticks| ticks <= LARGEST).unwrap_or(0),
             size: of_track
                 .default_sample_size
                 .unwrap_or(of_movie.default_sample_size),
@@ -87,31 +97,27 @@ pub(crate) fn read(
             at: base,
             samples: Vec::new(),
         };
-        for child in traf.children(0) {
-            let child = child?;
-            if &child.name.0 == b"trun" {
-                let trun: Trun = child.decode()?;
-                taken += trun.samples.len() as u64;
-                child.within(taken, "samples", limit)?;
-                let mut durations = trun.samples.iter().filter_map(|entry| entry.duration);
-                if durations.any(|ticks| ticks > LARGEST) {
-                    let id = track.id;
-                    let note = format!("negative durations in fragments of track {id} are ignored");
-                    movie.notes.push(note);
-                }
-                run.append(child, &trun, base)?;
-            }
+        let read = run.read(traf, base, (&mut *taken, limit));
+        if run.has_negative {
+            let id = track.id;
+            let note = format!("negative durations in fragments of track {id} are ignored");
+            movie.notes.push(note);
         }
         track.next_dts = run.dts;
         movie.decoded = movie.decoded.max(track.decoded());
-        previous_end = run.at;
-        fragments.push((index, run.samples));
+        previous_end = read.is_ok().then_some(run.at);
+        match read {
+            Ok(()) => fragments.push((index, run.samples)),
+            Err(MediaError::Malformed { .. }) => outcome = read,
+            Err(_) => return read,
+        }
     }
-    Ok(fragments)
+    outcome
 }
 
 /// The samples so far, and the defaults for values that a `trun` entry omits.
 struct TrackRun {
+    has_negative: bool,
     duration: u32,
     size: u32,
     flags: u32,
@@ -121,6 +127,24 @@ struct TrackRun {
 }
 
 impl TrackRun {
+    fn read(
+        &mut self,
+        traf: BoxView<'_>,
+        base: u64,
+        (taken, limit): (&mut u64, u64),
+    ) -> Result<(), MediaError> {
+        for child in traf.children(0) {
+            let child = child?;
+            if &child.name.0 == b"trun" {
+                let trun: Trun = child.decode()?;
+                *taken = taken.saturating_add(trun.samples.len() as u64);
+                child.within(*taken, "samples", limit)?;
+                self.append(child, &trun, base)?;
+            }
+        }
+        Ok(())
+    }
+
     fn append(&mut self, view: BoxView<'_>, trun: &Trun, base: u64) -> Result<(), MediaError> {
         let past_the_end = || view.malformed(&"it places its data outside any file");
         if let Some(offset) = trun.data_offset {
@@ -130,6 +154,7 @@ impl TrackRun {
         }
         for entry in &trun.samples {
             let declared = entry.duration.filter(|&ticks| ticks <= LARGEST);
+            self.has_negative |= declared != entry.duration;
             let duration = declared.unwrap_or(self.duration);
             let size = entry.size.unwrap_or(self.size);
             let flags = entry.flags.unwrap_or(self.flags);

@@ -163,14 +163,14 @@ impl Index {
                 first_frame: self.frame_count,
             });
         }
-        let counts = (self.sample_count, self.limits.samples);
-        let parts = match fragment::read(moof, &mut movie, counts) {
+        let counts = (&mut self.sample_count, self.limits.samples);
+        let mut parts = Vec::new();
+        match fragment::read(moof, &mut movie, counts, &mut parts) {
             Err(error @ MediaError::Malformed { .. }) if self.frame_count > 0 => {
                 self.note(format!("a fragment is passed over: {error}"));
-                Vec::new()
             }
-            parts => parts?,
-        };
+            read => read?,
+        }
         for note in std::mem::take(&mut movie.notes) {
             self.note(note);
         }
@@ -179,7 +179,6 @@ impl Index {
             let Some(track) = movie.tracks.get_mut(at) else {
                 continue;
             };
-            self.count_samples(samples.len() as u64, moof)?;
             let mut edits = std::mem::take(&mut track.clock.edits);
             if let Some(last) = edits.last_mut() {
                 last.open();

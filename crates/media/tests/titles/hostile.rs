@@ -326,6 +326,24 @@ fn edits_of_large_tables_are_refused(#[case] file: Vec<u8>) {
     );
 }
 
+/// Samples of damaged fragments count: a run without values of its own declares any number of them in 16 bytes.
+#[test]
+fn samples_of_damaged_fragments_are_limited() {
+    let file = bytes_of("fragmented");
+    let tfhd = boxed(b"tfhd", &[[0, 2, 0, 0], [0, 0, 0, 1]].concat());
+    let [usable, damaged] =
+        [[0, 9_000_u32], [0x100, 9]].map(|run| boxed(b"trun", run.map(u32::to_be_bytes).as_flattened()));
+    let runs = [usable, damaged].concat();
+    let moof = boxed(b"moof", &boxed(b"traf", &[tfhd, runs].concat()));
+    let mut limits = Limits::default();
+    limits.samples = 20_000;
+    let error = Title::read_within(Cursor::new([file, moof.repeat(3)].concat()), limits).unwrap_err();
+    assert!(
+        matches!(error, MediaError::BeyondLimit { what: "samples", .. }),
+        "{error:?}"
+    );
+}
+
 type Change = fn(&mut Limits);
 
 #[test]

@@ -280,6 +280,34 @@ fn a_damaged_fragment_is_passed_over(#[case] file: Vec<u8>) {
     );
 }
 
+/// The sound of the fragment in the middle is damaged; all video is played.
+#[test]
+fn a_damaged_track_of_a_fragment_leaves_the_others() {
+    let title = read(&patched("fragmented", (b"trun", 3), -4, &words(&[99_999])));
+    assert_eq!(title.frames().len(), 268);
+    assert!(title.notes()[0].contains("a fragment is passed over"));
+}
+
+/// A default duration that is negative is not used.
+#[test]
+fn a_negative_default_duration_is_named_and_not_used() {
+    let file = bytes_of("fragmented");
+    // Flags 0x020038: duration, size and flags of samples.
+    let header = find(&file, b"tfhd", 2);
+    assert_eq!(number_at(&file, header + 4) & 0x3f, 0x38);
+    let title = read(&patched("fragmented", (b"tfhd", 2), 12, &words(&[EMPTY - 99])));
+    assert!(
+        title.duration() < Duration::from_secs(20),
+        "{:?}",
+        title.duration()
+    );
+    assert!(
+        title.notes()[0].contains("negative durations"),
+        "{:?}",
+        title.notes()
+    );
+}
+
 /// Decode times that begin late, as in a live recording, and gaps that a camera leaves are no contradiction.
 #[rstest]
 #[case::gap_of_3_s(jumping(3, 1), 12_000)]
