@@ -107,6 +107,8 @@ pub(super) struct PackagedIndex {
     pub(super) files: BTreeMap<ResourceName, Arc<PackagedFile>>,
     /// The next file of the representation after each one, for remote files.
     pub(super) next: BTreeMap<ResourceName, ResourceName>,
+    /// Those of [`MediaFiles::parts`] that manifests name.
+    parts: BTreeSet<ResourceName>,
 }
 
 /// A segment in a file.
@@ -137,7 +139,7 @@ pub(super) struct MediaFiles<'a> {
     pub(super) size: &'a dyn Fn(&ResourceName) -> Option<u64>,
     /// True if the files are in an object store, where their order is worth knowing.
     pub(super) is_remote: bool,
-    /// Files that are titles, or bad ones, unless a manifest names them.
+    /// Files that count as (possibly bad) titles unless a manifest names them.
     pub(super) parts: &'a BTreeSet<ResourceName>,
     /// Segments of files that were read as titles.
     pub(super) cuts: &'a BTreeMap<ResourceName, Vec<Cut>>,
@@ -148,12 +150,12 @@ pub(super) struct MediaFiles<'a> {
 }
 
 /// Reads `manifests`. Missing files that they name are added to `faults`. A title keeps its previous contents while its
-/// manifest, or a title or manifest that it names, may be incomplete. Returns also the parts that they name.
+/// manifest, or a title or manifest that it names, may be incomplete.
 pub(super) fn read(
     files: MediaFiles<'_>,
     mut manifests: Vec<(PathBuf, ResourceName)>,
     faults: &mut Vec<Fault>,
-) -> (PackagedIndex, BTreeSet<ResourceName>) {
+) -> PackagedIndex {
     // If both formats share segments, DASH says which ones replace each other; in HLS, another file may say that.
     manifests.sort_by_key(|(path, name)| {
         (
@@ -165,12 +167,12 @@ pub(super) fn read(
         files,
         faults,
         packaged: PackagedIndex::default(),
+        imports: BTreeMap::new(),
     };
     // In HLS, playlists become part of the title of the main playlist that names them.
-    let mut playlists: BTreeMap<ResourceName, MediaPlaylist> = BTreeMap::new();
+    let mut playlists: BTreeMap<ResourceName, Arc<MediaPlaylist>> = BTreeMap::new();
     let mut mains = Vec::new();
     let mut unsettled_playlists = Vec::new();
-    let mut parts = BTreeSet::new();
     for (path, name) in manifests {
         if files.unsettled.contains_key(&name) {
             reader.keep(&path, &name);
@@ -179,14 +181,7 @@ pub(super) fn read(
             }
             continue;
         }
-        let manifest = (files.manifest)(&path, &name, &Variables::new());
-        if !files.parts.is_empty()
-            && let Ok(manifest) = &manifest
-        {
-            let names = manifest.files().filter_map(named);
-            parts.extend(names.filter(|name| files.parts.contains(name)));
-        }
-        match manifest {
+        match reader.open(&path, &name, &Variables::new()) {
             Ok(Manifest::Dash(representations))
                 if representations.iter().any(|one| reader.is_unsettled(one)) =>
             {
@@ -206,12 +201,13 @@ pub(super) fn read(
                     representation: *representation,
                     segments,
                 };
-                playlists.insert(name, playlist);
+                playlists.insert(name, Arc::new(playlist));
             }
             Ok(_) => {}
             Err(error) => {
                 let fault = Fault::of_media(FaultKind::Manifest, &path, &error);
                 reader.faults.push(fault);
+                reader.keep_parts();
             }
         }
     }
@@ -231,19 +227,16 @@ pub(super) fn read(
             continue;
         }
         if reader.allows(&playlist.path, playlist.segments) {
-            reader.add(&playlist.path, name, vec![playlist.representation]);
+            reader.add(&playlist.path, name, vec![playlist.representation.clone()]);
         }
     }
-    (reader.packaged, parts)
+    reader.packaged
 }
 
 impl Library {
-    /// Takes the packaged titles; the files `parts`, at these paths, belong to them.
-    pub(super) fn set_packaged(
-        &mut self,
-        (packaged, parts): (PackagedIndex, BTreeSet<ResourceName>),
-        path: impl Fn(&ResourceName) -> PathBuf,
-    ) {
+    /// Takes the packaged titles with their parts, which are at these paths.
+    pub(super) fn set_packaged(&mut self, packaged: PackagedIndex, path: impl Fn(&ResourceName) -> PathBuf) {
+        let parts = &packaged.parts;
         let paths: BTreeSet<_> = parts.iter().map(path).collect();
         self.faults
             .retain(|fault| fault.kind != FaultKind::Title || !paths.contains(&fault.path));
@@ -277,9 +270,83 @@ struct ManifestReader<'a> {
     files: MediaFiles<'a>,
     faults: &'a mut Vec<Fault>,
     packaged: PackagedIndex,
+    /// Playlists that import variables, as they are under each set of variables; `None` if unusable.
+    imports: BTreeMap<ResourceName, Vec<Imported>>,
 }
 
+type Imported = (Arc<Variables>, Option<Arc<MediaPlaylist>>);
+
+/// Largest number of sets of variables that one playlist is read with.
+const IMPORTS: usize = 16;
+
 impl ManifestReader<'_> {
+    /// Reads a manifest and records the parts that it names.
+    fn open(
+        &mut self,
+        path: &Path,
+        name: &ResourceName,
+        variables: &Variables,
+    ) -> Result<Manifest, MediaError> {
+        let manifest = (self.files.manifest)(path, name, variables)?;
+        let parts = self.files.parts;
+        if !parts.is_empty() {
+            let names = manifest.files().filter_map(named);
+            self.packaged
+                .parts
+                .extend(names.filter(|name| parts.contains(name)));
+        }
+        Ok(manifest)
+    }
+
+    /// Keeps the earlier parts, because a manifest that names some of them cannot be read now.
+    fn keep_parts(&mut self) {
+        let before = &self.files.previous.packaged.parts;
+        let parts = before.intersection(self.files.parts).cloned();
+        self.packaged.parts.extend(parts);
+    }
+
+    /// The playlist with these variables of a main playlist, read once for each set of them. Reports
+    /// why it is unusable.
+    fn import(
+        &mut self,
+        name: &ResourceName,
+        playlist: &Arc<MediaPlaylist>,
+        variables: &Arc<Variables>,
+    ) -> Option<Arc<MediaPlaylist>> {
+        if !playlist.representation.has_imports {
+            return Some(Arc::clone(playlist));
+        }
+        let known = self.imports.entry(name.clone()).or_default();
+        if let Some((_, playlist)) = known.iter().find(|(with, _)| with == variables) {
+            return playlist.clone();
+        }
+        let path = &playlist.path;
+        if known.len() == IMPORTS {
+            let message = format!(
+                "{}: main playlists define its variables in more than {IMPORTS} ways; write a playlist for each",
+                path.display()
+            );
+            self.faults.push(Fault::warning(path, "variables", message));
+            return None;
+        }
+        let again = match self.open(path, name, variables) {
+            Ok(Manifest::Media(again)) => Some(Arc::new(MediaPlaylist {
+                path: path.clone(),
+                segments: self.count(&again),
+                representation: *again,
+            })),
+            Ok(_) => None,
+            Err(error) => {
+                let fault = Fault::of_media(FaultKind::Manifest, path, &error);
+                self.faults.push(fault);
+                None
+            }
+        };
+        let known = self.imports.entry(name.clone()).or_default();
+        known.push((Arc::clone(variables), again.clone()));
+        again
+    }
+
     /// Returns true if a file of a piece may be incomplete.
     fn is_unsettled(&self, representation: &ManifestRepresentation) -> bool {
         let unsettled = self.files.unsettled;
@@ -303,6 +370,7 @@ impl ManifestReader<'_> {
 
     /// Keeps the earlier knowledge of the manifest `name` at `path`, if there is any.
     fn keep(&mut self, path: &Path, name: &ResourceName) {
+        self.keep_parts();
         let previous = self.files.previous;
         let bad = previous.faults(FaultKind::Manifest).into_iter();
         self.faults.extend(bad.filter(|bad| bad.path == path).cloned());
@@ -345,7 +413,7 @@ impl ManifestReader<'_> {
     fn add_main(
         &mut self,
         main: MainPlaylist,
-        playlists: &BTreeMap<ResourceName, MediaPlaylist>,
+        playlists: &BTreeMap<ResourceName, Arc<MediaPlaylist>>,
     ) -> BTreeSet<ResourceName> {
         let MainPlaylist { path, name, variants } = main;
         let mut named_here = Vec::new();
@@ -375,26 +443,22 @@ impl ManifestReader<'_> {
                 continue;
             };
             found.insert(file.clone());
+            let Some(playlist) = self.import(file, playlist, &variant.variables) else {
+                continue;
+            };
             waits |= self.is_unsettled(&playlist.representation);
-            named_here.push((variant, file, playlist));
+            named_here.push((variant, playlist));
         }
         if waits {
             self.keep(&path, &name);
             return found;
         }
         // Many main playlists may name the same long one, so it is copied for one of them at a time.
-        let count = named_here.iter().map(|(.., playlist)| playlist.segments).sum();
+        let count = named_here.iter().map(|(_, playlist)| playlist.segments).sum();
         if self.allows(&path, count) {
-            let read = self.files.manifest;
-            let with_pieces = |(variant, file, playlist): (Variant, &ResourceName, &MediaPlaylist)| {
+            let with_pieces = |(variant, playlist): (Variant, Arc<MediaPlaylist>)| {
                 let mut representation = variant.representation;
-                let mut pieces = playlist.representation.pieces.clone();
-                if playlist.representation.has_imports
-                    && let Ok(Manifest::Media(again)) = read(&playlist.path, file, &variant.variables)
-                {
-                    pieces = again.pieces;
-                }
-                representation.pieces = pieces;
+                representation.pieces.clone_from(&playlist.representation.pieces);
                 representation
                     .warnings
                     .clone_from(&playlist.representation.warnings);

@@ -3,7 +3,7 @@
 //! The store is listed, and the index of each title is read by ranges, skipping the media. An object is replaced
 //! atomically, so nothing needs to settle. At the next listing, objects with unchanged entity tags are not read again.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::Range;
@@ -189,12 +189,13 @@ impl Stored {
             .map(|name| (self.path(name.as_str()), name.clone()));
         let errors_of_titles = read.values().filter_map(|title| title.index.as_ref().err());
         let errors_of_manifests = contents.iter().filter_map(|(_, content)| content.as_ref().err());
-        let is_incomplete = errors_of_titles.chain(errors_of_manifests).any(is_of_store);
+        let is_incomplete = Cell::new(errors_of_titles.chain(errors_of_manifests).any(is_of_store));
         let contents = RefCell::new(contents.into_iter().collect::<BTreeMap<_, _>>());
         let media_files = MediaFiles {
             manifest: &|path, name, variables| {
                 let content = contents.borrow_mut().remove(name);
                 let content = content.unwrap_or_else(|| manifest(&files, name, variables));
+                is_incomplete.set(is_incomplete.get() || content.as_ref().is_err_and(is_of_store));
                 content.map_err(|error| in_object(error, path))
             },
             size: &|name| files.get(name).map(Object::len),
@@ -209,7 +210,7 @@ impl Stored {
         library.stored = Some(Self {
             origin: self.origin.clone(),
             objects: files,
-            is_incomplete,
+            is_incomplete: is_incomplete.get(),
             titles: read,
         });
         Ok(library)

@@ -313,6 +313,42 @@ fn segments_with_variables_of_the_main_playlist_are_measured() {
     assert_eq!(library.packaged()[0].representations[0].missing, 0);
 }
 
+/// While a manifest is rewritten, its parts do not become titles.
+#[test]
+fn parts_stay_parts_while_their_manifest_cannot_be_read() {
+    let directory = Media::new();
+    let film = fs::read(fixture("fragmented.mp4")).unwrap();
+    let first = film.windows(4).position(|name| name == b"moof").unwrap() - 4;
+    directory.put("segments/init.mp4", &film[..first]);
+    directory.put("segments/1.mp4", &film[first..]);
+    let template = "<SegmentTemplate initialization=\"../segments/init.mp4\" media=\"../segments/$Number$.mp4\" \
+                    duration=\"10\"/>";
+    let manifest = mpd("", "PT10S").replace("<BaseURL></BaseURL>", template);
+    directory.put("manifests/film.mpd", manifest);
+    let library = scan(&directory);
+    assert_eq!(library.packaged().len(), 1);
+    directory.put("manifests/film.mpd", "<MPD");
+    let library = rescan(&library, now());
+    assert!(library.faults(FaultKind::Title).is_empty());
+}
+
+#[test]
+fn segments_of_files_named_by_variables_are_limited() {
+    let directory = Media::new();
+    directory.copy("fragmented.mp4", "film/high.mp4");
+    let pieces = "#EXTINF:3,\n{$id}.mp4\n".repeat(200_000);
+    directory.put(
+        "film/main.m3u8",
+        "#EXTM3U\n#EXT-X-DEFINE:NAME=\"id\",VALUE=\"high\"\n#EXT-X-STREAM-INF:BANDWIDTH=7\nlow.m3u8\n",
+    );
+    let head = "#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXT-X-DEFINE:IMPORT=\"id\"\n";
+    directory.put("film/low.m3u8", format!("{head}{pieces}#EXT-X-ENDLIST\n"));
+    let library = scan(&directory);
+    assert!(library.packaged().is_empty());
+    let faults = library.faults(FaultKind::Manifest);
+    assert!(faults[0].to_string().contains("split the title"), "{faults:?}");
+}
+
 #[test]
 fn a_film_in_any_codec_is_a_title() {
     let directory = Media::new();
