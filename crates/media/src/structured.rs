@@ -32,25 +32,33 @@ pub(crate) fn member(text: &str) -> (&str, FieldValue<'_>) {
 /// or else the first one.
 pub(crate) fn member_of<'a>(text: &'a str, wanted: &str) -> (&'a str, FieldValue<'a>) {
     match text.split_once('=') {
-        Some((key, value)) => (key.trim(), FieldValue::parse(item_of(value.trim(), wanted))),
+        Some((key, value)) => {
+            let (value, parameters) = item_of(value.trim(), wanted);
+            let value = FieldValue::parse(value);
+            (key.trim(), FieldValue { parameters, ..value })
+        }
         None => (text, FieldValue::parse("?1")),
     }
 }
 
-fn item_of<'a>(text: &'a str, wanted: &str) -> &'a str {
+/// The value selected from an inner list, and its parameters.
+fn item_of<'a>(text: &'a str, wanted: &str) -> (&'a str, &'a str) {
     let Some(list) = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) else {
-        return text;
+        return (text, "");
     };
     let items = || split(list, ' ').filter(|item| !item.is_empty());
     let own = items().find(|item| split(item, ';').skip(1).any(|parameter| parameter == wanted));
     let item = own.or_else(|| items().next()).unwrap_or_default();
-    split(item, ';').next().unwrap_or_default()
+    let value = split(item, ';').next().unwrap_or_default();
+    (value, item.get(value.len()..).unwrap_or_default())
 }
 
 /// The value of a member.
 #[derive(Debug)]
 pub(crate) struct FieldValue<'a> {
     text: &'a str,
+    /// Parameters of an item in an inner list, each after a semicolon.
+    parameters: &'a str,
     item: Option<BareItemFromInput<'a>>,
 }
 
@@ -58,8 +66,14 @@ impl<'a> FieldValue<'a> {
     fn parse(text: &'a str) -> Self {
         Self {
             text,
+            parameters: "",
             item: Parser::new(text).parse_item().ok(),
         }
+    }
+
+    pub(crate) fn parameter(&self, name: &str) -> Option<FieldValue<'a>> {
+        let mut all = split(self.parameters, ';').map(member);
+        all.find_map(|(key, value)| (key == name).then_some(value))
     }
 
     pub(crate) fn integer(&self) -> Option<u64> {

@@ -133,7 +133,7 @@ pub struct Cmcd {
     pub measured_throughput: Option<Bitrate>,
     /// `nor`: path of the object requested next, percent-encoded.
     pub next_object: Option<String>,
-    /// `nrr`: byte range of the next request.
+    /// `nrr`: byte range of the next request. In version 2 it is the parameter `r` of `nor`.
     pub next_range: Option<Range<u64>>,
     /// `ot`: type of the requested object.
     pub object_type: Option<ObjectType>,

@@ -89,7 +89,13 @@ impl CmcdReader {
             Slot::Time(time, _, limit) => *time = Some(read_time(value).filter(|&time| time <= limit)?),
             Slot::Flag(flag) => *flag = value.flag()?,
             Slot::Identifier(text) => *text = Some(identifier(value)?),
-            Slot::Path(path) => *path = Some(value.text()?.to_owned()),
+            Slot::Path(path) => {
+                *path = Some(value.text()?.to_owned());
+                // The place of `nrr` in version 2.
+                if let Some(bytes) = value.parameter("r") {
+                    self.cmcd.next_range = Some(range(bytes.text()?)?);
+                }
+            }
             Slot::Range(bytes) => *bytes = Some(range(value.text()?)?),
             Slot::Object(object) => *object = Some(ObjectType::from_token(value.token()?)?),
             Slot::Speed(speed) => {

@@ -207,10 +207,11 @@ fn version_2_is_written_with_lists_and_its_own_keys() {
         headers["cmcd-object"],
         "br=(3200;v),d=4004,lb=(440;v),ot=v,tb=(6000;v)"
     );
-    let request = "bl=(21300;v),dl=18500,mtp=(48100),nor=(\"6.m4s\"),sta=p,su";
+    let request = "bl=(21300;v),dl=18500,mtp=(48100),nor=(\"6.m4s\";r=\"0-1\"),sta=p,su";
     assert_eq!(headers["cmcd-request"], request);
     let session = "cid=\"/films/a \\\"b\\\".mpd\",sf=d,sid=\"6e2fb550-c457-11e9-bb97-0800200c9a66\",st=v,v=2";
     assert_eq!(headers["cmcd-session"], session);
+    assert_eq!(in_field(request).next_range, said.next_range);
 }
 
 #[test]

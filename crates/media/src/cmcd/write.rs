@@ -1,5 +1,6 @@
 //! Writing CMCD, rounded as CTA-5004 §3 requires.
 
+use core::ops::Range;
 use core::time::Duration;
 
 use http::{HeaderMap, HeaderValue};
@@ -51,7 +52,13 @@ impl Cmcd {
         let member = |(key, field, slot): (&str, usize, Slot<'_>)| {
             let text = match self.value(slot)? {
                 value if value.is_empty() => key.to_owned(),
-                value if self.version_2 && key == "nor" => format!("{key}=({value})"),
+                value if self.version_2 && key == "nor" => {
+                    let bytes = self
+                        .next_range
+                        .as_ref()
+                        .map(|bytes| format!(";r={}", range(bytes)));
+                    format!("{key}=({value}{})", bytes.unwrap_or_default())
+                }
                 value if self.version_2 && LISTS.contains(&key) => {
                     let object = self.object_type.filter(|_| key != "mtp");
                     let object = object.map(|object| format!(";{}", object.token()));
@@ -74,20 +81,21 @@ impl Cmcd {
             Slot::Flag(flag) => flag.then(String::new),
             Slot::Identifier(text) => string(last_characters(text.as_ref()?)),
             Slot::Path(path) => string(path.as_ref()?),
-            Slot::Range(bytes) => {
-                // Version 2 has no such key.
-                let bytes = bytes.as_ref().filter(|_| !self.version_2)?;
-                string(&match bytes.end {
-                    u64::MAX => format!("{}-", bytes.start),
-                    end => format!("{}-{}", bytes.start, end.saturating_sub(1)),
-                })
-            }
+            // A parameter of `nor` in version 2.
+            Slot::Range(bytes) => bytes.as_ref().filter(|_| !self.version_2).map(range),
             Slot::Object(object) => object.map(|object| object.token().to_owned()),
             Slot::Speed(speed) => Decimal::try_from((*speed)?).ok().map(write),
             Slot::Token(token, _) => token.map(str::to_owned),
             Slot::Version(is_2) => is_2.then(|| "2".to_owned()),
         }
     }
+}
+
+fn range(bytes: &Range<u64>) -> String {
+    write_text(&match bytes.end {
+        u64::MAX => format!("{}-", bytes.start),
+        end => format!("{}-{}", bytes.start, end.saturating_sub(1)),
+    })
 }
 
 fn join<'a>(members: impl Iterator<Item = &'a (usize, String)>) -> String {
@@ -111,8 +119,8 @@ fn millis(time: &Duration, step: u64) -> u64 {
     millis.saturating_add(step / 2) / step * step
 }
 
-/// Rate in kbit/s, to the nearest multiple of `step`. At least `step` if that is above 1, because no throughput would
-/// mean that nothing gets through.
+/// Rate in kbit/s, to the nearest multiple of `step`. Throughputs (`step` 100) are at least `step`: a small throughput
+/// must not be written as zero.
 fn kbps(rate: Bitrate, step: u64) -> u64 {
     let unit = step.saturating_mul(1_000);
     let rounded = rate.as_bits_per_second().saturating_add(unit / 2) / unit * step;

@@ -375,10 +375,11 @@ impl MpdReader {
         // Differences between the representation and its period, in ticks.
         let deltas = ["eptDelta", "pdDelta"].map(|name| self.inherited(scope, name, Self::number::<i64>));
         let [begins, longer] = deltas.map(|delta| delta.map(|it| i128::from(it.unwrap_or(0))));
-        let shorter = longer?.min(0) * 1_000_000_000 / i128::from(timescale);
+        let (begins, longer) = (begins?, longer?);
+        let shorter = longer.min(0) * 1_000_000_000 / i128::from(timescale);
         timeline.length = length.map(|length| length + shorter);
         if timeline.length.is_some() || timeline.last < u64::MAX {
-            let first = (first, i128::from(offset) + begins?, duration);
+            let first = (first, i128::from(offset) + begins, duration);
             timeline.add(&mut self.counter, first, u64::MAX)?;
         } else if !scope.live {
             let problem = "the number of segments is unknown: MPD@mediaPresentationDuration is missing";

@@ -37,7 +37,10 @@ pub(super) fn read(text: &str, location: &Location, imported: &Variables) -> Res
     if !is_media && has(&["#EXT-X-STREAM-INF", "#EXT-X-MEDIA:", "#EXT-X-I-FRAME-STREAM-INF"]) {
         playlist.variants().map(Manifest::Main)
     } else if !is_media && lines(text).all(|(_, line)| line.starts_with('#')) {
-        Err(malformed(1, "it has no tag of a playlist (RFC 8216)"))
+        Err(malformed(
+            1,
+            "it has neither segments (#EXTINF) nor streams (#EXT-X-STREAM-INF)",
+        ))
     } else {
         playlist.representation().map(Box::new).map(Manifest::Media)
     }

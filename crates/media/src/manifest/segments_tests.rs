@@ -414,7 +414,7 @@ fn what_a_playlist_cannot_mean_is_named(#[case] content: &str, #[case] words: &s
 #[case::path("#EXT-X-DEFINE:IMPORT=\"p\"\n#EXTINF:2,\n{$p}/a\n", Ok("seg/a:2"))]
 #[case::parameter_of_the_main_playlist("#EXT-X-DEFINE:IMPORT=\"token\"\n#EXTINF:2,\n{$token}\n", Ok("1:2"))]
 #[case::own_origin("#EXT-X-DEFINE:IMPORT=\"base\"\n#EXTINF:2,\n{$base}a\n", Ok("a:2"))]
-#[case::range(
+#[case::map(
     "#EXT-X-DEFINE:IMPORT=\"p\"\n#EXT-X-MAP:URI=\"{$p}\"\n#EXTINF:2,\na\n",
     Ok("a:2")
 )]
@@ -453,6 +453,8 @@ fn a_playlist_imports_variables_of_its_main_playlist(
                 (pieces(&found).as_str(), found.pieces[0].is_foreign),
                 (expected, false)
             );
+            let maps = found.initializations.iter().map(|(_, map)| map.file.as_deref());
+            assert!(maps.eq(content.contains("EXT-X-MAP").then_some(Some("f/seg"))));
         }
         (Err(error), Err(words)) => assert!(error.to_string().contains(words), "{error}"),
         (other, _) => panic!("{other:?}"),

@@ -378,11 +378,11 @@ fn ranges_without_an_offset_follow_each_other() {
 #[case::two_streams_one_uri(&main("BANDWIDTH=1\n#EXT-X-STREAM-INF:BANDWIDTH=2\na\n"), 2, "without its playlist")]
 #[case::bad_rate(&main("BANDWIDTH=fast\na.m3u8\n"), 2, "BANDWIDTH `fast` is not a number")]
 #[case::no_rate(&main("RESOLUTION=16x9\na.m3u8\n"), 2, "no BANDWIDTH")]
-#[case::no_tags("#EXTM3U\n# a comment\n", 1, "no tag of a playlist")]
+#[case::no_tags("#EXTM3U\n# a comment\n", 1, "neither segments")]
 #[case::lines_that_end_with_cr(
     "#EXTM3U\r#EXT-X-TARGETDURATION:3\r#EXTINF:3,\ra.ts\r#EXT-X-ENDLIST\r",
     1,
-    "no tag of a playlist"
+    "neither segments"
 )]
 #[case::no_tag_but_a_file("#EXTM3U\na.ts\n", 2, "`a.ts` needs an #EXTINF")]
 #[case::empty_map_uri("#EXTM3U\n#EXTINF:3,\n#EXT-X-MAP:URI=\"\"\na.ts\n", 3, "no URI")]
