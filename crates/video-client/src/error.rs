@@ -206,6 +206,12 @@ pub enum TitleError {
          package it with SegmentBase@indexRange, or with a file for each segment"
     )]
     NoIndex(String),
+    /// A segment index in a file without a declared initialisation segment.
+    #[error("`{0}` has an indexRange but no Initialization: add the range of its initialisation segment")]
+    NoInitialization(String),
+    /// A segment without frames.
+    #[error("the segment has no frames: package the title again")]
+    Empty,
     /// There is no rate to choose by.
     #[error("`{0}` has no rate: write the manifest again with @bandwidth")]
     NoRate(String),

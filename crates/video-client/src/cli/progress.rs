@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use playrate_units::{Bitrate, Bytes};
 use video_client::{Observer, Progress};
 
@@ -22,8 +22,7 @@ impl Bar {
     pub(crate) fn new() -> Self {
         let bar = ProgressBar::no_length();
         // The template is a constant; if it were wrong, the default bar would do.
-        if let Ok(style) = ProgressStyle::with_template("{bar:30.cyan/blue} {percent:>3} % {msg}  {eta} left")
-        {
+        if let Ok(style) = ProgressStyle::with_template("{bar:30.cyan/blue} {percent:>3} % {msg}") {
             bar.set_style(style.progress_chars("━╸─"));
         }
         bar.set_message("connecting");
@@ -62,7 +61,10 @@ impl Observer for Bar {
             None => progress.received.as_u64(),
         };
         self.bar.set_position(position);
-        self.bar.set_message(message(progress, rate));
+        let left = self.bar.length().map(|_| self.bar.eta());
+        let left = left.filter(|left| !left.is_zero());
+        let left = left.map_or(String::new(), |left| format!("  {:#} left", HumanDuration(left)));
+        self.bar.set_message(message(progress, rate) + &left);
     }
 }
 

@@ -44,6 +44,7 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
                 one.declared_rate = self.rate(one).await?;
             }
         }
+        self.source.is_sound = all.iter().all(|it| it.component == Component::Audio);
         let presentation = packaged::presentation(all).map_err(wrong)?;
         Ok((presentation, notes))
     }
@@ -68,7 +69,7 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
     /// that cannot be fetched or read are left out and described in `missing`.
     ///
     /// # Errors
-    /// That of the first missing playlist, if no other one can be read.
+    /// That of the first missing playlist, if no other one can be played. Sound does not replace missing video.
     async fn playlists(
         &mut self,
         mut variants: Vec<Variant>,
@@ -78,7 +79,7 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
         let mut all = Vec::new();
         let mut taken: Vec<String> = Vec::new();
         let mut failure = None;
-        // Preference of the streams to play: the best one that a playlist has.
+        // Preference of the streams to play: the best one whose playlist can be played.
         let mut best = None;
         variants.sort_by_key(|it| packaged::preference(&it.representation).unwrap_or(u8::MAX));
         for Variant {
@@ -89,9 +90,11 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
         } in variants
         {
             let rank = packaged::preference(&declared).filter(|_| declared.set == 0);
+            if rank == Some(packaged::SOUND) && best.is_none() && failure.is_some() {
+                break;
+            }
             if rank.is_some() && best.is_none_or(|best| rank == Some(best)) {
                 let Some(path) = playlist.own_path().map(str::to_owned) else {
-                    best = rank;
                     declared.pieces.push(playlist);
                     all.push(declared);
                     continue;
@@ -112,7 +115,6 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
                     }
                     playlist => playlist?,
                 };
-                best = rank;
                 if let Manifest::Media(playlist) = playlist {
                     // Frames for trick modes.
                     if playlist.component == Component::Other {
@@ -123,6 +125,9 @@ impl<O: Observer> Driver<'_, O, DashSource<'_>> {
                     declared.encryption = playlist.encryption;
                     declared.live = playlist.live;
                     declared.warnings = playlist.warnings;
+                }
+                if packaged::preference(&declared).is_some() && packaged::obstacle(&declared).is_none() {
+                    best = rank;
                 }
                 taken.push(path);
             }

@@ -24,7 +24,7 @@ pub(super) fn choose(mut all: Vec<Declared>) -> Result<(Vec<Declared>, Vec<Strin
         return Err(TitleError::Live);
     }
     // Of each period, the first set that is preferred and can be played, if possible one in the main role; other sets
-    // are other angles or codecs. Sound alone is no substitute for video that cannot be played.
+    // are other angles or codecs. In a period with video, sound does not replace it.
     let key = |it: &Declared| {
         let role = (it.is_main == Some(false), it.is_main.is_none());
         preference(it).map(|rank| (rank == SOUND, obstacle(it).is_some(), role, rank, it.set))
@@ -64,7 +64,7 @@ pub(super) fn choose(mut all: Vec<Declared>) -> Result<(Vec<Declared>, Vec<Strin
 }
 
 /// The reason why a readable representation cannot be fetched, if any.
-fn obstacle(it: &Declared) -> Option<TitleError> {
+pub(super) fn obstacle(it: &Declared) -> Option<TitleError> {
     let name = it.id.clone();
     let initializations = it.initializations.iter().map(|(_, piece)| piece);
     let mut pieces = it.pieces.iter().chain(initializations);
@@ -79,7 +79,7 @@ fn obstacle(it: &Declared) -> Option<TitleError> {
 }
 
 /// Preference of sound, after all video.
-const SOUND: u8 = 2;
+pub(super) const SOUND: u8 = 2;
 
 /// Order of preference: H.264 video, other video, sound. `None` for other data.
 pub(super) fn preference(it: &Declared) -> Option<u8> {
@@ -185,6 +185,9 @@ pub(super) fn needs_index(it: &Declared) -> Result<Option<Resource>, TitleError>
         return Ok(None);
     };
     if it.index.is_some() {
+        if it.initializations.is_empty() {
+            return Err(TitleError::NoInitialization(it.id.clone()));
+        }
         let mut index = resource(piece, &it.id)?;
         index.bytes.clone_from(&it.index);
         return Ok(Some(index));

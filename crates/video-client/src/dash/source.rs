@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use playrate_media::cmcd::{Cmcd, ObjectType};
-use playrate_media::{Limits, MediaError, StreamParser, TitleInfo};
+use playrate_media::{Limits, StreamParser, TitleInfo};
 use playrate_units::{Bitrate, Bytes};
 
 use super::player::{DashOptions, DashPlayer, Decision};
@@ -49,15 +49,19 @@ pub(crate) struct DashSource<'a> {
     notes: Vec<String>,
     /// Underflow events that CMCD has reported.
     reported_underflows: u64,
-    /// The segment being fetched, if it has boxes to count frames by.
-    boxes: Option<SegmentBoxes>,
+    /// The manifest declares only sound.
+    pub(super) is_sound: bool,
+    /// The segment being fetched.
+    arriving: Option<ArrivingSegment>,
 }
 
-/// The boxes of a segment and the frames found in them.
-struct SegmentBoxes {
+/// A segment being fetched and the number of its frames: 1 if it has no boxes to count them by.
+struct ArrivingSegment {
     path: String,
-    parser: StreamParser,
+    parser: Option<StreamParser>,
     frames: usize,
+    /// The representation has no other segment, so it may be a whole MP4 file.
+    is_only: bool,
 }
 
 impl<'a> DashSource<'a> {
@@ -77,7 +81,8 @@ impl<'a> DashSource<'a> {
             title: None,
             notes: Vec::new(),
             reported_underflows: 0,
-            boxes: None,
+            is_sound: false,
+            arriving: None,
         })
     }
 
@@ -114,9 +119,13 @@ impl<'a> DashSource<'a> {
         rate: Bitrate,
         duration: Duration,
     ) -> Request {
-        let object = match &self.title {
-            Some(title) if !title.has_video => ObjectType::Audio,
-            _ => ObjectType::Video,
+        let object = match self
+            .title
+            .as_ref()
+            .map_or(self.is_sound, |title| !title.has_video)
+        {
+            true => ObjectType::Audio,
+            false => ObjectType::Video,
         };
         let mut request = self.request(resource, object);
         let player = self.player.as_ref();
@@ -182,7 +191,7 @@ impl<'a> DashSource<'a> {
             path: segment.path.clone(),
             bytes: segment.bytes.clone(),
         };
-        driver.source.boxes = None;
+        let mut parser = None;
         if segment.is_gap {
             return Err(unplayable(&segment.path, TitleError::Gap));
         }
@@ -193,7 +202,7 @@ impl<'a> DashSource<'a> {
             if source.initialized.replace(key) != Some(key) {
                 sink.write(bytes.clone()).await.map_err(PlayError::Sink)?;
             }
-            let mut parser = StreamParser::new(Limits::default());
+            let parser = parser.insert(StreamParser::new(Limits::default()));
             parser
                 .push(&bytes)
                 .map_err(|problem| unplayable(&initialization.path, problem))?;
@@ -202,12 +211,13 @@ impl<'a> DashSource<'a> {
                 info.duration = Some(duration);
                 source.title = Some(info);
             }
-            source.boxes = Some(SegmentBoxes {
-                path: resource.path.clone(),
-                parser,
-                frames: 0,
-            });
         }
+        driver.source.arriving = Some(ArrivingSegment {
+            path: resource.path.clone(),
+            parser,
+            frames: 0,
+            is_only: chosen.segments.len() == 1,
+        });
         let request = driver
             .source
             .segment_request(&resource, chosen.rate, segment.duration);
@@ -272,19 +282,34 @@ impl TitleSource for DashSource<'_> {
     }
 
     fn on_bytes(&mut self, _now: Duration, bytes: &[u8]) -> Result<()> {
-        if let Some(SegmentBoxes { path, parser, frames }) = &mut self.boxes {
-            parser.push(bytes).map_err(|problem| unplayable(path, problem))?;
-            *frames = frames.saturating_add(parser.drain_frames().count());
+        let Some(ArrivingSegment {
+            path,
+            parser,
+            frames,
+            is_only,
+        }) = &mut self.arriving
+        else {
+            return Ok(());
+        };
+        if *is_only && parser.is_none() && *frames == 0 && bytes.get(4..8) == Some(b"ftyp") {
+            *parser = Some(StreamParser::new(Limits::default()));
         }
+        let Some(parser) = parser else {
+            *frames = 1;
+            return Ok(());
+        };
+        parser.push(bytes).map_err(|problem| unplayable(path, problem))?;
+        *frames = frames.saturating_add(parser.drain_frames().count());
         Ok(())
     }
 
     fn on_end(&mut self, transfer: Transfer) -> Result<()> {
-        let frames = match &self.boxes {
-            None if transfer.bytes == Bytes::ZERO => return Err(unplayable(self.path, MediaError::NoFrames)),
-            None => None,
-            Some(boxes) if boxes.frames == 0 => return Err(unplayable(&boxes.path, MediaError::NoFrames)),
-            Some(boxes) => Some(u32::try_from(boxes.frames).unwrap_or(u32::MAX)),
+        let frames = match self.arriving.take() {
+            Some(segment) if segment.frames == 0 => return Err(unplayable(&segment.path, TitleError::Empty)),
+            Some(segment) if segment.parser.is_some() => {
+                Some(u32::try_from(segment.frames).unwrap_or(u32::MAX))
+            }
+            _ => None,
         };
         (self.failure, self.failures) = (None, 0);
         if let Some(player) = &mut self.player {

@@ -309,6 +309,64 @@ async fn a_stream_in_another_codec_takes_the_place_of_those_without_playlists() 
     assert_contains(&played.report.notes.concat(), &["404", "/none.m3u8"]);
 }
 
+#[rstest]
+#[case::encrypted("#EXTM3U\n#EXT-X-KEY:METHOD=AES-128,URI=\"k\"\n#EXTINF:3,\na.m4s\n#EXT-X-ENDLIST\n")]
+#[case::for_trick_modes("#EXTM3U\n#EXT-X-I-FRAMES-ONLY\n#EXTINF:3,\na.m4s\n#EXT-X-ENDLIST\n")]
+#[case::a_main_playlist("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=9\na.m3u8\n")]
+#[case::elsewhere("https://cdn.invalid/a.m3u8")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_in_another_codec_takes_the_place_of_one_that_cannot_be_played(#[case] playlist: &str) {
+    let running = Running::start();
+    running.write("first.m3u8", playlist);
+    let is_url = playlist.starts_with("https");
+    let first = main_of(&[if is_url { playlist } else { "first.m3u8" }]);
+    let low = "#EXT-X-STREAM-INF:BANDWIDTH=9,CODECS=\"hvc1.1.6.L93.B0\"\nlow/index.m3u8\n";
+    running.write("main.m3u8", first + low);
+    let (played, bytes) = running.play("/main.m3u8", DashOptions::default(), &mut ()).await;
+    played.result.unwrap();
+    assert!(bytes == Packaged::new(0).whole());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sound_does_not_replace_missing_video() {
+    let running = Running::start();
+    let sound = "#EXT-X-STREAM-INF:BANDWIDTH=9,CODECS=\"mp4a.40.2\"\nlow/index.m3u8\n";
+    running.write("main.m3u8", main_of(&["none.m3u8"]) + sound);
+    let (played, _) = running.play("/main.m3u8", DashOptions::default(), &mut ()).await;
+    assert_contains(&played.result.unwrap_err().to_string(), &["404", "/none.m3u8"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn frames_of_a_whole_file_are_counted() {
+    let running = Running::start();
+    running.write("whole", Packaged::new(0).whole());
+    let text = "<MPD mediaPresentationDuration=\"PT12S\"><Period><AdaptationSet contentType=\"video\">\
+        <Representation id=\"low\" bandwidth=\"20000\"><BaseURL>whole</BaseURL></Representation>\
+        </AdaptationSet></Period></MPD>";
+    running.write("whole.mpd", text);
+    let (played, _) = running
+        .play("/whole.mpd", fixed("low", CmcdMode::Off), &mut ())
+        .await;
+    played.result.unwrap();
+    assert_eq!(played.report.playback.frames_shown, FRAMES.iter().sum::<u64>());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_segment_is_named() {
+    let running = Running::start();
+    running.write("empty.ts", "");
+    running.write(
+        "ts.m3u8",
+        "#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXTINF:3,\nempty.ts\n#EXT-X-ENDLIST\n",
+    );
+    running.write("main.m3u8", main_of(&["ts.m3u8"]));
+    let (played, _) = running.play("/main.m3u8", DashOptions::default(), &mut ()).await;
+    assert_contains(
+        &played.result.unwrap_err().to_string(),
+        &["/empty.ts", "no frames"],
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_title_without_any_of_its_playlists_fails_with_the_first_error() {
     let running = Running::start();

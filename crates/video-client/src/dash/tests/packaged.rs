@@ -142,6 +142,10 @@ fn segments_without_an_initialisation_segment_are_played() {
     mpd(&one("<BaseURL>v.mp4</BaseURL><SegmentBase><Initialization range=\"0-9\"/></SegmentBase>")),
     "SegmentBase@indexRange"
 )]
+#[case::no_initialization(
+    mpd(&one("<BaseURL>v.mp4</BaseURL><SegmentBase indexRange=\"0-99\"/>")),
+    "no Initialization"
+)]
 #[case::elsewhere(mpd(&one(&format!("<BaseURL>https://cdn.example/</BaseURL>{TEMPLATE}"))), "on another host")]
 #[case::subtitles_only(
     mpd(
