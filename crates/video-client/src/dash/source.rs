@@ -119,13 +119,11 @@ impl<'a> DashSource<'a> {
         rate: Bitrate,
         duration: Duration,
     ) -> Request {
-        let object = match self
-            .title
-            .as_ref()
-            .map_or(self.is_sound, |title| !title.has_video)
-        {
-            true => ObjectType::Audio,
-            false => ObjectType::Video,
+        let title = self.title.as_ref();
+        let object = if title.map_or(self.is_sound, |title| !title.has_video) {
+            ObjectType::Audio
+        } else {
+            ObjectType::Video
         };
         let mut request = self.request(resource, object);
         let player = self.player.as_ref();
