@@ -50,6 +50,7 @@ fn play(titles: &[(&str, &str)]) {
             "{command}: {report}"
         );
         let segments = &report["dash"];
+        assert!(segments["segments"].as_u64() > Some(0), "{command}: {report}");
         assert_eq!(
             segments["segments"], segments["segments_fetched"],
             "{command}: {report}"

@@ -76,8 +76,8 @@ fn received() -> Vec<[usize; 4]> {
         .collect()
 }
 
-/// An urgent response takes the path from the others at once; the incremental ones share what it leaves, and the
-/// background waits for all of them.
+/// An urgent response soon takes the path from the others; the incremental ones share what it leaves, and the
+/// background comes last.
 #[test]
 fn the_page_shows_what_arrived_of_each_response() {
     let received = received();

@@ -191,8 +191,8 @@ async fn a_request_that_waits_while_its_session_is_evicted_is_rejected() {
     send.write_all(raw::REQUEST).await.unwrap();
     send.finish().unwrap();
     assert_eq!(send.stopped().await, Ok(None), "the server has all of it");
-    // A session without any request stays for a round trip.
-    time::sleep(&TokioRuntime, Duration::from_secs(2)).await;
+    // A session without any request stays for 100 ms.
+    time::sleep(&TokioRuntime, Duration::from_millis(200)).await;
     let (_second, _other) = connect().await;
     let arrival = session.accept().await.unwrap();
     assert!(arrival.is_none(), "no request is accepted");

@@ -58,9 +58,17 @@ const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 static LOG: LogQueue = LogQueue::new();
 static WRITER: Once = Once::new();
 
+fn start_writer() {
+    WRITER.call_once(|| {
+        let writer = thread::Builder::new().name("log".to_owned());
+        // Without a thread, lines are dropped and counted.
+        let _ = writer.spawn(|| LOG.write_to(io::stderr()));
+    });
+}
+
 /// Hands a line to the thread that writes to stderr.
 fn push(line: &[u8]) {
-    WRITER.call_once(|| drop(thread::spawn(|| LOG.write_to(io::stderr()))));
+    start_writer();
     LOG.push(line);
 }
 
@@ -72,7 +80,10 @@ pub(super) fn dropped_lines() -> u64 {
 /// Writes a last line of text, if there is one, and waits until stderr's reader has all lines, or for a moment.
 pub(super) fn finish(last: &str) {
     if !last.is_empty() {
-        push(last.as_bytes());
+        start_writer();
+        // However many lines wait, this one must show.
+        LOG.state.lock().lines.extend_from_slice(last.as_bytes());
+        LOG.changed.notify_all();
     }
     LOG.flush(FLUSH_LIMIT);
 }
@@ -123,18 +134,18 @@ impl LogQueue {
                 .wait_while(&mut state, |state| state.lines.is_empty());
             state.is_writing = true;
             let lines = mem::take(&mut state.lines);
+            let dropped = state.dropped;
             drop(state);
-            // Nobody is left to report an error to.
-            let _ = out.write_all(&lines);
-            let dropped = self.state.lock().dropped;
             if dropped > reported {
-                let lines = dropped.saturating_sub(reported);
+                // There is room now, and the gap is after `lines`.
                 tracing::warn!(
-                    lines,
+                    lines = dropped.saturating_sub(reported),
                     "lines of this log were dropped because its reader is too slow"
                 );
                 reported = dropped;
             }
+            // Nobody is left to report an error to.
+            let _ = out.write_all(&lines);
         }
     }
 

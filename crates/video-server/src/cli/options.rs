@@ -197,8 +197,8 @@ pub(super) struct LimitOptions {
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub(super) idle_limit: IdleLimit,
 
-    /// Maximum number of HTTP/3 connections without any request yet per IPv4 address or IPv6 /64 network, and
-    /// separately of TCP connections. At the limit, a new connection replaces the oldest of these
+    /// Maximum number of connections that have not requested anything, per IPv4 address or IPv6 /64 network; HTTP/3
+    /// and TCP count separately. At the limit, a new connection replaces the oldest of these or is refused
     #[arg(long, value_name = "N", default_value = "256")]
     pub(super) max_connections_per_address: NonZeroUsize,
 

@@ -12,7 +12,7 @@ use crate::http::answer::Answer;
 /// Maximum size of a report in bytes. Over HTTP/3, the transport ends a request of more than 64 KiB.
 const MAX_REPORT: usize = 32 << 10;
 /// Supported methods, as in the `Allow` field.
-const METHODS: &str = "POST, OPTIONS";
+const METHODS: &str = "GET, HEAD, POST, OPTIONS";
 
 /// Receiver of event reports at one path.
 #[derive(Debug)]
@@ -57,21 +57,20 @@ impl EventTarget {
             return Answer::refusal(StatusCode::PAYLOAD_TOO_LARGE, text);
         }
         let events = str::from_utf8(report).map(Cmcd::read_events);
-        let events: Vec<_> = events.into_iter().flatten().collect();
-        let is_nothing = |event: &Cmcd| {
+        let is_something = |event: &Cmcd| {
             let mut nothing = Cmcd::default();
             nothing.ignored = event.ignored;
-            *event == nothing
+            *event != nothing
         };
-        if events.iter().all(is_nothing) {
+        let events: Vec<_> = events.into_iter().flatten().filter(is_something).collect();
+        if events.is_empty() {
             let text =
                 "a report needs a line of CMCD for each event, such as e=ps,sta=p,ts=1764200000000,v=2";
             return Answer::refusal(StatusCode::BAD_REQUEST, text.to_owned());
         }
-        let mut counts = self.counts.lock();
         for event in events {
             let key = (event.event.unwrap_or("other"), event.state.unwrap_or_default());
-            *counts.entry(key).or_default() += 1;
+            *self.counts.lock().entry(key).or_default() += 1;
             tracing::debug!(event = key.0, state = key.1, cmcd = ?event, "a player reported an event");
         }
         Answer::no_content(METHODS)
@@ -116,11 +115,12 @@ mod tests {
     #[case::preflight(Method::OPTIONS, "/cmcd", "", (Some(204), 0))]
     #[case::empty(Method::POST, "/cmcd", "", (Some(400), 0))]
     #[case::another_format(Method::POST, "/cmcd", "{\"e\":\"ps\"}", (Some(400), 0))]
+    #[case::one_of_two_lines(Method::POST, "/cmcd", "e=t\njunk", (Some(204), 1))]
     #[case::new_event(Method::POST, "/cmcd", "e=new,v=2", (Some(204), 1))]
     #[case::new_keys(Method::POST, "/cmcd", "e=new,xx=1\n=", (Some(400), 0))]
     #[case::read(Method::GET, "/cmcd", "", (None, 0))]
     #[case::elsewhere(Method::POST, "/cmcd/", "e=t", (None, 0))]
-    fn what_is_not_a_report_counts_for_nothing(
+    fn only_reports_that_are_understood_are_counted(
         #[case] method: Method,
         #[case] path: &str,
         #[case] content: &'static str,

@@ -23,6 +23,7 @@ use playrate_quinn::ConnectionController;
 /// With this many handshakes in progress, a Retry validates the addresses of new clients. It costs an honest client one
 /// round trip, so it is not used below this number.
 const MAX_UNVALIDATED: usize = 64;
+
 /// Totals of a server's decisions on clients since it was started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -31,9 +32,10 @@ pub struct ClientTotals {
     pub retried: u64,
     /// Number of clients refused because of a limit.
     pub refused: u64,
-    /// Number of idle connections that were closed to make room for another client.
+    /// Number of idle connections, and of handshakes with validated addresses, that made room for another client.
     pub evicted: u64,
-    /// Number of handshakes that began and did not complete: the client left, was too slow, or spoke no common TLS.
+    /// Number of handshakes that began and did not complete: the client left, was too slow, had to make room, or spoke
+    /// no common version of TLS.
     pub failed_handshakes: u64,
 }
 
@@ -111,7 +113,7 @@ impl Clients {
         let mut state = self.state.lock();
         let number = if is_validated {
             state.connections.take(peer.ip(), activity.clone()).map(Some)
-        } else if state.unvalidated < MAX_UNVALIDATED && state.connections.room(peer.ip(), now) == Ok(None) {
+        } else if state.unvalidated < MAX_UNVALIDATED && state.connections.reached(peer.ip()).is_none() {
             state.unvalidated += 1;
             Ok(None)
         } else {
@@ -127,7 +129,7 @@ impl Clients {
                 peer,
                 activity,
                 number,
-                is_decided: false,
+                is_complete: false,
             }),
             Err(refusal) => {
                 let line = state.turned_away(Some(refusal), now);
@@ -196,7 +198,7 @@ pub(super) struct ClientPlace {
     /// Number of its place; `None` during a handshake with an address that may be forged.
     number: Option<u64>,
     /// True once the handshake is complete.
-    is_decided: bool,
+    is_complete: bool,
 }
 
 impl ClientPlace {
@@ -211,7 +213,7 @@ impl ClientPlace {
     /// # Errors
     /// The limit that was reached.
     pub(super) fn establish(&mut self, control: &Arc<ConnectionController>) -> Result<(), Refusal> {
-        self.is_decided = true;
+        self.is_complete = true;
         self.activity.restart();
         let mut state = self.clients.state.lock();
         let number = match self.number {
@@ -237,7 +239,7 @@ impl ClientPlace {
 impl Drop for ClientPlace {
     fn drop(&mut self) {
         let mut state = self.clients.state.lock();
-        state.totals.failed_handshakes += u64::from(!self.is_decided);
+        state.totals.failed_handshakes += u64::from(!self.is_complete);
         match self.number {
             Some(number) => state.connections.free(number),
             None => state.unvalidated -= 1,

@@ -15,7 +15,8 @@ use crate::error::Refusal;
 
 /// Minimum time for which a connection stays without any request yet. A client sends one as soon as it is connected:
 /// over QUIC together with the end of the handshake, which took a round trip or more, and over TLS within one. A client
-/// with a longer round trip over TCP stays until as many others come in that time as there are places.
+/// with a longer round trip over TCP, or after a Retry, may be displaced if as many new connections as there are places
+/// arrive within one round trip.
 const FIRST_REQUEST: Duration = Duration::from_millis(100);
 /// Number of times as fast as others that a connection without any request yet ages.
 const UNUSED_AGES: u32 = 10;
@@ -84,19 +85,30 @@ impl<T: Default> Places<T> {
         Some(&mut connection.occupant)
     }
 
+    /// The limit that one more connection from `address` would exceed, if any.
+    pub(super) fn reached(&self, address: IpAddr) -> Option<Refusal> {
+        let network = network(address);
+        let own = self
+            .connections
+            .values()
+            .filter(|connection| connection.network == network);
+        let own_unused =
+            own.filter(|connection| connection.activity.idleness().is_some_and(|idle| !idle.is_used));
+        let most = self.limits.unused_per_address;
+        if own_unused.take(most).count() >= most {
+            Some(Refusal::Address)
+        } else {
+            (self.connections.len() >= self.limits.connections).then_some(Refusal::Connections)
+        }
+    }
+
     /// Checks for room for one more connection from `address`. Returns the connection that has to make room, if any,
     /// and the start of its idleness.
-    pub(super) fn room(&self, address: IpAddr, now: Instant) -> Result<Option<(Instant, u64)>, Refusal> {
+    fn room(&self, address: IpAddr, now: Instant) -> Result<Option<(Instant, u64)>, Refusal> {
         let network = network(address);
         let is_own = |connection: &Occupied<T>| connection.network == network;
         let is_unused = |idle: &Idleness| !idle.is_used;
-        let own = self.connections.values().filter(|connection| is_own(connection));
-        let own_unused = own.filter_map(|connection| connection.activity.idleness().filter(is_unused));
-        let limit = if own_unused.count() >= self.limits.unused_per_address {
-            Refusal::Address
-        } else if self.connections.len() >= self.limits.connections {
-            Refusal::Connections
-        } else {
+        let Some(limit) = self.reached(address) else {
             return Ok(None);
         };
         let candidates = self.connections.iter().filter_map(|(&number, connection)| {
