@@ -11,8 +11,8 @@ use crate::movie::TrackKind;
 /// Description in the first sample entry of a track.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Codec {
-    /// Codec string of RFC 6381: `avc1.64001f`, `mp4a.40.2`, or only the entry's name if it lacks a usable
-    /// configuration.
+    /// Codec string of RFC 6381: `avc1.64001f`, `mp4a.40.2`, or only the entry's name without a usable
+    /// configuration of the decoder.
     pub(crate) name: String,
     /// Protection scheme of an encrypted track, such as `cenc`.
     pub(crate) encryption: Option<String>,

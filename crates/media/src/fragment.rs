@@ -7,8 +7,8 @@ use crate::error::MediaError;
 use crate::movie::{Movie, TrackKind};
 use crate::tables::{self, TrackSample};
 
-/// Sample flags of a frame that is no key frame: `sample_is_non_sync_sample`, or `sample_depends_on` 1
-/// (ISO/IEC 14496-12 §8.8.3.1).
+/// Sample flags of a frame that is no key frame: `sample_is_non_sync_sample`, or a `sample_depends_on`
+/// of 1 (ISO/IEC 14496-12 §8.8.3.1).
 const NON_SYNC: u32 = 0x0101_0000;
 
 /// Largest duration of a sample in ticks. Larger values are negative durations, written by encoders when the

@@ -180,8 +180,8 @@ impl Manifest {
         Self::read_at(&site, content, variables)
     }
 
-    /// Reads a manifest at this URL. Its variables may refer to the URL's query and to `variables` of the main
-    /// playlist.
+    /// Reads a manifest at this URL. Its variables may refer to the URL's query and to `variables`, those of
+    /// the main playlist.
     ///
     /// # Errors
     /// As [`open`](Self::open), without the file's name.

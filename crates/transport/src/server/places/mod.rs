@@ -78,8 +78,8 @@ impl<T: Default> Places<T> {
         self.connections.values().map(|connection| &connection.occupant)
     }
 
-    /// Occupant of the place of the connection `number`, which is its default at first. `None` if the connection has
-    /// made room.
+    /// Occupant of the place of the connection `number`, which is its default at first. `None` if the connection
+    /// has made room for another.
     pub fn occupant(&mut self, number: u64) -> Option<&mut T> {
         let connection = self.connections.get_mut(&number)?;
         Some(&mut connection.occupant)
