@@ -1,5 +1,5 @@
-//! Responses with different priorities (RFC 9218) on one connection over a slow path: `docs/operations.md` shows what a
-//! client has received of each by time.
+//! Responses with different priorities (RFC 9218) on one connection over a slow path: `docs/operating/delivery.md`
+//! shows what a client has received of each by time.
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
@@ -81,7 +81,7 @@ fn received() -> Vec<[usize; 4]> {
 #[test]
 fn the_page_shows_what_arrived_of_each_response() {
     let received = received();
-    let page = fs::read_to_string(format!("{ROOT}/docs/operations.md")).unwrap();
+    let page = fs::read_to_string(format!("{ROOT}/docs/operating/delivery.md")).unwrap();
     let rows = page
         .lines()
         .skip_while(|line| !line.starts_with("| ms | background `u=6`"));

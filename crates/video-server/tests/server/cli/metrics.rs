@@ -323,7 +323,7 @@ async fn every_metric_of_the_board_the_alerts_and_the_docs_is_exported() {
     for file in [
         "packaging/grafana/video-server.json",
         "packaging/prometheus/video-server.rules.yml",
-        "docs/operations.md",
+        "docs/operating/monitoring.md",
     ] {
         let text = fs::read_to_string(root.join(file)).unwrap();
         let unknown: Vec<_> = mentioned(&text).difference(&exported).copied().collect();
