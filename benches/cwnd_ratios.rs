@@ -33,7 +33,7 @@ const FRAMES: u32 = 4_000;
 /// time.
 const MOST_NS: f64 = 60.0;
 /// `reno` against quinn's NewReno, which does next to nothing. The rest is the cost of two clock conversions per ACK
-/// frame, telemetry and the components common to all controllers; docs/benchmarks.md adds it up.
+/// frame, telemetry and the components common to all controllers.
 const MOST_RENO: f64 = 2.3;
 /// `cubic` against quinn's Cubic.
 const MOST_CUBIC: f64 = 1.0;
