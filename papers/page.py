@@ -245,58 +245,29 @@ def table(head: Sequence[str], lines: Iterable[Sequence[str]], right: Sequence[s
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, marks, *lines))
 
 
-def _outcome(claim: Data | None, world: str) -> str:
-    return claim[world]["outcome"] if claim and claim[world] else NOT_RUN
-
-
-def _bold(claim: Data, world: str) -> str:
-    outcome = _outcome(claim, world)
-    return f"**{outcome}**" if outcome == Outcome.AGREES.value else outcome
-
-
 def _primaries(rows: Sequence[Data]) -> str:
     lines = []
     for row in rows:
-        first = [f"[{row['id']}](#{row['id'].lower().replace('.', '')})", row["says"], _looked(row)]
-        for world in runs.JUDGED:
-            one = row["primary"] and row["primary"][world]
-            if one:
-                effect = DASH if one["effect"] is None else f"{one['effect']:.2f}"
-                chance = DASH if one["chance"] is None else words(one["chance"], "share")
-                lines.append((*first, world, _bold(row["primary"], world), _estimate(one), effect, chance))
-                first = [""] * 3
-    head = ("row", "conclusion", "search", "world", "outcome", "estimate (95 % interval)", "effect", "chance")
-    return table(head, lines, right=("effect", "chance"))
-
-
-def _looked(claim: Data) -> str:
-    return "unseen" if claim["judged"] else "fitted"
-
-
-def _estimate(one: Data) -> str:
-    """Returns the estimate with its interval."""
-    numbers = {
-        name: words(one[name], one["unit"]) for name in ("estimate", "low", "high", "margin") if one[name] is not None
-    }
-    text = numbers.get("estimate", DASH)
-    text += f" ({numbers['low']} to {numbers['high']})" if "low" in numbers and "high" in numbers else ""
-    return text + (f", margin {numbers['margin']}" if "margin" in numbers else "")
+        says = row["says"] + (" \N{DAGGER}" if row["judged"] else "")
+        outcomes = (_bold(row["primary"], world) if row["primary"] else NOT_RUN for world in runs.JUDGED)
+        lines.append((f"[{row['id']}](#{row['id'].lower().replace('.', '')})", says, *outcomes))
+    return table(("row", "conclusion", *runs.JUDGED), lines)
 
 
 def _counts(scopes: Mapping[str, Data]) -> str:
-    names = {"primaries": "conclusions", "unseen": "of these unseen by a search", "secondaries": "other sentences"}
-    lines = []
-    for scope, kinds in scopes.items():
-        for kind, counted in kinds.items() if scope not in unknowns.names() else ():
-            tallies = [_counts_of(counted[world]) for world in runs.JUDGED]
-            lines.append((scope if kind == "primaries" else "", names[kind], str(counted["of"]), *tallies))
-    head = ("paper", "claims", "of", "nominal: agree / no difference / contradicted", "fitted: the same")
-    return table(head, lines, right=head[2:])
+    names = {"primaries": "conclusions", "unseen": "unseen ones", "secondaries": "other sentences"}
+    kept = {scope: kinds for scope, kinds in scopes.items() if scope not in unknowns.names()}
+    lines = [
+        (scope, *(_counts_of(kinds[kind][world]) for kind in names for world in runs.JUDGED))
+        for scope, kinds in kept.items()
+    ]
+    head = [f"{name}, {world}" for name in names.values() for world in runs.JUDGED]
+    return table(("paper", *head), lines, right=head)
 
 
 def _counts_of(counted: Mapping[str, int]) -> str:
     """Returns the counts of the outcomes in a world; a dash if nothing was run in it."""
-    return " / ".join(map(str, counted.values())) if any(counted.values()) else DASH
+    return "/".join(map(str, counted.values())) if any(counted.values()) else DASH
 
 
 def _search(bed: Data) -> str:
@@ -309,17 +280,17 @@ def _search(bed: Data) -> str:
     seen = f"{len(search['seen'])} claims were seen. Seed {search['seed']}."
     parts.append(wrapped(f"Of {search['tried']} worlds {search['within_axes']} {known}.{left_out} {seen}"))
     parts.append(f"![Scores of worlds of {bed['name']}, and mean score by choice](figures/search-{bed['name']}.svg)")
-    lines = []
-    for one in unknowns.load(bed["name"]).unknowns:
-        nominal = "as the scenarios have it" if one.nominal is None else one.text(one.nominal)
-        lines.append((f"`{one.name}`", nominal, one.text(search["world"][one.name])))
-    parts.append(table(("unknown", "nominal world", "fitted world"), lines))
+    world, declared_ones = search["world"], unknowns.load(bed["name"]).unknowns
+    chosen = (f"`{one.name}` {one.text(world[one.name])}" for one in declared_ones if world[one.name] != one.nominal)
+    parts.append(wrapped(f"The fitted world differs from the nominal one in: {', '.join(chosen)}."))
     ends = []
     for axis in bed["axes"]:
-        numbers = (DASH if axis[name] is None else _number(axis[name]) for name in ("most", *runs.JUDGED))
-        ends.append((axis["place"], f"{axis['scenario']}: `{axis['metric']}`", *numbers))
+        measured = [axis[world] for world in runs.JUDGED]
+        if any(value is not None and value > axis["most"] for value in measured):
+            numbers = (DASH if value is None else _number(value) for value in (axis["most"], *measured))
+            ends.append((axis["place"], f"{axis['scenario']}: `{axis['metric']}`", *numbers))
     if ends:
-        parts.append("Largest mean of a controller, and where the paper's axis ends:")
+        parts.append("Axes that a world exceeds, by the largest mean of a controller:")
         parts.append(table(("figure", "axis", "ends at", *runs.JUDGED), ends, right=("ends at", *runs.JUDGED)))
     return "\n\n".join(parts)
 
@@ -330,22 +301,19 @@ def _number(value: float) -> str:
 
 
 def _row(row: Data) -> list[str]:
-    parts, primary, name = [f"### {row['id']}", wrapped(f"> {row['says']}.", "> ")], row["primary"], row["id"]
+    primary, name = row["primary"], row["id"]
     if not primary:
-        return [*parts, "Not run."]
-    parts.append(wrapped(f"{row['paper']}, {primary['place']}: “{primary['quotation']}”"))
-    ran = [world for world in runs.JUDGED if primary[world]]
-    items = (f"- {world.capitalize()} world: {_bold(primary, world)}. {primary[world]['text']}." for world in ran)
+        return [f"### {name}", f"{row['says']}.", "Not run."]
+    robust = row["robustness"]
+    agrees = f" Agrees in {robust['agrees']} of {robust['of']} random worlds." if robust else ""
+    parts = [f"### {name}", wrapped(f"{row['paper']}, {primary['place']}: “{primary['quotation']}”.{agrees}")]
+    parts.append(f"![{name}](figures/{figures.name_of(name)}.svg)")
+    items = [f"- {world.capitalize()}: {_measured(primary, world)}." for world in runs.JUDGED]
+    for one in row["secondary"]:
+        unseen = " \N{DAGGER}" if one["judged"] else ""
+        items.append(f"- {one['claim']}{unseen}: {', '.join(_bold(one, world) for world in runs.JUDGED)}.")
     parts.append("\n".join(wrapped(item, "  ") for item in items))
-    if row["robustness"]:
-        parts.append(f"By the means of one short trial it agrees in {_robust(row)} random worlds.")
-    parts.append(f"![{name} in the nominal and the fitted world](figures/{figures.name_of(name)}.svg)")
-    if row["secondary"]:
-        lines = [
-            (one["claim"], _looked(one), *(_bold(one, world) for world in runs.JUDGED), _robust(one))
-            for one in row["secondary"]
-        ]
-        parts.append(table(("other sentences", "search", "nominal world", "fitted world", "random worlds"), lines))
+    ran = [world for world in runs.JUDGED if primary[world]]
     printed = [
         (
             one[ran[0]]["what"],
@@ -355,22 +323,36 @@ def _row(row: Data) -> list[str]:
         for one in row["magnitudes"]
     ]
     if printed:
-        parts.append(table(("printed number", "paper", "nominal world", "fitted world"), printed))
-    if row["secondary"]:
-        parts.append("<details><summary>The paper's words, and the numbers that decide</summary>")
-        parts.append("\n".join(_words(one, ran) for one in row["secondary"]))
-        parts.append("</details>")
+        parts.append(table(("printed number", "paper", *runs.JUDGED), printed))
     return parts
 
 
-def _robust(claim: Data) -> str:
-    count = claim["robustness"]
-    return f"{count['agrees']} of {count['of']}" if count else DASH
+def _outcome(claim: Data | None, world: str) -> str:
+    return claim[world]["outcome"] if claim and claim[world] else NOT_RUN
 
 
-def _words(claim: Data, worlds: Sequence[str]) -> str:
-    numbers = "; ".join(f"{world}: {claim[world]['text']}" for world in worlds)
-    return wrapped(f"- **{claim['claim']}** ({claim['place']}): “{claim['quotation']}”. {numbers}.", "  ")
+def _bold(claim: Data, world: str) -> str:
+    outcome = _outcome(claim, world)
+    return f"**{outcome}**" if outcome == Outcome.AGREES.value else outcome
+
+
+def _measured(claim: Data, world: str) -> str:
+    """Returns the outcome with its estimate, interval and effect size, and the chance level of an agreement."""
+    one, text = claim[world], _bold(claim, world)
+    if not one or one["estimate"] is None:
+        return text
+    kept = {
+        name: words(one[name], one["unit"]) for name in ("estimate", "low", "high", "margin") if one[name] is not None
+    }
+    text += f": {kept['estimate']}"
+    if "low" in kept and "high" in kept:
+        _, space, unit = kept["estimate"].partition(" ")
+        low, high = (kept[end].removesuffix(space + unit) if unit else kept[end] for end in ("low", "high"))
+        text += f" ({low} to {high})"
+    text += f", margin {kept['margin']}" if "margin" in kept else ""
+    text += f", effect {one['effect']:.2f}" if one["effect"] is not None else ""
+    agrees = one["outcome"] == Outcome.AGREES.value and one["chance"] is not None
+    return text + (f", chance {words(one['chance'], 'share')}" if agrees else "")
 
 
 # --- Writing
