@@ -9,8 +9,9 @@
 //!
 //! The order: the newer process connects, the older one sends a [`Greeting`] with its sockets, the newer one [takes
 //! over](Link::take), the older one stops reading its sockets and confirms. Datagrams follow, together with a message
-//! that the newer one now serves clients; only then may the older one end. If the newer process ends at any point, the
-//! older one reads its sockets again and can be taken over again.
+//! that the newer one now serves clients; only then may the older one end. If the newer process ends at any point, or
+//! sends nothing for [`FROZEN`], the older one reads its sockets again and can be taken over again. A process that was
+//! frozen learns that it has lost the port when it resumes, and ends, because two processes must not read the sockets.
 
 mod offer;
 mod sockets;
@@ -43,6 +44,12 @@ use super::tcp::{TcpService, TcpServices};
 const SOCKET: &str = "handover";
 /// Maximum time that the other process may take to answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+/// Interval of the newer process's messages that show that it runs.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+/// The newer process counts as frozen after this time without a message.
+const FROZEN: Duration = Duration::from_secs(5);
+/// The older process sends this byte when it takes the port back from a frozen one.
+const LOST: &[u8] = b"!";
 /// The older process sends this line to confirm that the newer one owns the port.
 const TAKEN: &str = "taken\n";
 /// Collected datagrams are written once they have this many bytes.
@@ -182,13 +189,13 @@ impl Older {
         let (serving, served) = mpsc::channel(1);
         let forwarding = forward(writer, datagrams, served);
         TokioRuntime.spawn(Box::pin(async move {
-            let mut nothing = [0];
+            let mut lost = [0];
             tokio::select! {
                 biased;
-                // It sends nothing more, so this returns once it has ended.
-                _ = reader.read(&mut nothing) => {}
+                // It sends nothing unless this process was frozen, so this returns once it has ended.
+                read = reader.read(&mut lost) => end_if_lost(read),
                 // Its connections are lost, and this process's endpoint resets them.
-                _ = forwarding => {}
+                _ = forwarding => end_if_lost(reader.read(&mut lost).await),
             }
             tracing::info!("the process that served before has ended");
         }));
@@ -207,19 +214,34 @@ impl Older {
     }
 }
 
-/// Writes `datagrams`, and once it has been `served`, the message that says so.
+/// Ends this process if the older one has sent [`LOST`].
+#[expect(
+    clippy::exit,
+    reason = "this process reads the older one's sockets until it has ended, whatever its other tasks do"
+)]
+fn end_if_lost(read: io::Result<usize>) {
+    if let Ok(1..) = read {
+        tracing::error!(
+            "the older process has taken the port back, because this one did not respond for {FROZEN:?}"
+        );
+        std::process::exit(1);
+    }
+}
+
+/// Writes `datagrams`, a [`HEARTBEAT`], and once it has been `served`, the message that says so.
 async fn forward(
     mut writer: OwnedWriteHalf,
     mut datagrams: mpsc::Receiver<Datagram>,
     mut served: mpsc::Receiver<()>,
 ) -> io::Result<()> {
     let mut bytes = Vec::new();
+    let mut heartbeat = tokio::time::interval(HEARTBEAT);
     loop {
         tokio::select! {
             biased;
-            Some(()) = served.recv() => wire::write_serving(&mut bytes)?,
+            Some(()) = served.recv() => bytes.extend(wire::SERVING),
+            _ = heartbeat.tick() => bytes.extend(wire::ALIVE),
             Some(datagram) = datagrams.recv() => wire::write(&mut bytes, &datagram)?,
-            else => std::future::pending().await,
         }
         while bytes.len() < BATCH
             && let Ok(more) = datagrams.try_recv()

@@ -1,7 +1,7 @@
 //! [`Offer`]: the older process's side of a handover.
 
 use std::fs;
-use std::io::{self, BufReader, Write as _};
+use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt as _;
@@ -11,12 +11,13 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use playrate_transport::Datagram;
+use rustix::net::sockopt::socket_peercred;
 use tokio::sync::{mpsc, watch};
 
 use super::super::tcp::{self, TcpService, TcpServices};
 use super::sockets::Offered;
 use super::wire::{self, Greeting, Message, Take};
-use super::{ANSWER_LIMIT, SOCKET, TAKEN, WAITING_DATAGRAMS, check_user};
+use super::{ANSWER_LIMIT, FROZEN, LOST, SOCKET, TAKEN, WAITING_DATAGRAMS, check_user};
 
 /// Relation of a process to newer ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +26,7 @@ pub(super) enum Stage {
     Offered,
     /// A newer one serves new clients.
     Taken,
-    /// A newer process had taken over, or begun to, and has ended: this process owns the port again.
+    /// A newer process had taken over, or begun to, and has ended or frozen: this process owns the port again.
     TakenBack,
 }
 
@@ -179,8 +180,8 @@ impl Offering {
                 Ok(Some((stream, take, datagrams))) => {
                     // A process that looks now finds nothing until the newer one offers, and then looks again.
                     drop(listening);
-                    self.receive(stream, take, &datagrams);
-                    listener = self.take_back(datagrams);
+                    self.receive(&stream, take, &datagrams);
+                    listener = self.take_back(&stream, datagrams);
                 }
                 Ok(None) => listener = Some(listening),
                 Err(error) => {
@@ -222,21 +223,35 @@ impl Offering {
         };
         let (sender, datagrams) = mpsc::channel(WAITING_DATAGRAMS);
         offered.router.receive_from(datagrams);
-        stream.set_read_timeout(None)?;
+        // Two of these, because a pause of the whole machine may use up one of them.
+        stream.set_read_timeout(Some(FROZEN / 2))?;
         // If this fails, the sender is dropped, and the router reads the socket again.
         (&stream).write_all(TAKEN.as_bytes())?;
         self.stop();
         Ok(Some((stream, take, sender)))
     }
 
-    /// Passes on the datagrams that the newer process forwards, until it ends.
-    fn receive(&self, stream: UnixStream, take: Take, datagrams: &mpsc::Sender<Datagram>) {
+    /// Passes on the datagrams that the newer process forwards, until it ends or freezes.
+    fn receive(&self, stream: &UnixStream, take: Take, datagrams: &mpsc::Sender<Datagram>) {
         let mut reader = BufReader::with_capacity(1 << 16, stream);
         loop {
-            match wire::read(&mut reader) {
+            let begun = reader
+                .fill_buf()
+                .map(drop)
+                .or_else(|_| reader.fill_buf().map(drop));
+            match begun.and_then(|()| wire::read(&mut reader)) {
                 // Lost if there is no room, as with a full socket buffer.
                 Ok(Message::Datagram(datagram)) => drop(datagrams.try_send(datagram)),
+                Ok(Message::Alive) => {}
                 Ok(Message::Serving) => self.hand_over(take),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    tracing::warn!("the process that took over has not responded for {FROZEN:?}");
+                    // Before this process reads the sockets, so that the other one ends as soon as it resumes.
+                    let _ = stream
+                        .set_nonblocking(true)
+                        .and_then(|()| (&*stream).write_all(LOST));
+                    return;
+                }
                 Err(error) => {
                     tracing::warn!(%error, "the process that took over has ended");
                     return;
@@ -257,9 +272,13 @@ impl Offering {
         self.stage.send_replace(Stage::Taken);
     }
 
-    /// Reads the sockets again and renews the offer, unless a further process has them.
-    fn take_back(&self, datagrams: mpsc::Sender<Datagram>) -> Option<UnixListener> {
-        if UnixStream::connect(&self.path).is_ok() {
+    /// Reads the sockets again and renews the offer, unless a further process has them. `newer` leads to the process
+    /// that had them.
+    fn take_back(&self, newer: &UnixStream, datagrams: mpsc::Sender<Datagram>) -> Option<UnixListener> {
+        let process = |stream: &UnixStream| Some(socket_peercred(stream).ok()?.pid);
+        let further = UnixStream::connect(&self.path).ok();
+        // A frozen process still listens there.
+        if further.is_some_and(|further| process(&further) != process(newer)) {
             tracing::warn!("a further process has the port: this one's connections receive nothing more");
             // Dropping it would make the router read the socket.
             std::mem::forget(datagrams);

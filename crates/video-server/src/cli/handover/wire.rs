@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use super::sockets::Offered;
 
-/// Versions of the messages: the present one, and the previous one, whose processes have one UDP socket.
-const VERSIONS: [u64; 2] = [2, 1];
+/// Version of the messages. Processes of different versions do not take over from each other.
+const VERSION: u64 = 3;
 /// Maximum number of sockets in a greeting; Linux passes up to 253 in one message (unix(7)).
 const SOCKETS: usize = 253;
 /// Maximum length of a greeting in bytes.
@@ -27,7 +27,6 @@ const GREETING: usize = 1_000;
 /// metrics, if there are any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(super) struct Greeting {
-    /// Version of the messages. A process of the previous version can only take over from one with one socket.
     version: u64,
     /// Process ID, as the operating system assigned it.
     pub(super) process_id: u32,
@@ -38,7 +37,6 @@ pub(super) struct Greeting {
     /// Address of its UDP sockets.
     pub(super) address: SocketAddr,
     /// Number of its UDP sockets.
-    #[serde(default = "one")]
     pub(super) udp: usize,
     #[serde(rename = "tcp")]
     pub(super) has_tcp: bool,
@@ -46,17 +44,11 @@ pub(super) struct Greeting {
     pub(super) has_metrics: bool,
 }
 
-/// Number of UDP sockets of a process of the previous version.
-const fn one() -> usize {
-    1
-}
-
 impl Greeting {
     /// Creates the greeting of this process, which offers these sockets.
     pub(super) fn new(offered: &Offered, has_tcp: bool, has_metrics: bool) -> Self {
-        let [several, one] = VERSIONS;
         Self {
-            version: if offered.udp.len() == 1 { one } else { several },
+            version: VERSION,
             process_id: std::process::id(),
             process: offered.process,
             key: offered.key,
@@ -108,7 +100,7 @@ impl Greeting {
         }
         let line = contents.get(..received.bytes).unwrap_or_default();
         let greeting: Self = serde_json::from_slice(line).context("no greeting of a known version")?;
-        anyhow::ensure!(VERSIONS.contains(&greeting.version), "it is of another version");
+        anyhow::ensure!(greeting.version == VERSION, "it is of another version");
         Ok((greeting, sockets))
     }
 }
@@ -152,17 +144,16 @@ impl Take {
 pub(super) enum Message {
     /// Announces that the sender serves new clients.
     Serving,
+    /// Shows that the sender is not frozen.
+    Alive,
     /// Forwards a datagram for a connection of an older process.
     Datagram(Datagram),
 }
 
-/// Marks [`Message::Serving`] in place of a datagram's length.
-const SERVING: u32 = u32::MAX;
-
-/// Writes [`Message::Serving`], which has no contents.
-pub(super) fn write_serving(to: &mut impl Write) -> io::Result<()> {
-    to.write_all(&SERVING.to_be_bytes())
-}
+/// [`Message::Serving`], in place of a datagram's length.
+pub(super) const SERVING: [u8; 4] = [0xFF; 4];
+/// [`Message::Alive`], in place of a datagram's length.
+pub(super) const ALIVE: [u8; 4] = [0xFE; 4];
 
 /// Bytes of an address: kind, IPv6 address.
 const ADDRESS: usize = 17;
@@ -201,16 +192,16 @@ fn put(to: &mut Vec<u8>, address: Option<IpAddr>) {
     to.extend_from_slice(&octets.octets());
 }
 
-/// Reads what [`write()`] or [`write_serving`] wrote.
+/// Reads [`SERVING`], [`ALIVE`], or what [`write()`] wrote.
 ///
 /// # Errors
 /// The connection has ended, or the data is not a message.
 pub(super) fn read(from: &mut impl Read) -> io::Result<Message> {
-    let length = u32::from_be_bytes(array(from)?);
-    if length == SERVING {
-        return Ok(Message::Serving);
-    }
-    let length = length as usize;
+    let length = match array(from)? {
+        SERVING => return Ok(Message::Serving),
+        ALIVE => return Ok(Message::Alive),
+        length => u32::from_be_bytes(length) as usize,
+    };
     if length > LONGEST {
         return Err(io::ErrorKind::InvalidData.into());
     }
@@ -277,11 +268,13 @@ mod tests {
         for datagram in &sent {
             write(&mut bytes, datagram).unwrap();
         }
-        write_serving(&mut bytes).unwrap();
+        bytes.extend(ALIVE);
+        bytes.extend(SERVING);
         let mut rest = &bytes[..];
         for datagram in sent {
             assert_eq!(read(&mut rest).unwrap(), Message::Datagram(datagram));
         }
+        assert_eq!(read(&mut rest).unwrap(), Message::Alive);
         assert_eq!(read(&mut rest).unwrap(), Message::Serving);
         assert_eq!(read(&mut rest).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
         bytes[0] = 1;
@@ -308,19 +301,11 @@ mod tests {
     }
 
     #[test]
-    fn a_greeting_of_the_version_before_has_one_udp_socket() {
-        let (here, there) = UnixStream::pair().unwrap();
-        let old = r#"{"version":1,"process_id":7,"process":0,"key":1,"address":"[::]:1","tcp":true,"metrics":false}"#;
-        (&here).write_all(old.as_bytes()).unwrap();
-        assert_eq!(Greeting::receive(&there).unwrap().0.udp, 1);
-    }
-
-    #[test]
     fn a_greeting_brings_its_sockets() {
         let (here, there) = UnixStream::pair().unwrap();
         let sockets = [(); 130].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
         let greeting = Greeting {
-            version: VERSIONS[0],
+            version: VERSION,
             process_id: 77,
             process: 255,
             key: u64::MAX,

@@ -248,6 +248,40 @@ async fn after_crashes_of_newer_processes_one_accepts_over_tcp_again_and_stays_w
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_older_process_takes_the_port_back_from_a_frozen_one_which_ends_when_it_resumes() {
+    let site = StatefulSite::new();
+    let metrics = ["--metrics", "127.0.0.1:0"];
+    let old = site.start("127.0.0.1:0", &metrics);
+    let session = Session::begin(&old).await;
+    let frozen = site.start(&old.address().to_string(), &metrics);
+    assert_eq!(status(&frozen.connect().await).await, StatusCode::OK);
+    frozen.signal("STOP");
+    old.logs("has the port again", 1).await;
+    assert_serves(&old, &site).await;
+    frozen.signal("CONT");
+    assert_contains(&frozen.exits(1), &["taken the port back"]);
+    session.end(&site).await.close();
+    // It listens at the path of the frozen process.
+    let again = site.start(&old.address().to_string(), &metrics);
+    old.exits(0);
+    assert_serves(&again, &site).await;
+    again.stop();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_that_runs_keeps_the_port_from_an_older_one() {
+    let site = StatefulSite::new();
+    let old = site.start("127.0.0.1:0", &[]);
+    let session = Session::begin(&old).await;
+    let new = site.start(&old.address().to_string(), &[]);
+    sleep(Duration::from_secs(7)).await;
+    assert_eq!(status(&new.connect().await).await, StatusCode::OK);
+    session.end(&site).await.close();
+    assert!(!old.exits(0).contains("port again"));
+    new.stop();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_idle_process_goes_on_if_the_newer_one_fails_before_it_serves() {
     let site = StatefulSite::new();
     let mut old = site.start("127.0.0.1:0", &["--metrics", "127.0.0.1:0"]);
