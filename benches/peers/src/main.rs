@@ -1,19 +1,19 @@
 //! Cost of a bulk response to the server, and latency of small ones, over loopback: quinn, `video-server`, s2n-quic and
 //! Caddy, each once per round, in changing order.
 //!
-//! `cargo run --release [-- [ROUNDS] [MEGABYTES]]`; `-- distant [VIEWERS]` compares `video-server` and Caddy with
-//! viewers 20 ms away. Server and client each have a thread, a runtime and, on Linux, a processor, and each
-//! implementation has its own client. CPU time is that of the server's thread, which is little affected by other work
-//! on the machine; Caddy is a separate process.
+//! `cargo run --release [-- [ROUNDS] [MEGABYTES]]`; `-- viewers [COUNT] [RTT]` compares `video-server`, Caddy and nginx
+//! with viewers over HTTP/3, `-- tcp [MEGABYTES]` over HTTP/2 and HTTP/1.1. Server and client each have a thread, a
+//! runtime and, on Linux, a processor, and each implementation has its own client. CPU time is that of the server's
+//! thread, which is little affected by other work on the machine; Caddy is a separate process.
 
-mod caddy;
-mod distant;
 #[expect(dead_code, reason = "memory is not measured here")]
 #[path = "../../../tests/support/src/usage.rs"]
 mod process;
 #[path = "../../common/processor.rs"]
 mod processor;
+mod servers;
 mod slow_receiver;
+mod viewers;
 
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -22,7 +22,6 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use caddy::{Caddy, Certificate};
 use playrate_transport::{
     AckRequest, Client, ClientOptions, Identity, Pin, Server, ServerOptions, Target, TransportOptions, Trust,
     udp_socket,
@@ -32,6 +31,7 @@ use processor::{run, used};
 use quinn::{Endpoint, Runtime, TokioRuntime};
 use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use servers::{Caddy, Certificate};
 use slow_receiver::TwoAtATime;
 use video_server::library::Library;
 use video_server::serve::{Settings, VideoServer};
@@ -362,9 +362,12 @@ fn spread(mut values: Vec<f64>) -> String {
 
 fn main() {
     let mut arguments = std::env::args().skip(1).peekable();
-    if arguments.next_if_eq("distant").is_some() {
+    if arguments.next_if_eq("viewers").is_some() {
         let viewers = arguments.next().map_or(100, |argument| argument.parse().unwrap());
-        return distant::compare(viewers);
+        return viewers::over_udp(viewers, &arguments.next().unwrap_or_else(|| "20ms".to_owned()));
+    }
+    if arguments.next_if_eq("tcp").is_some() {
+        return viewers::over_tcp(arguments.next().map_or(200, |argument| argument.parse().unwrap()));
     }
     let caddy = Caddy::build();
     let subjects = match &caddy {

@@ -1,4 +1,5 @@
-//! Servers in separate processes, mainly [`Caddy`]: with HTTP/3 only, and one processor each.
+//! Servers in separate processes with one processor each: `video-server`, [`Caddy`] and [`Nginx`], with HTTP/3 over UDP
+//! and HTTP/2 and HTTP/1.1 over TCP.
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -80,6 +81,72 @@ impl Certificate {
     }
 }
 
+/// `video-server` of a release build in the workspace, with this controller.
+pub(crate) fn video_server(media: &Path, certificate: &Certificate, controller: &str) -> ServerProcess {
+    ServerProcess::start(|port| {
+        let mut command = Command::new(workspace().join("target/release/video-server"));
+        command.args(["serve", "--no-watch", "--controller", controller]);
+        command.args(["--max-connections", "4096"]);
+        command.args(["--max-connections-per-address", "4096"]);
+        command
+            .args(["--listen", &format!("127.0.0.1:{port}"), "--media"])
+            .arg(media);
+        command.arg("--cert").arg(certificate.file("certificate.pem"));
+        command.arg("--key").arg(certificate.file("key.pem"));
+        command
+    })
+}
+
+/// Root of the workspace, where the product is built.
+pub(crate) fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The program `nginx`, or the one that the environment variable `NGINX` names.
+pub(crate) struct Nginx(PathBuf);
+
+impl Nginx {
+    /// Finds nginx. The error is the reason for omitting it.
+    pub(crate) fn find() -> Result<Self, String> {
+        let program = std::env::var_os("NGINX").map_or_else(|| "nginx".into(), PathBuf::from);
+        let output = Command::new(&program).arg("-V").output();
+        let build = output.map_err(|error| format!("{} cannot be run: {error}", program.display()))?;
+        if String::from_utf8_lossy(&build.stderr).contains("http_v3_module") {
+            Ok(Self(program))
+        } else {
+            Err(format!(
+                "{} is older than 1.25, without HTTP/3",
+                program.display()
+            ))
+        }
+    }
+
+    /// Serves the files in `media` with one worker, as the packages of distributions configure it.
+    pub(crate) fn serve(&self, media: &Path, certificate: &Certificate) -> ServerProcess {
+        ServerProcess::start(|port| {
+            let config = certificate.file("nginx.conf");
+            let [chain, key, log, pid] = ["certificate.pem", "key.pem", "error.log", "pid"]
+                .map(|name| certificate.file(name).display().to_string());
+            let scratch = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+                .map(|kind| format!(" {kind}_temp_path {};\n", certificate.file(kind).display()))
+                .concat();
+            let text = format!(
+                "daemon off;\nmaster_process off;\npid {pid};\nerror_log {log};\n\
+                 events {{\n worker_connections 4096;\n}}\n\
+                 http {{\n access_log off;\n sendfile on;\n tcp_nopush on;\n{scratch} \
+                 server {{\n  listen 127.0.0.1:{port} ssl;\n  listen 127.0.0.1:{port} quic reuseport;\n  \
+                 http2 on;\n  ssl_certificate {chain};\n  ssl_certificate_key {key};\n  \
+                 ssl_protocols TLSv1.2 TLSv1.3;\n  root {media};\n }}\n}}\n",
+                media = media.display(),
+            );
+            std::fs::write(&config, text).unwrap();
+            let mut command = Command::new(&self.0);
+            command.arg("-e").arg(log).arg("-c").arg(config);
+            command
+        })
+    }
+}
+
 /// The Caddy of `caddy/go.mod`, built once by Go.
 pub(crate) struct Caddy(PathBuf);
 
@@ -108,7 +175,7 @@ impl Caddy {
             let [chain, key] = ["certificate.pem", "key.pem"].map(|name| certificate.file(name));
             let text = format!(
                 "{{\n admin off\n auto_https off\n persist_config off\n storage file_system {storage}\n \
-                 servers {{\n  protocols h3\n }}\n}}\n\
+                 servers {{\n  protocols h1 h2 h3\n }}\n}}\n\
                  https://localhost:{port} {{\n bind 127.0.0.1\n tls {chain} {key}\n root {media}\n file_server\n}}\n",
                 storage = certificate.file("storage").display(),
                 chain = chain.display(),
