@@ -157,7 +157,7 @@ impl quic::Connection<Bytes> for Connection {
         *self.shared.accepted.lock() = Some(send.response());
         Poll::Ready(Ok(BidiStream {
             send,
-            receive: RecvStream::new(receive, self.shared.limit, Code::H3_NO_ERROR)?,
+            receive: RecvStream::of_request(receive, self.shared.limit, &self.shared.peer_streams)?,
         }))
     }
 

@@ -4,12 +4,15 @@ use std::cell::Cell;
 use std::pin::pin;
 use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
+use bytes::{Buf as _, Bytes, BytesMut};
 use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId};
 use quinn::ReadError;
+use quinn_proto::VarInt;
+use quinn_proto::coding::Codec as _;
 
 use super::convert::{stream_id, stream_lost, var_int};
+use super::unidirectional::{PeerStreamError, PeerStreams};
 
 thread_local! {
     static GATE: Cell<ReadGate> = const { Cell::new(ReadGate::Open) };
@@ -62,6 +65,8 @@ pub(crate) struct RecvStream {
     id: StreamId,
     limit: u64,
     received: u64,
+    /// Frames of a request that the peer sends.
+    request: Option<RequestFrames>,
     /// Error code of the `STOP_SENDING` if this is dropped before the end.
     stop_code: Code,
 }
@@ -77,8 +82,20 @@ impl RecvStream {
             stream,
             limit,
             received: 0,
+            request: None,
             stop_code,
         })
+    }
+
+    /// A request of the peer, of at most `limit` bytes. It is not read further after its response.
+    pub(super) fn of_request(
+        stream: quinn::RecvStream,
+        limit: u64,
+        peer: &PeerStreams,
+    ) -> Result<Self, ConnectionErrorIncoming> {
+        let mut stream = Self::new(stream, limit, Code::H3_NO_ERROR)?;
+        stream.request = Some(RequestFrames::new(peer.clone()));
+        Ok(stream)
     }
 }
 
@@ -93,20 +110,39 @@ impl quic::RecvStream for RecvStream {
     type Buf = Bytes;
 
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
-        if GATE.get() != ReadGate::Open {
-            GATE.set(ReadGate::Tried);
-            return Poll::Pending;
+        loop {
+            if let Some(request) = &mut self.request {
+                match request.next() {
+                    Ok(None) => {}
+                    Ok(piece) => return Poll::Ready(Ok(piece)),
+                    Err(error) => {
+                        // The connection ends with the error's code.
+                        request.peer.fail(error);
+                        return Poll::Pending;
+                    }
+                }
+            }
+            if GATE.get() != ReadGate::Open {
+                GATE.set(ReadGate::Tried);
+                return Poll::Pending;
+            }
+            let chunk = ready!(poll_chunk(&mut self.stream, cx))?;
+            self.received = self
+                .received
+                .saturating_add(chunk.as_ref().map_or(0, Bytes::len) as u64);
+            if self.received > self.limit {
+                let error = TooManyBytes { limit: self.limit };
+                return Poll::Ready(Err(StreamErrorIncoming::Unknown(Box::new(error))));
+            }
+            match (&mut self.request, chunk) {
+                (Some(request), Some(chunk)) => request.unread.extend_from_slice(&chunk),
+                // `h3` refuses an incomplete frame.
+                (Some(request), None) if !request.unread.is_empty() => {
+                    return Poll::Ready(Ok(Some(request.unread.split().freeze())));
+                }
+                (_, chunk) => return Poll::Ready(Ok(chunk)),
+            }
         }
-        let chunk = ready!(poll_chunk(&mut self.stream, cx))?;
-        self.received = self
-            .received
-            .saturating_add(chunk.as_ref().map_or(0, Bytes::len) as u64);
-        if self.received > self.limit {
-            self.stop_sending(Code::H3_EXCESSIVE_LOAD.value());
-            let error = TooManyBytes { limit: self.limit };
-            return Poll::Ready(Err(StreamErrorIncoming::Unknown(Box::new(error))));
-        }
-        Poll::Ready(Ok(chunk))
     }
 
     fn stop_sending(&mut self, error_code: u64) {
@@ -117,6 +153,118 @@ impl quic::RecvStream for RecvStream {
     fn recv_id(&self) -> StreamId {
         self.id
     }
+}
+
+/// Types of frames of a request (RFC 9114 §7.2.1, §7.2.2).
+const DATA: u64 = 0x00;
+const HEADERS: u64 = 0x01;
+/// Trailers with a field without a name, which `h3` refuses as malformed.
+const MALFORMED: &[u8] = &[0x01, 0x04, 0x00, 0x00, 0x20, 0x00];
+
+/// Frames of a request, one by one, and their order (RFC 9114 §4.1). `h3` takes an empty DATA frame for the end of the
+/// content, and does not see pseudo-header fields in trailers.
+struct RequestFrames {
+    /// Bytes that `h3` has not received.
+    unread: BytesMut,
+    /// Bytes that the present frame lacks, with its header.
+    missing: u64,
+    /// Number of HEADERS frames so far: the header section and the trailers.
+    sections: u8,
+    peer: PeerStreams,
+}
+
+impl RequestFrames {
+    fn new(peer: PeerStreams) -> Self {
+        Self {
+            unread: BytesMut::new(),
+            missing: 0,
+            sections: 0,
+            peer,
+        }
+    }
+
+    /// The next piece for `h3`, of one frame; `None` if more bytes must arrive first.
+    fn next(&mut self) -> Result<Option<Bytes>, PeerStreamError> {
+        while self.missing == 0 {
+            let mut rest = &self.unread[..];
+            let header = [VarInt::decode(&mut rest), VarInt::decode(&mut rest)];
+            let [Ok(kind), Ok(length)] = header.map(|it| it.map(VarInt::into_inner)) else {
+                return Ok(None);
+            };
+            let whole = (self.unread.len() - rest.len()) as u64 + length;
+            let sections = self.sections + u8::from(kind == HEADERS);
+            match (kind, sections) {
+                (HEADERS, 3..) | (DATA, 2..) => return Err(PeerStreamError::AfterEnd),
+                (HEADERS, 2) if (rest.len() as u64) < length => return Ok(None),
+                (HEADERS, 2) if has_pseudo_header(rest).unwrap_or_default() => {
+                    self.unread = MALFORMED.into();
+                    self.missing = MALFORMED.len() as u64;
+                }
+                (DATA, 1) if length == 0 => self.unread.advance(whole as usize),
+                _ => self.missing = whole,
+            }
+            self.sections = sections;
+        }
+        let length = usize::try_from(self.missing)
+            .unwrap_or(usize::MAX)
+            .min(self.unread.len());
+        self.missing -= length as u64;
+        Ok((length > 0).then(|| self.unread.split_to(length).freeze()))
+    }
+}
+
+/// Returns true if a field section (RFC 9204 §4.5) has a pseudo-header field, `None` if it is invalid.
+fn has_pseudo_header(mut section: &[u8]) -> Option<bool> {
+    integer(&mut section, 8)?;
+    integer(&mut section, 7)?;
+    while let Some(&first) = section.first() {
+        let (is_static, index_bits, has_value) = match first {
+            0x80.. => (first & 0x40 != 0, 6, false),
+            0x40.. => (first & 0x10 != 0, 4, true),
+            0x20.. => (false, 3, true),
+            _ => return None,
+        };
+        let index = integer(&mut section, index_bits)?;
+        if is_static {
+            // Appendix A.
+            if matches!(index, 0 | 1 | 15..=28 | 63..=71) {
+                return Some(true);
+            }
+        } else if first & 0xE0 == 0x20 {
+            let name = section.split_off(..index)?;
+            // The second one is the Huffman code of the colon, with seven bits.
+            let is_huffman = first & 0x08 != 0;
+            if name
+                .first()
+                .is_some_and(|&it| if is_huffman { it >> 1 == 0x5C } else { it == b':' })
+            {
+                return Some(true);
+            }
+        } else {
+            return None;
+        }
+        if has_value {
+            let length = integer(&mut section, 7)?;
+            section.split_off(..length)?;
+        }
+    }
+    Some(false)
+}
+
+/// Takes an integer with a prefix of `bits` (RFC 9204 §4.1.1) from the beginning of `bytes`.
+fn integer(bytes: &mut &[u8], bits: u32) -> Option<usize> {
+    let most = usize::from(u8::MAX >> (8 - bits));
+    let mut value = usize::from(*bytes.split_off_first()?) & most;
+    let mut shift = 0;
+    while value >= most {
+        let byte = *bytes.split_off_first()?;
+        value = value.checked_add(usize::from(byte & 0x7F).checked_shl(shift)?)?;
+        shift += 7;
+        if byte & 0x80 == 0 {
+            break;
+        }
+    }
+    Some(value)
 }
 
 /// Maximum number of bytes read at once. Otherwise quinn would hand megabytes to a slow reader, and extend the sender's

@@ -22,13 +22,21 @@ use crate::server::{Priority, Turns};
 
 /// Maximum number of bytes accepted in one frame of a control stream. The frames that `h3` knows have tens of bytes.
 const FRAME_LIMIT: usize = 64 << 10;
-/// Type of a control stream (RFC 9114 §6.2.1).
+/// Types of a control stream and of a push stream (RFC 9114 §6.2.1, §6.2.2).
 const CONTROL: u64 = 0x00;
+const PUSH: u64 = 0x01;
+/// Types of frames that consist of one ID (RFC 9114 §7.2.3, §7.2.6, §7.2.7).
+const CANCEL_PUSH: u64 = 0x03;
+const GOAWAY: u64 = 0x07;
+const MAX_PUSH_ID: u64 = 0x0D;
 /// Types of `PRIORITY_UPDATE` frames, for a request and for a push (RFC 9218 §7.2).
 const PRIORITY_UPDATE: u64 = 0xF0700;
 const PRIORITY_UPDATE_OF_PUSH: u64 = 0xF0701;
 /// Types of the streams of QPACK (RFC 9204 §4.2).
-const QPACK: [u64; 2] = [0x02, 0x03];
+const QPACK_ENCODER: u64 = 0x02;
+const QPACK_DECODER: u64 = 0x03;
+/// Maximum number of bytes of an integer of 62 bits after its prefix (RFC 9204 §4.1.1).
+const INTEGER_BYTES: u8 = 9;
 
 /// An error of the peer on a unidirectional stream, which ends the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,10 +50,22 @@ pub(super) enum PeerStreamError {
     /// A frame ends within one of its fields (RFC 9114 §7.1).
     #[error("a control frame ends within a field")]
     Malformed,
-    /// A priority update for a stream that is not a request's or is beyond the limit of streams, or for a push, which
-    /// this side never promises (RFC 9218 §7.2).
-    #[error("a priority update for a stream that cannot carry a request")]
-    NoRequest,
+    /// An ID of a stream that is not a request's or is beyond the limit of streams (RFC 9218 §7.2), of a push, which no
+    /// side ever promises or allows (RFC 9114 §4.6, §7.2.3), or a maximum that shrinks (§7.2.7).
+    #[error("an ID that no request or push can have")]
+    NoSuchId,
+    /// A frame that may not occur there (RFC 9114 §4.1).
+    #[error("a frame after the end of a request")]
+    AfterEnd,
+    /// A push by a client (RFC 9114 §6.2.2).
+    #[error("a push by a client")]
+    ClientPush,
+    /// An instruction that is invalid without a dynamic table (RFC 9204 §4.3).
+    #[error("an invalid instruction of a QPACK encoder")]
+    Encoder,
+    /// An instruction on field sections that refer to no dynamic table (RFC 9204 §4.4).
+    #[error("an invalid instruction of a QPACK decoder")]
+    Decoder,
     /// A priority update sent by a server (RFC 9218 §7).
     #[error("a priority update sent by a server")]
     FromServer,
@@ -57,8 +77,11 @@ impl PeerStreamError {
             Self::Closed => Code::H3_CLOSED_CRITICAL_STREAM,
             Self::TooLong { .. } => Code::H3_EXCESSIVE_LOAD,
             Self::Malformed => Code::H3_FRAME_ERROR,
-            Self::NoRequest => Code::H3_ID_ERROR,
-            Self::FromServer => Code::H3_FRAME_UNEXPECTED,
+            Self::NoSuchId => Code::H3_ID_ERROR,
+            Self::FromServer | Self::AfterEnd => Code::H3_FRAME_UNEXPECTED,
+            Self::ClientPush => Code::H3_STREAM_CREATION_ERROR,
+            Self::Encoder => Code::QPACK_ENCODER_STREAM_ERROR,
+            Self::Decoder => Code::QPACK_DECODER_STREAM_ERROR,
         }
     }
 }
@@ -73,7 +96,8 @@ pub(super) struct PeerStreams {
 
 #[derive(Debug, Default)]
 struct PeerStreamsState {
-    qpack: Vec<quinn::RecvStream>,
+    qpack: Vec<QpackStream>,
+    max_push_id: Option<u64>,
     /// Number of the peer's requests so far.
     requests: u64,
     error: Option<PeerStreamError>,
@@ -104,7 +128,7 @@ impl PeerStreams {
                     .saturating_add(CONCURRENT_REQUESTS.into());
                 if id.initiator() != quinn::Side::Client || id.dir() != quinn::Dir::Bi || id.index() >= limit
                 {
-                    return Err(PeerStreamError::NoRequest);
+                    return Err(PeerStreamError::NoSuchId);
                 }
                 // A malformed priority has no effect.
                 if let Some(priority) = Priority::parse(frame) {
@@ -113,7 +137,18 @@ impl PeerStreams {
                 Ok(())
             }
             (Ok(PRIORITY_UPDATE | PRIORITY_UPDATE_OF_PUSH), Err(_), _) => Err(PeerStreamError::Malformed),
-            (Ok(PRIORITY_UPDATE_OF_PUSH), ..) => Err(PeerStreamError::NoRequest),
+            (Ok(PRIORITY_UPDATE_OF_PUSH), ..) => Err(PeerStreamError::NoSuchId),
+            (Ok(CANCEL_PUSH | GOAWAY | MAX_PUSH_ID), id, _) if id.is_err() || !frame.is_empty() => {
+                Err(PeerStreamError::Malformed)
+            }
+            (Ok(CANCEL_PUSH), ..) => Err(PeerStreamError::NoSuchId),
+            (Ok(MAX_PUSH_ID), Ok(id), _) => {
+                let before = self.state.lock().max_push_id.replace(id.into_inner());
+                if before > Some(id.into_inner()) {
+                    return Err(PeerStreamError::NoSuchId);
+                }
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -124,43 +159,42 @@ impl PeerStreams {
         state.requests = state.requests.saturating_add(1);
     }
 
-    /// Watches `stream` from now on.
-    fn add(&self, stream: quinn::RecvStream) {
+    /// Watches `stream` from now on, after its first bytes `read`.
+    fn add(&self, mut stream: QpackStream, read: &[u8]) {
         let mut state = self.state.lock();
+        state.error = state.error.or(stream.check(read).err());
         state.qpack.push(stream);
         state.wake();
     }
 
-    fn fail(&self, error: PeerStreamError) {
+    pub(super) fn fail(&self, error: PeerStreamError) {
         let mut state = self.state.lock();
         state.error.get_or_insert(error);
         state.wake();
     }
 
-    /// Waits for an error. QPACK instructions are dropped: this side never offers a dynamic table, and without one they
-    /// have no effect.
+    /// Waits for an error.
     pub(super) fn poll_error(&self, cx: &mut Context<'_>) -> Poll<PeerStreamError> {
         let mut state = self.state.lock();
         state.waker = Some(cx.waker().clone());
-        let mut closed = false;
-        state.qpack.retain_mut(|stream| {
+        let mut found = state.error;
+        state.qpack.retain_mut(|qpack| {
             loop {
-                match poll_chunk(stream, cx) {
+                let checked = match poll_chunk(&mut qpack.stream, cx) {
                     Poll::Pending => return true,
-                    Poll::Ready(Ok(Some(_))) => {}
+                    Poll::Ready(Ok(Some(chunk))) => qpack.check(&chunk),
                     // The caller learns of the connection's end elsewhere.
                     Poll::Ready(Err(StreamErrorIncoming::ConnectionErrorIncoming { .. })) => return false,
-                    Poll::Ready(Ok(None) | Err(_)) => {
-                        closed = true;
-                        return false;
-                    }
+                    Poll::Ready(Ok(None) | Err(_)) => Err(PeerStreamError::Closed),
+                };
+                if let Err(error) = checked {
+                    found.get_or_insert(error);
+                    return false;
                 }
             }
         });
-        if closed {
-            state.error.get_or_insert(PeerStreamError::Closed);
-        }
-        state.error.map_or(Poll::Pending, Poll::Ready)
+        state.error = found;
+        found.map_or(Poll::Pending, Poll::Ready)
     }
 }
 
@@ -168,6 +202,52 @@ impl PeerStreamsState {
     fn wake(&mut self) {
         if let Some(waker) = self.waker.take() {
             waker.wake();
+        }
+    }
+}
+
+/// A stream of QPACK instructions. Few are valid, because no side offers a dynamic table.
+#[derive(Debug)]
+struct QpackStream {
+    stream: quinn::RecvStream,
+    instructions: Instructions,
+}
+
+impl QpackStream {
+    fn check(&mut self, bytes: &[u8]) -> Result<(), PeerStreamError> {
+        bytes.iter().try_for_each(|&byte| self.instructions.check(byte))
+    }
+}
+
+/// State of a stream of QPACK instructions before its next byte.
+#[derive(Clone, Copy, Debug)]
+enum Instructions {
+    Encoder,
+    /// The decoder's. The integer of the present instruction may have this many further bytes.
+    Decoder(u8),
+}
+
+impl Instructions {
+    fn check(&mut self, byte: u8) -> Result<(), PeerStreamError> {
+        match (&mut *self, byte) {
+            // Set Dynamic Table Capacity 0.
+            (Self::Encoder, 0x20) => Ok(()),
+            (Self::Encoder, _) => Err(PeerStreamError::Encoder),
+            // Stream Cancellation, with a number that fits into the prefix or does not.
+            (Self::Decoder(0), 0x40..0x7F) => Ok(()),
+            (Self::Decoder(left @ 0), 0x7F) => {
+                *left = INTEGER_BYTES;
+                Ok(())
+            }
+            (Self::Decoder(left @ 1..), ..0x80) => {
+                *left = 0;
+                Ok(())
+            }
+            (Self::Decoder(left @ 2..), 0x80..) => {
+                *left -= 1;
+                Ok(())
+            }
+            (Self::Decoder(_), _) => Err(PeerStreamError::Decoder),
         }
     }
 }
@@ -220,16 +300,23 @@ impl quic::RecvStream for UniStream {
                         self.others.fail(error);
                         return Poll::Pending;
                     }
-                    if let Part::Qpack = self.part
+                    let kind = self.unread.split_to(length).freeze();
+                    if let Part::Qpack(instructions) = self.part
                         && let Some(stream) = self.stream.take()
                     {
-                        self.others.add(stream);
+                        let qpack = QpackStream { stream, instructions };
+                        self.others.add(qpack, &self.unread);
                     }
-                    return Poll::Ready(Ok(Some(self.unread.split_to(length).freeze())));
+                    return Poll::Ready(Ok(Some(kind)));
                 }
                 Err(error) => {
-                    // `h3` polls the connection, which ends with the error's code.
-                    self.others.fail(error);
+                    // `h3` polls the connection, which ends with the error's code. A client allows no push (§4.6).
+                    let is_of_server = error == PeerStreamError::ClientPush && self.others.turns.is_none();
+                    self.others.fail(if is_of_server {
+                        PeerStreamError::NoSuchId
+                    } else {
+                        error
+                    });
                     return Poll::Pending;
                 }
             }
@@ -262,17 +349,17 @@ enum Part {
     /// A frame that lacks this many bytes; at zero, the header of the next frame.
     Frame(usize),
     /// QPACK instructions, which `h3` does not read.
-    Qpack,
+    Qpack(Instructions),
     /// Anything else: `h3` reads only enough to refuse it.
     Other,
 }
 
 impl Part {
     /// Number of bytes at the beginning of `bytes` that `h3` may receive at once: the stream's type, or the bytes of
-    /// one frame. Zero if more bytes must arrive first: the rest of a header, or of a `PRIORITY_UPDATE`.
+    /// one frame. Zero if more bytes must arrive first: the rest of a header, or of a frame that is read here.
     ///
     /// # Errors
-    /// The frame is too long.
+    /// The frame is too long, or the stream is a push.
     fn next(&mut self, bytes: &[u8]) -> Result<usize, PeerStreamError> {
         let mut rest = bytes;
         match self {
@@ -282,7 +369,9 @@ impl Part {
                 };
                 *self = match kind.into_inner() {
                     CONTROL => Self::Frame(0),
-                    kind if QPACK.contains(&kind) => Self::Qpack,
+                    PUSH => return Err(PeerStreamError::ClientPush),
+                    QPACK_ENCODER => Self::Qpack(Instructions::Encoder),
+                    QPACK_DECODER => Self::Qpack(Instructions::Decoder(0)),
                     _ => Self::Other,
                 };
                 Ok(bytes.len() - rest.len())
@@ -297,7 +386,11 @@ impl Part {
                         .ok()
                         .filter(|&length| length <= FRAME_LIMIT)
                         .ok_or(PeerStreamError::TooLong { length })?;
-                    if matches!(kind, PRIORITY_UPDATE | PRIORITY_UPDATE_OF_PUSH) && rest.len() < whole {
+                    let is_read_here = matches!(
+                        kind,
+                        CANCEL_PUSH | GOAWAY | MAX_PUSH_ID | PRIORITY_UPDATE | PRIORITY_UPDATE_OF_PUSH
+                    );
+                    if is_read_here && rest.len() < whole {
                         return Ok(0);
                     }
                     *missing = whole;
@@ -306,7 +399,7 @@ impl Part {
                 *missing -= payload;
                 Ok(bytes.len() - rest.len() + payload)
             }
-            Self::Qpack | Self::Other => Ok(bytes.len()),
+            Self::Qpack(_) | Self::Other => Ok(bytes.len()),
         }
     }
 }
@@ -371,11 +464,11 @@ mod tests {
     #[rstest]
     #[case::of_a_request(&UPDATE, Ok(()))]
     #[case::malformed_has_no_effect(&[0x80, 0x0F, 0x07, 0x00, 0x02, 0x04, b'='], Ok(()))]
-    #[case::of_a_unidirectional_stream(&[0x80, 0x0F, 0x07, 0x00, 0x01, 0x02], Err(PeerStreamError::NoRequest))]
+    #[case::of_a_unidirectional_stream(&[0x80, 0x0F, 0x07, 0x00, 0x01, 0x02], Err(PeerStreamError::NoSuchId))]
     #[case::of_the_last_possible_stream(&[0x80, 0x0F, 0x07, 0x00, 0x02, 0x41, 0x8C], Ok(()))]
-    #[case::beyond_the_limit(&[0x80, 0x0F, 0x07, 0x00, 0x02, 0x41, 0x90], Err(PeerStreamError::NoRequest))]
+    #[case::beyond_the_limit(&[0x80, 0x0F, 0x07, 0x00, 0x02, 0x41, 0x90], Err(PeerStreamError::NoSuchId))]
     #[case::of_no_stream(&[0x80, 0x0F, 0x07, 0x00, 0x00], Err(PeerStreamError::Malformed))]
-    #[case::of_a_push(&[0x80, 0x0F, 0x07, 0x01, 0x01, 0x00], Err(PeerStreamError::NoRequest))]
+    #[case::of_a_push(&[0x80, 0x0F, 0x07, 0x01, 0x01, 0x00], Err(PeerStreamError::NoSuchId))]
     #[case::another_frame(&[0x0D, 0x01, 0x00], Ok(()))]
     fn a_priority_is_one_of_a_request(#[case] frame: &[u8], #[case] expected: Result<(), PeerStreamError>) {
         let turns = Turns::new(Arc::new(quinn::TokioRuntime));

@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
-use h3::error::Code;
+use h3::error::{Code, StreamError};
 use http::{Method, Request, Response};
 use playrate_quinn::ConnectionController;
 use quinn::{Runtime, StoppedError, WriteError};
@@ -16,7 +16,7 @@ use super::activity::CountedExchange;
 use super::options::ServerOptions;
 use super::priority::{Priority, Turn, Turns};
 use crate::error::{ConnectionLost, ExchangeError};
-use crate::quic::{self, ResponseStream};
+use crate::quic::{self, ResponseStream, TooManyBytes};
 use crate::time;
 
 type Resolver = h3::server::RequestResolver<quic::Connection, Bytes>;
@@ -36,7 +36,7 @@ pub(super) struct SessionContext {
 }
 
 impl SessionContext {
-    fn failed(&self, error: h3::error::StreamError) -> ExchangeError {
+    fn failed(&self, error: StreamError) -> ExchangeError {
         ExchangeError::of(&self.quinn, error)
     }
 
@@ -91,7 +91,8 @@ impl fmt::Debug for Arrival {
 
 impl Arrival {
     /// Receives the whole request. A request for media has no body. If there is one, it is read and dropped, because
-    /// some clients reject a response to a half-read request. If the connection has made room for another client in the
+    /// some clients reject a response to a half-read request. A body that is longer than allowed is not read further,
+    /// and stopped after the response (`H3_NO_ERROR`, RFC 9114 §4.1). If the connection has made room for another client in the
     /// meantime, the request is rejected, and the client may send it again.
     pub async fn receive(self) -> Result<Exchange, ExchangeError> {
         self.receive_content(|_| 0).await
@@ -108,8 +109,21 @@ impl Arrival {
         let whole = async {
             let (request, mut stream) = self.resolver.resolve_request().await?;
             let (most, mut body) = (most(&request), BytesMut::new());
-            while let Some(data) = stream.recv_data().await? {
-                body.put(data.take(most.saturating_sub(body.len())));
+            let read = async {
+                while let Some(data) = stream.recv_data().await? {
+                    body.put(data.take(most.saturating_sub(body.len())));
+                }
+                stream.recv_trailers().await
+            };
+            match read.await {
+                Err(StreamError::Undefined { 0: error, .. }) if error.is::<TooManyBytes>() => {}
+                Err(error) => {
+                    if let StreamError::StreamError { code, .. } = error {
+                        stream.stop_stream(code);
+                    }
+                    return Err(error);
+                }
+                Ok(_) => {}
             }
             Ok((request.map(|()| body.freeze()), stream))
         };
