@@ -37,8 +37,8 @@ use offer::Stage;
 pub(super) use sockets::{Offered, Predecessor};
 use wire::{Greeting, Take};
 
-use super::Failure;
 use super::tcp::{TcpService, TcpServices};
+use super::{Failure, logging};
 
 /// Name of the Unix socket in the directory of `--state`.
 const SOCKET: &str = "handover";
@@ -224,6 +224,7 @@ fn end_if_lost(read: io::Result<usize>) {
         tracing::error!(
             "the older process has taken the port back, because this one did not respond for {FROZEN:?}"
         );
+        logging::finish("");
         std::process::exit(1);
     }
 }
