@@ -243,7 +243,7 @@ impl Limits {
 impl AdmissionState {
     /// Logs refusals at a limited rate.
     fn log_refusals(&mut self, why: Refusal, lag: Option<Duration>, now: Instant) {
-        let Some(refused) = self.refusal_log.due(self.refused, now) else {
+        let Some(refused) = self.refusal_log.count(now) else {
             return;
         };
         tracing::warn!(

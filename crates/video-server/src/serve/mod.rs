@@ -212,7 +212,6 @@ impl VideoServer {
             pages: settings.pages.clone().map(RwLock::new),
             replied: Mutex::default(),
             events: settings.event_path.clone().map(EventTarget::new),
-            #[cfg(feature = "object-store")]
             failures: Mutex::default(),
         };
         let admission = Admission::new(settings.limits);

@@ -15,8 +15,9 @@ use std::time::{Duration, Instant, SystemTime};
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, Uri, Version};
 use parking_lot::{Mutex, RwLock};
-use playrate_transport::Pin;
+use playrate_transport::{LogLimit, Pin};
 use playrate_units::Bytes as ByteCount;
+use quinn::{Runtime as _, TokioRuntime};
 use serde_json::{Value, json};
 
 use crate::admission::AdmissionSlot;
@@ -48,9 +49,8 @@ pub struct Site {
     pub(crate) replied: Mutex<BTreeMap<(&'static str, u16), u64>>,
     /// Receiver of players' event reports, if there is one.
     pub(crate) events: Option<EventTarget>,
-    /// Number of requests that failed for a temporary reason of the store, and the limit on their log lines.
-    #[cfg(feature = "object-store")]
-    pub(crate) failures: Mutex<(u64, playrate_transport::LogLimit)>,
+    /// Requests that failed for a temporary reason.
+    pub(crate) failures: Mutex<LogLimit>,
 }
 
 /// Content of a response.
@@ -295,6 +295,14 @@ impl Site {
         head.map(|()| content)
     }
 
+    /// Logs at a limited rate that a request for `path` cannot be answered now.
+    fn log_failure(&self, path: &str, error: &dyn std::fmt::Display) {
+        let failed = self.failures.lock().count(TokioRuntime.now());
+        if let Some(failed) = failed {
+            tracing::warn!(path, %error, failed, "cannot read what was requested now");
+        }
+    }
+
     /// The library's name for `name` in a request.
     fn without_prefix(&self, name: ResourceName) -> ResourceName {
         let stripped = self.prefixes.iter().find_map(|prefix| name.below(prefix));
@@ -310,7 +318,7 @@ impl Site {
             }
             Ok(None) => Answer::not_found(),
             Err(error) if is_exhaustion(&error) => {
-                tracing::warn!(%name, %error, "cannot open a requested resource now");
+                self.log_failure(name.as_str(), &error);
                 Answer::unavailable(EXHAUSTED)
             }
             Err(error) => {

@@ -6,7 +6,6 @@ use std::time::Duration;
 use http::{Request, Response, StatusCode};
 use playrate_media::cmcd::Cmcd;
 use playrate_origin::{Origin, OriginError, ReadAhead};
-use quinn::{Runtime as _, TokioRuntime};
 use url::Url;
 
 use super::{Content, ResourceBody, Site};
@@ -60,11 +59,7 @@ impl Site {
     fn failed<B>(&self, request: &Request<B>, error: &OriginError) -> Response<Content> {
         let path = request.uri().path();
         if error.is_temporary() {
-            let (failed, limit) = &mut *self.failures.lock();
-            *failed += 1;
-            if let Some(failed) = limit.due(*failed, TokioRuntime.now()) {
-                tracing::warn!(path, %error, failed, "cannot read requested objects now");
-            }
+            self.log_failure(path, error);
             return self.unavailable(request, AGAIN);
         }
         let answer = if let OriginError::Missing { .. } = error {

@@ -150,7 +150,7 @@ impl ClientsState {
         };
         *total += 1;
         Some(TurnedAway {
-            count: log.due(*total, now)?,
+            count: log.count(now)?,
             refusal,
             handshakes: self.unvalidated,
             connections: self.connections.taken(),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use playrate_transport::{Activity, LogLimit, PlaceLimits, Places, time};
+use playrate_transport::{Activity, LogLimit, PlaceLimits, Places, Refusal, time};
 use quinn::{Runtime, TokioRuntime};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
@@ -69,9 +69,8 @@ pub(crate) struct Acceptor {
     places: Arc<Mutex<Places<()>>>,
     connections: JoinSet<()>,
     totals: Arc<TcpTotals>,
-    /// Number of connections that this acceptor has refused.
-    refused: u64,
     refusal_log: LogLimit,
+    failure_log: LogLimit,
 }
 
 impl Acceptor {
@@ -89,8 +88,8 @@ impl Acceptor {
             places: Arc::new(Mutex::new(Places::new(limits))),
             connections: JoinSet::new(),
             totals,
-            refused: 0,
             refusal_log: LogLimit::default(),
+            failure_log: LogLimit::default(),
         }
     }
 
@@ -116,7 +115,9 @@ impl Acceptor {
             let (stream, peer) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    tracing::warn!(%error, "cannot accept TCP connections for {}", self.purpose);
+                    if let Some(failures) = self.failure_log.count(TokioRuntime.now()) {
+                        tracing::warn!(%error, failures, "cannot accept TCP connections for {}", self.purpose);
+                    }
                     tokio::select! {
                         _ = stop.wait_for(|&stop| stop) => break,
                         () = time::sleep(&TokioRuntime, ACCEPT_PAUSE) => {}
@@ -126,7 +127,7 @@ impl Acceptor {
             };
             let activity = Activity::new(Arc::new(TokioRuntime));
             match self.take(peer, &activity) {
-                Some(place) => {
+                Ok(place) => {
                     let serving = serve(stream, peer, activity);
                     self.connections.spawn(async move {
                         serving.await;
@@ -134,24 +135,23 @@ impl Acceptor {
                         drop(place);
                     });
                 }
-                None => self.refuse(peer),
+                Err(refusal) => self.refuse(peer, refusal),
             }
         }
         drop(self.listener);
         while self.connections.join_next().await.is_some() {}
     }
 
-    /// Takes a place for a connection from `peer`, evicting an idle one if necessary. Returns `None` if there is no
-    /// place.
-    fn take(&self, peer: SocketAddr, activity: &Activity) -> Option<TcpPlace> {
+    /// Takes a place for a connection from `peer`, evicting an idle one if necessary.
+    fn take(&self, peer: SocketAddr, activity: &Activity) -> Result<TcpPlace, Refusal> {
         let mut places = self.places.lock();
         let before = places.evicted();
         let number = places.take(peer.ip(), activity.clone());
         let evicted = places.evicted() - before;
         self.totals.evicted.fetch_add(evicted, Relaxed);
-        let number = number.ok()?;
+        let number = number?;
         self.totals.accepted.fetch_add(1, Relaxed);
-        Some(TcpPlace {
+        Ok(TcpPlace {
             places: Arc::clone(&self.places),
             number,
             totals: Arc::clone(&self.totals),
@@ -159,17 +159,15 @@ impl Acceptor {
     }
 
     /// Counts a refusal and logs it at a limited rate.
-    fn refuse(&mut self, peer: SocketAddr) {
+    fn refuse(&mut self, peer: SocketAddr, refusal: Refusal) {
         self.totals.refused.fetch_add(1, Relaxed);
-        self.refused += 1;
-        if let Some(refused) = self.refusal_log.due(self.refused, TokioRuntime.now()) {
-            let (purpose, limit) = (self.purpose, self.limits.connections);
-            tracing::warn!(
-                %peer,
-                refused,
-                limit,
-                "refused a TCP connection for {purpose}: too many are open"
-            );
+        if let Some(refused) = self.refusal_log.count(TokioRuntime.now()) {
+            let limit = match refusal {
+                Refusal::Address => self.limits.unused_per_address,
+                _ => self.limits.connections,
+            };
+            let purpose = self.purpose;
+            tracing::warn!(%peer, refused, limit, "refused a TCP connection for {purpose}: {refusal}");
         }
     }
 }

@@ -1,12 +1,15 @@
 //! File descriptors: how many stalled responses take, and what happens when none are left.
 
+use std::net::TcpStream;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use http::{Method, StatusCode, Version};
+use playrate_transport::LogLimit;
 
 use crate::cli::process::start_limited;
 use crate::cli::tcp::Site;
-use playrate_test_support::ServerProcess;
+use playrate_test_support::{Process, ServerProcess, sleep};
 
 /// Descriptor limit of the server, far below 65,536.
 const LIMIT: usize = 64;
@@ -65,6 +68,35 @@ async fn without_a_descriptor_the_answer_is_to_come_again() {
     serving.settles_at(before).await;
     let mut other = site.connect(serving.address(), Version::HTTP_2).await;
     assert_eq!(other.get("/film.mp4", &[]).await.0, StatusCode::OK);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_without_a_descriptor_wait_and_the_log_says_so_once() {
+    let site = Site::new();
+    let begun = Instant::now();
+    let serving = site.serve_by(start, &["--metrics", "127.0.0.1:0"]);
+    let before = serving.descriptors();
+    let connect = |_| TcpStream::connect(serving.address()).unwrap();
+    let mut waiting: Vec<_> = (0..LIMIT).map(connect).collect();
+    serving.logs("cannot accept TCP connections for media", 1).await;
+    let metrics = serving.announced("Metrics").trim_start_matches("http://");
+    waiting.push(TcpStream::connect(metrics.trim_end_matches('/')).unwrap());
+    serving.logs("cannot accept TCP connections for metrics", 1).await;
+    // The server tries again every 100 ms.
+    let busy = || Process::read(serving.id()).unwrap().processor_time;
+    let before_waiting = busy();
+    sleep(Duration::from_secs(2)).await;
+    let busy = busy().saturating_sub(before_waiting);
+    assert!(busy < Duration::from_secs(1), "{busy:?} of 2 s");
+    drop(waiting);
+    serving.settles_at(before).await;
+    let mut other = site.connect(serving.address(), Version::HTTP_2).await;
+    assert_eq!(other.get("/film.mp4", &[]).await.0, StatusCode::OK);
+    drop(other);
+    let log = serving.stop();
+    let lines = log.matches("cannot accept TCP connections").count();
+    let most = 2 * (1 + begun.elapsed().as_secs() / LogLimit::INTERVAL.as_secs());
+    assert!(lines as u64 <= most, "{log}");
 }
 
 #[test]

@@ -351,6 +351,27 @@ async fn what_is_no_tls_ends_its_connection_and_nothing_else() {
     assert_eq!(client.get("/film.mp4", &[]).await.0, StatusCode::OK);
 }
 
+#[rstest]
+#[case::in_all("--max-connections", "too many connections are open")]
+#[case::from_an_address(
+    "--max-connections-per-address",
+    "too many connections without a request are open from its address"
+)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_log_names_the_limit_that_refused_a_connection(#[case] option: &str, #[case] reason: &str) {
+    let site = Site::new();
+    let serving = site.serve(&[option, "2"]);
+    let mut clients = Vec::new();
+    for _ in 0..3 {
+        clients.push(TcpStream::connect(serving.address()).await.unwrap());
+    }
+    serving.logs(reason, 1).await;
+    drop(clients);
+    let log = serving.stop();
+    let line = log.lines().find(|line| line.contains(reason)).unwrap();
+    assert_contains(line, &["limit=2"]);
+}
+
 #[tokio::test]
 async fn connections_beyond_the_limit_are_refused_and_places_are_given_back() {
     let site = Site::new();
