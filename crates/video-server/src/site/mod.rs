@@ -261,9 +261,9 @@ impl Site {
         self.complete(request, Answer::unavailable(again), None)
     }
 
-    /// Answers with 400 and the reason.
-    pub fn bad_request<B>(&self, request: &Request<B>, why: &str) -> Response<Content> {
-        let answer = Answer::refusal(StatusCode::BAD_REQUEST, why.to_owned());
+    /// Answers with an error's `status` and the reason.
+    pub fn refuse<B>(&self, request: &Request<B>, status: StatusCode, why: &str) -> Response<Content> {
+        let answer = Answer::refusal(status, why.to_owned());
         self.complete(request, answer, None)
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use http::header::{ALT_SVC, HOST};
 use http::uri::Authority;
-use http::{HeaderMap, HeaderValue, Request, Response, Version};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version};
 use http_body_util::BodyExt as _;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
@@ -145,7 +145,7 @@ pub(super) async fn serve(
         tracing::debug!(%peer, %error, "cannot disable Nagle's algorithm");
     }
     let accepting = context.tls.read().accept(stream);
-    let accepting = time::timeout(&TokioRuntime, context.handshake_limit, accepting);
+    let accepting = time::timeout(&TokioRuntime, context.request_limit, accepting);
     let accepted = tokio::select! {
         biased;
         () = activity.expired(None) => {
@@ -180,9 +180,8 @@ pub(super) async fn serve(
         let body = (most > 0).then_some(body);
         async move {
             let reading = beginning_of(body, most);
-            let read = time::timeout(&TokioRuntime, connection.context.handshake_limit, reading).await;
-            let request = head.map(|()| read.unwrap_or_default());
-            Ok::<_, Infallible>(answer(&request, &connection).await)
+            let read = time::timeout(&TokioRuntime, connection.context.request_limit, reading).await;
+            Ok::<_, Infallible>(answer(head, read.ok(), &connection).await)
         }
     });
     let stream = ClientStream::new(stream, LINGER, Arc::clone(&connection.unsent));
@@ -241,11 +240,15 @@ async fn beginning_of(body: Option<hyper::body::Incoming>, most: usize) -> Bytes
     content.freeze()
 }
 
-/// Answers a request. On a connection that makes room for another client, the answer is 503.
+/// Answers a request with this `content`: with 408 if that has not arrived in time, and with 503 on a connection that
+/// makes room for another client.
 pub(super) async fn answer(
-    request: &Request<Bytes>,
+    head: Request<()>,
+    content: Option<Bytes>,
     connection: &Arc<TcpConnection>,
 ) -> Response<ResponseBody> {
+    let has_arrived = content.is_some();
+    let request = &head.map(|()| content.unwrap_or_default());
     let number = connection.requests.fetch_add(1, Relaxed);
     let site = &connection.context.site;
     let exchange = connection.activity.begin();
@@ -253,10 +256,14 @@ pub(super) async fn answer(
         // Refused as a whole: a response that had begun would be aborted after `DISPLACED_LIMIT`.
         site.unavailable(request, DISPLACED_LIMIT)
     } else if request.version() == Version::HTTP_11 && !has_host(request.headers()) {
-        site.bad_request(
+        site.refuse(
             request,
+            StatusCode::BAD_REQUEST,
             "an HTTP/1.1 request must have exactly one Host field, such as `Host: example.org`",
         )
+    } else if !has_arrived {
+        let why = "the content of the request did not arrive in time";
+        site.refuse(request, StatusCode::REQUEST_TIMEOUT, why)
     } else {
         let client = (&connection.admission, TokioRuntime.now());
         site.reply_to(request, client, || protocol(request)).await

@@ -40,8 +40,8 @@ struct TcpContext {
     tls: RwLock<TlsAcceptor>,
     /// Value of the `Alt-Svc` field that names HTTP/3.
     alt_svc: Option<HeaderValue>,
-    /// Maximum duration of a TLS handshake.
-    handshake_limit: Duration,
+    /// Maximum duration of a TLS handshake, and of the arrival of a request's content.
+    request_limit: Duration,
     /// Maximum time that a client may leave its connection unused.
     idle_limit: Duration,
     totals: Arc<TcpTotals>,
@@ -71,7 +71,7 @@ impl TcpServer {
             admission: Arc::clone(server.admission()),
             tls: RwLock::new(options.identity.tcp_config(&PROTOCOLS)?.into()),
             alt_svc: alt_svc.and_then(|value| HeaderValue::try_from(value).ok()),
-            handshake_limit: options.request_timeout,
+            request_limit: options.request_timeout,
             idle_limit: options.stall_timeout,
             totals,
             running: AtomicU64::new(0),

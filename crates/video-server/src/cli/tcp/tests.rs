@@ -48,7 +48,8 @@ impl TestServer {
         let file = std::fs::File::create(directory.path().join("long.bin")).unwrap();
         file.set_len(64 << 20).unwrap();
         let library = Library::scan(directory.path()).unwrap();
-        let settings = Settings::new("cubic".parse::<ControllerChoice>().unwrap());
+        let mut settings = Settings::new("cubic".parse::<ControllerChoice>().unwrap());
+        settings.event_path = Some("/cmcd".to_owned());
         let server = VideoServer::start(transport, runtime, library, settings);
         let listener = listen(any).unwrap();
         let address = listener.local_addr().unwrap();
@@ -171,6 +172,18 @@ async fn a_silent_client_is_disconnected(#[case] request: &[u8]) {
 }
 
 #[tokio::test]
+async fn a_report_that_does_not_arrive_in_time_is_answered_with_408() {
+    let server = TestServer::start((SHORT, LONG));
+    let mut stream = server.connect(b"http/1.1").await;
+    let begun = "POST /cmcd HTTP/1.1\r\nHost: localhost\r\nContent-Length: 15\r\n\r\ne=ps";
+    stream.write_all(begun.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.unwrap();
+    let answer = String::from_utf8(answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+}
+
+#[tokio::test]
 async fn a_client_that_reads_slowly_stays_connected() {
     let server = TestServer::start((LONG, 2 * SHORT));
     let mut stream = server.connect(b"http/1.1").await;
@@ -195,8 +208,9 @@ async fn a_request_on_a_connection_that_makes_room_is_answered_with_503() {
     let displaced = connection::TcpConnection::new(Arc::clone(&server.server.context), first.clone());
     let displaced = Arc::new(displaced);
     let request = Request::get("https://localhost/long.bin").version(http::Version::HTTP_2);
-    let request = request.body(Bytes::new()).unwrap();
-    assert_eq!(connection::answer(&request, &displaced).await.status(), 200);
+    let request = request.body(()).unwrap();
+    let answer = connection::answer(request.clone(), Some(Bytes::new()), &displaced);
+    assert_eq!(answer.await.status(), 200);
     // Makes the other one the longest idle.
     drop(second.begin());
     for (address, activity) in [
@@ -208,7 +222,7 @@ async fn a_request_on_a_connection_that_makes_room_is_answered_with_503() {
         places.take(address, activity).unwrap();
     }
     assert_eq!(places.evicted(), 1);
-    let response = connection::answer(&request, &displaced).await;
+    let response = connection::answer(request, Some(Bytes::new()), &displaced).await;
     assert_eq!(response.status(), 503);
     assert_eq!(response.headers()["retry-after"], "1");
 }
