@@ -48,9 +48,7 @@ pub(crate) fn route(method: &Method, uri: &Uri) -> ControlFlow<Answer, ResourceN
         return ControlFlow::Break(Answer::no_content(METHODS));
     }
     if method != Method::GET && method != Method::HEAD {
-        let text = format!("method {method} is not supported; expected one of: {METHODS}");
-        let answer = Answer::refusal(StatusCode::METHOD_NOT_ALLOWED, text).field(ALLOW, METHODS);
-        return ControlFlow::Break(answer);
+        return ControlFlow::Break(Answer::not_allowed(method, METHODS));
     }
     let (status, error) = match path::resolve(uri.path()) {
         Ok(name) => return ControlFlow::Continue(name),
@@ -145,6 +143,12 @@ impl Answer {
             .field(CONTENT_LENGTH, &text.len().to_string());
         answer.body = AnswerBody::Text(text);
         answer
+    }
+
+    /// 405 for a `method` other than these.
+    pub(crate) fn not_allowed(method: &Method, methods: &str) -> Self {
+        let text = format!("method {method} is not supported; expected one of: {methods}");
+        Self::refusal(StatusCode::METHOD_NOT_ALLOWED, text).field(ALLOW, methods)
     }
 
     /// 404 for a name without a file.

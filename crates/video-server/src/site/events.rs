@@ -9,7 +9,7 @@ use playrate_media::cmcd::Cmcd;
 
 use crate::http::answer::Answer;
 
-/// Maximum size of a report in bytes. Over HTTP/3, the transport ends a request of more than 64 KiB.
+/// Maximum size of a report in bytes.
 const MAX_REPORT: usize = 32 << 10;
 /// Supported methods, as in the `Allow` field.
 const METHODS: &str = "GET, HEAD, POST, OPTIONS";
@@ -47,7 +47,8 @@ impl EventTarget {
         match *request.method() {
             Method::OPTIONS => Some(Answer::no_content(METHODS)),
             Method::POST => Some(self.receive(request.body())),
-            _ => None,
+            Method::GET | Method::HEAD => None,
+            ref other => Some(Answer::not_allowed(other, METHODS)),
         }
     }
 

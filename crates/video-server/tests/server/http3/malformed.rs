@@ -97,6 +97,10 @@ async fn reports_of_events_are_counted_where_they_are_received() {
             .unwrap();
         assert_eq!(status, expected, "{path}");
     }
+    for method in [Method::PUT, Method::DELETE] {
+        let answer = status_at("cmcd", &mut session, method, None).await.unwrap();
+        assert_eq!(answer, (405, "GET, HEAD, POST, OPTIONS".to_owned()));
+    }
     let counts = running.server.site().player_events();
     assert_eq!(
         counts,
