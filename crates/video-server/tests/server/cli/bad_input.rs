@@ -37,6 +37,7 @@ fn complaint(arguments: &[&str]) -> String {
 #[case::qlog_into_a_file(&["--qlog", "/dev/null", "--listen", "127.0.0.1:0"], &["--qlog /dev/null"])]
 #[case::no_idle_time(&["--idle-limit", "0s"], &["--idle-limit", "0s", "above zero", "`none`"])]
 #[case::idle_time_without_unit(&["--idle-limit", "60"], &["`60`", "100ms", "`none`"])]
+#[case::no_connection_at_all(&["--max-connections", "0"], &["--max-connections", "zero"])]
 #[case::no_client_at_all(&["--max-connections-per-address", "0"], &["--max-connections-per-address", "zero"])]
 #[case::listen_without_port(&["--listen", "10.0.0.1"], &["`10.0.0.1`", "10.0.0.1:4433"])]
 #[case::listen_without_address(&["--listen", "8443"], &["`8443`", "127.0.0.1:8443"])]

@@ -62,6 +62,53 @@ async fn content_without_end_is_not_read_after_the_answer() {
     assert!(answer.to_lowercase().contains("connection: close"), "{answer}");
 }
 
+#[tokio::test]
+async fn content_over_http_2_is_not_read_and_its_stream_ends_after_the_answer() {
+    /// Type, flags, stream and payload of a frame (RFC 9113 §4.1).
+    fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+        [&length[1..], &[kind, flags, 0, 0, 0, stream], payload].concat()
+    }
+    let [data, headers, rst_stream, settings, window_update] = [0, 1, 3, 4, 8];
+    let site = Site::new();
+    let serving = site.serve(&[]);
+    let mut stream = site.open(serving.address(), b"h2").await;
+    // `POST https://localhost/film.mp4` (RFC 7541 appendix A), END_HEADERS, and content without end.
+    let head = b"\x83\x87\x04\x09/film.mp4\x01\x09localhost";
+    let sent = [
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(),
+        frame(settings, 0, 0, &[]),
+        frame(headers, 4, 1, head),
+        frame(data, 0, 1, &[b'x'; 10_000]),
+    ];
+    stream.write_all(&sent.concat()).await.unwrap();
+    let mut received = Vec::new();
+    let reading = async {
+        loop {
+            let mut head = [0; 9];
+            stream.read_exact(&mut head).await.unwrap();
+            let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+            let mut payload = vec![0; usize::try_from(length).unwrap()];
+            stream.read_exact(&mut payload).await.unwrap();
+            let (kind, flags, number) = (head[3], head[4], head[8]);
+            if number == 1 {
+                received.push((kind, flags & 1 == 1));
+            }
+            if kind == rst_stream {
+                break payload;
+            }
+        }
+    };
+    let reset = time::timeout(&TokioRuntime, LONG, reading).await;
+    assert_eq!(reset.expect("the stream stays open"), [0; 4], "NO_ERROR");
+    assert_eq!(received.first(), Some(&(headers, false)));
+    assert!(received.contains(&(data, true)), "END_STREAM: {received:?}");
+    assert!(
+        received.iter().all(|(kind, _)| *kind != window_update),
+        "{received:?}"
+    );
+}
+
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn responses_that_wait_for_their_client_cost_little_memory() {
