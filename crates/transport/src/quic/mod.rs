@@ -157,7 +157,12 @@ impl quic::Connection<Bytes> for Connection {
         *self.shared.accepted.lock() = Some(send.response());
         Poll::Ready(Ok(BidiStream {
             send,
-            receive: RecvStream::of_request(receive, self.shared.limit, &self.shared.peer_streams)?,
+            receive: RecvStream::new(
+                receive,
+                self.shared.limit,
+                Code::H3_NO_ERROR,
+                Some(&self.shared.peer_streams),
+            )?,
         }))
     }
 
@@ -178,7 +183,8 @@ impl quic::OpenStreams<Bytes> for Connection {
         // A response to this side's request may have any length.
         Poll::Ready(Ok(BidiStream {
             send: SendStream::new(send, Code::H3_REQUEST_CANCELLED).map_err(on_stream)?,
-            receive: RecvStream::new(receive, u64::MAX, Code::H3_REQUEST_CANCELLED).map_err(on_stream)?,
+            receive: RecvStream::new(receive, u64::MAX, Code::H3_REQUEST_CANCELLED, None)
+                .map_err(on_stream)?,
         }))
     }
 

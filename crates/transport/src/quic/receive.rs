@@ -76,26 +76,19 @@ impl RecvStream {
         stream: quinn::RecvStream,
         limit: u64,
         stop_code: Code,
+        request_of: Option<&PeerStreams>,
     ) -> Result<Self, ConnectionErrorIncoming> {
         Ok(Self {
             id: stream_id(stream.id())?,
             stream,
             limit,
             received: 0,
-            request: None,
+            request: request_of.map(|peer| RequestFrames {
+                peer: peer.clone(),
+                ..RequestFrames::default()
+            }),
             stop_code,
         })
-    }
-
-    /// A request of the peer, of at most `limit` bytes. It is not read further after its response.
-    pub(super) fn of_request(
-        stream: quinn::RecvStream,
-        limit: u64,
-        peer: &PeerStreams,
-    ) -> Result<Self, ConnectionErrorIncoming> {
-        let mut stream = Self::new(stream, limit, Code::H3_NO_ERROR)?;
-        stream.request = Some(RequestFrames::new(peer.clone()));
-        Ok(stream)
     }
 }
 
@@ -163,26 +156,18 @@ const MALFORMED: &[u8] = &[0x01, 0x04, 0x00, 0x00, 0x20, 0x00];
 
 /// Frames of a request, one by one, and their order (RFC 9114 §4.1). `h3` takes an empty DATA frame for the end of the
 /// content, and does not see pseudo-header fields in trailers.
+#[derive(Default)]
 struct RequestFrames {
     /// Bytes that `h3` has not received.
     unread: BytesMut,
     /// Bytes that the present frame lacks, with its header.
-    missing: u64,
+    missing: usize,
     /// Number of HEADERS frames so far: the header section and the trailers.
     sections: u8,
     peer: PeerStreams,
 }
 
 impl RequestFrames {
-    fn new(peer: PeerStreams) -> Self {
-        Self {
-            unread: BytesMut::new(),
-            missing: 0,
-            sections: 0,
-            peer,
-        }
-    }
-
     /// The next piece for `h3`, of one frame; `None` if more bytes must arrive first.
     fn next(&mut self) -> Result<Option<Bytes>, PeerStreamError> {
         while self.missing == 0 {
@@ -191,24 +176,23 @@ impl RequestFrames {
             let [Ok(kind), Ok(length)] = header.map(|it| it.map(VarInt::into_inner)) else {
                 return Ok(None);
             };
-            let whole = (self.unread.len() - rest.len()) as u64 + length;
+            let length = usize::try_from(length).unwrap_or(usize::MAX);
+            let whole = (self.unread.len() - rest.len()).saturating_add(length);
             let sections = self.sections + u8::from(kind == HEADERS);
             match (kind, sections) {
                 (HEADERS, 3..) | (DATA, 2..) => return Err(PeerStreamError::AfterEnd),
-                (HEADERS, 2) if (rest.len() as u64) < length => return Ok(None),
-                (HEADERS, 2) if has_pseudo_header(rest).unwrap_or_default() => {
+                (HEADERS, 2) if rest.len() < length => return Ok(None),
+                (HEADERS, 2) if has_pseudo_header(&rest[..length]).unwrap_or_default() => {
                     self.unread = MALFORMED.into();
-                    self.missing = MALFORMED.len() as u64;
+                    self.missing = MALFORMED.len();
                 }
-                (DATA, 1) if length == 0 => self.unread.advance(whole as usize),
+                (DATA, 1) if length == 0 => self.unread.advance(whole),
                 _ => self.missing = whole,
             }
             self.sections = sections;
         }
-        let length = usize::try_from(self.missing)
-            .unwrap_or(usize::MAX)
-            .min(self.unread.len());
-        self.missing -= length as u64;
+        let length = self.missing.min(self.unread.len());
+        self.missing -= length;
         Ok((length > 0).then(|| self.unread.split_to(length).freeze()))
     }
 }
@@ -218,32 +202,22 @@ fn has_pseudo_header(mut section: &[u8]) -> Option<bool> {
     integer(&mut section, 8)?;
     integer(&mut section, 7)?;
     while let Some(&first) = section.first() {
-        let (is_static, index_bits, has_value) = match first {
-            0x80.. => (first & 0x40 != 0, 6, false),
-            0x40.. => (first & 0x10 != 0, 4, true),
-            0x20.. => (false, 3, true),
+        // Numbers in the static table are those of appendix A.
+        let is_pseudo = match first {
+            0xC0.. => matches!(integer(&mut section, 6)?, 0 | 1 | 15..=28 | 63..=71),
+            0x50..0x60 | 0x70..0x80 => matches!(integer(&mut section, 4)?, 0 | 1 | 15..=28 | 63..=71),
+            0x20..0x40 => {
+                let length = integer(&mut section, 3)?;
+                let name = section.split_off(..length)?.first()?;
+                // A colon, or its Huffman code of seven bits.
+                matches!((first & 0x08, name), (0, b':') | (0x08, 0xB8 | 0xB9))
+            }
             _ => return None,
         };
-        let index = integer(&mut section, index_bits)?;
-        if is_static {
-            // Appendix A.
-            if matches!(index, 0 | 1 | 15..=28 | 63..=71) {
-                return Some(true);
-            }
-        } else if first & 0xE0 == 0x20 {
-            let name = section.split_off(..index)?;
-            // The second one is the Huffman code of the colon, with seven bits.
-            let is_huffman = first & 0x08 != 0;
-            if name
-                .first()
-                .is_some_and(|&it| if is_huffman { it >> 1 == 0x5C } else { it == b':' })
-            {
-                return Some(true);
-            }
-        } else {
-            return None;
+        if is_pseudo {
+            return Some(true);
         }
-        if has_value {
+        if first < 0x80 {
             let length = integer(&mut section, 7)?;
             section.split_off(..length)?;
         }

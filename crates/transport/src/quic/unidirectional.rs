@@ -229,26 +229,21 @@ enum Instructions {
 
 impl Instructions {
     fn check(&mut self, byte: u8) -> Result<(), PeerStreamError> {
-        match (&mut *self, byte) {
+        match self {
             // Set Dynamic Table Capacity 0.
-            (Self::Encoder, 0x20) => Ok(()),
-            (Self::Encoder, _) => Err(PeerStreamError::Encoder),
-            // Stream Cancellation, with a number that fits into the prefix or does not.
-            (Self::Decoder(0), 0x40..0x7F) => Ok(()),
-            (Self::Decoder(left @ 0), 0x7F) => {
-                *left = INTEGER_BYTES;
-                Ok(())
+            Self::Encoder if byte == 0x20 => {}
+            Self::Encoder => return Err(PeerStreamError::Encoder),
+            Self::Decoder(left) => {
+                *left = match (*left, byte) {
+                    // Stream Cancellation, whose number fits into the first byte or does not.
+                    (0, 0x40..0x7F) | (1.., ..0x80) => 0,
+                    (0, 0x7F) => INTEGER_BYTES,
+                    (2.., _) => *left - 1,
+                    _ => return Err(PeerStreamError::Decoder),
+                }
             }
-            (Self::Decoder(left @ 1..), ..0x80) => {
-                *left = 0;
-                Ok(())
-            }
-            (Self::Decoder(left @ 2..), 0x80..) => {
-                *left -= 1;
-                Ok(())
-            }
-            (Self::Decoder(_), _) => Err(PeerStreamError::Decoder),
         }
+        Ok(())
     }
 }
 

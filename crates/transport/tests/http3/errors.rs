@@ -240,6 +240,10 @@ enum Outcome {
 #[case::trailers_after_an_empty_frame(b"\0\0\x01\x06\0\0\x21a\x01b", Outcome::Answer)]
 #[case::trailers_without_content(b"\x01\x06\0\0\x21a\x01b", Outcome::Answer)]
 #[case::unknown_frame_after_trailers(b"\x01\x06\0\0\x21a\x01b\x21\x01x", Outcome::Answer)]
+#[case::unknown_frame_like_a_pseudo_field(
+    b"\x01\x06\0\0\x21a\x01b\x21:xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+    Outcome::Answer
+)]
 #[case::trailers_twice(
     b"\0\x02hi\x01\x06\0\0\x21a\x01b\x01\x06\0\0\x21a\x01b",
     Outcome::Closed(0x105)
