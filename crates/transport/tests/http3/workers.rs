@@ -98,17 +98,20 @@ async fn a_client_whose_address_changes_all_the_time_loses_no_byte() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_limit_of_connections_is_that_of_all_workers_together() {
-    let rig = rig(ADDRESS, 4, (&identity(), 100), |options| {
+    let rig = Arc::new(rig(ADDRESS, 4, (&identity(), 100), |options| {
         options.max_connections = 6;
         options.evict_after = Duration::MAX;
-    });
-    let mut served = Vec::new();
+    }));
+    let mut clients = JoinSet::new();
     for _ in 0..20 {
-        if let Ok(connection) = rig.client(|_| ()).connect(&rig.target()).await {
-            fetch(&connection, "/").await.unwrap();
-            served.push(connection);
-        }
+        let rig = Arc::clone(&rig);
+        clients.spawn(async move {
+            let connection = rig.client(|_| ()).connect(&rig.target()).await.ok()?;
+            // The server may also refuse it after the handshake.
+            fetch(&connection, "/").await.ok().map(|_| connection)
+        });
     }
+    let served: Vec<_> = clients.join_all().await.into_iter().flatten().collect();
     assert_eq!(served.len(), 6);
     let ClientTotals { refused, evicted, .. } = rig.server.clients();
     assert_eq!((refused, evicted), (14, 0));
