@@ -4,7 +4,7 @@
 //! `tests/interop/README.md` describes their installation. The DASH and HLS titles are made with `ffmpeg`.
 
 use std::fs;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -69,7 +69,10 @@ impl Site {
         let mut command = command(&site);
         let server = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let server = server.unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        until("the server listens", || UdpSocket::bind(site.address).is_err());
+        // Binding the port to find out could take it away from the server.
+        let port = format!(":{:04X} 00000000:0000 ", site.address.port());
+        let sockets = || fs::read_to_string("/proc/net/udp").unwrap_or_default();
+        until("the server listens", || sockets().contains(&port));
         (site, Running(server))
     }
 
