@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use futures_util::StreamExt as _;
 use object_store::ClientOptions;
 use object_store::client::{
-    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
-    ReqwestConnector,
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody,
+    HttpService, ReqwestConnector,
 };
 use object_store::path::Path;
 use parking_lot::Mutex;
@@ -18,6 +18,8 @@ use quick_xml::events::Event;
 
 /// Maximum number of bytes of a page of a listing; a page has at most 1,000 keys of S3 or 5,000 of Azure.
 const PAGE: usize = 16 << 20;
+/// Maximum number of bytes of an error's description; further ones are dropped.
+const ERROR: usize = 64 << 10;
 /// Maximum number of pages of a listing.
 const PAGES: usize = 10_000;
 /// Maximum number of unusable keys that are logged.
@@ -79,6 +81,17 @@ impl HttpService for CheckedService {
     }
 }
 
+/// The first bytes of `body`: all of it, or a little more than `most`.
+async fn beginning(body: HttpResponseBody, most: usize) -> Result<Vec<u8>, HttpError> {
+    let (mut pieces, mut read) = (body.bytes_stream(), Vec::new());
+    while read.len() <= most
+        && let Some(piece) = pieces.next().await.transpose()?
+    {
+        read.extend_from_slice(&piece);
+    }
+    Ok(read)
+}
+
 impl CheckedService {
     async fn answer(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let query = request.uri().query().unwrap_or_default();
@@ -92,7 +105,10 @@ impl CheckedService {
         }
         let response = self.client.execute(request).await?;
         if !response.status().is_success() {
-            return Ok(response);
+            let (parts, body) = response.into_parts();
+            let mut error = beginning(body, ERROR).await?;
+            error.truncate(ERROR);
+            return Ok(HttpResponse::from_parts(parts, error.into()));
         }
         // Some stores keep `aws-chunked`, which describes the upload and not the object.
         if let Some(encoding) = response.headers().get("content-encoding")
@@ -106,13 +122,9 @@ impl CheckedService {
             return Ok(response);
         }
         let (parts, body) = response.into_parts();
-        let mut pieces = body.bytes_stream();
-        let mut page = Vec::new();
-        while let Some(piece) = pieces.next().await.transpose()? {
-            if page.len() + piece.len() > PAGE {
-                return Err(AnswerError::LongPage.into());
-            }
-            page.extend_from_slice(&piece);
+        let page = beginning(body, PAGE).await?;
+        if page.len() > PAGE {
+            return Err(AnswerError::LongPage.into());
         }
         let page = String::from_utf8(page).map_err(|error| AnswerError::NoListing(error.to_string()))?;
         Ok(HttpResponse::from_parts(parts, self.usable(&page)?.into()))

@@ -5,10 +5,11 @@
 //! in the slot. So a slot counts as missing if it was partially written, or if it holds a different chunk from the one
 //! in its record.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
@@ -17,7 +18,7 @@ use crc_fast::{CrcAlgorithm, Digest};
 use parking_lot::Mutex;
 use quick_cache::sync::Cache;
 use quick_cache::{DefaultHashBuilder, Lifecycle, UnitWeighter};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 
 use crate::totals::Counters;
 use crate::{CHUNK, ChunkKey};
@@ -75,12 +76,12 @@ impl DiskCache {
     /// earlier process has left there. `None` if two processes already use the directory.
     ///
     /// # Errors
-    /// The directory cannot be written to.
+    /// The directory cannot be written to, or something in it is a symbolic link.
     pub(crate) fn open(directory: &Path, size: u64, counters: Arc<Counters>) -> io::Result<Option<Self>> {
-        let Some((directory, index)) = Self::lock_place(directory)? else {
+        let Some((place, index)) = Self::lock_place(directory)? else {
             return Ok(None);
         };
-        let chunks = options().open(directory.join("chunks"))?;
+        let chunks = open_file(&place, "chunks")?;
         let capacity = usize::try_from(size / CHUNK as u64).unwrap_or(usize::MAX).max(1);
         let free = FreeSlots::default();
         let slots = Index::with(
@@ -112,11 +113,12 @@ impl DiskCache {
     }
 
     /// The first place in `directory` that is free, with its locked index; `None` if there is none.
-    fn lock_place(directory: &Path) -> io::Result<Option<(PathBuf, File)>> {
+    fn lock_place(directory: &Path) -> io::Result<Option<(OwnedFd, File)>> {
         for number in 0..PLACES {
             let place = directory.join(number.to_string());
             fs::create_dir_all(&place)?;
-            let index = options().open(place.join("index"))?;
+            let place = rustix::fs::open(&place, OFlags::DIRECTORY | NO_LINK, Mode::empty())?;
+            let index = open_file(&place, "index")?;
             match flock(&index, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(Some((place, index))),
                 Err(rustix::io::Errno::WOULDBLOCK) => {}
@@ -156,10 +158,14 @@ impl DiskCache {
     }
 }
 
-fn options() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    options
+/// Symbolic links are not followed: they could lead to files that others own.
+const NO_LINK: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC);
+
+/// Opens the file `name` in `place`, creating it if necessary.
+fn open_file(place: &OwnedFd, name: &str) -> io::Result<File> {
+    let flags = OFlags::RDWR | OFlags::CREATE | NO_LINK;
+    let file = rustix::fs::openat(place, name, flags, Mode::from_raw_mode(0o666))?;
+    Ok(file.into())
 }
 
 impl Files {
@@ -324,6 +330,31 @@ mod tests {
         assert_eq!(again.get(&(8, 0)).unwrap().len(), 38);
         assert_eq!(again.get(&(7, 20)), None);
         assert_eq!(again.size(), 21 * CHUNK as u64);
+    }
+
+    #[test]
+    fn a_symbolic_link_in_the_directory_is_refused_and_its_target_stays_as_it_is() {
+        let outside = tempfile::tempdir().unwrap();
+        fs::write(outside.path().join("index"), "of another program").unwrap();
+        for link in ["0", "0/index", "0/chunks"] {
+            let directory = tempfile::tempdir().unwrap();
+            let target = if link == "0" {
+                outside.path().to_owned()
+            } else {
+                fs::create_dir(directory.path().join("0")).unwrap();
+                outside.path().join("index")
+            };
+            std::os::unix::fs::symlink(target, directory.path().join(link)).unwrap();
+            DiskCache::open(directory.path(), 8 << 20, Arc::default()).unwrap_err();
+            let kept = fs::read_to_string(outside.path().join("index")).unwrap();
+            assert_eq!(kept, "of another program", "{link}");
+            assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1, "{link}");
+        }
+        // The directory itself is the operator's choice.
+        let link = outside.path().join("cache");
+        let directory = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(directory.path(), &link).unwrap();
+        open(&link, 8 << 20);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::shared::{Fetched, Fetching, Shared};
 use crate::version::{ObjectVersion, quoted};
 use crate::{CHUNK, ChunkKey, ChunkNumber, WINDOW};
 
-/// Time after which a request that delivered fewer than [`LEAST`] bytes is replaced by another one.
+/// Time after which a request that has no answer, or delivered fewer than [`LEAST`] bytes, is replaced by another one.
 const SLOW: Duration = Duration::from_secs(2);
 /// Minimum number of bytes of a request per period, until all have arrived.
 const LEAST: u64 = 2 * CHUNK as u64;
@@ -194,7 +194,15 @@ impl Claim {
             let request = shared
                 .store
                 .get_opts(&version.path, version.options(end - left..end));
-            let answer = shared.within(shared.timeout, &version.url, request).await?;
+            let request = shared.within(shared.timeout, &version.url, request);
+            let Ok(answer) = timeout(period, request).await else {
+                if self.cancel(wanted) {
+                    return Ok(());
+                }
+                tracing::debug!(url = version.url, left, "the answer to a request is too slow");
+                continue;
+            };
+            let answer = answer?;
             let etag = answer.meta.e_tag.clone();
             if etag.is_some_and(|etag| quoted(etag) != version.etag) {
                 let url = version.url.clone();

@@ -27,10 +27,11 @@ use crate::totals::Counters;
 use crate::version::{ObjectKey, ObjectVersion};
 use crate::windows::Windows;
 
-/// Maximum number of objects in a listing.
-const OBJECTS: usize = 1_000_000;
-/// Maximum number of bytes of names and entity tags in a listing.
-const NAMES: usize = 128 << 20;
+/// Memory of an object in a listing in bytes, in addition to its entity tag and to [`NAMES`] copies of its name.
+const OBJECT: usize = 400;
+const NAMES: usize = 4;
+/// Memory in bytes that a listing may take in any case; otherwise half of the cache's.
+const LEAST_LISTING: u64 = 64_000_000;
 /// Number of names without an object to remember.
 const ABSENT: usize = 10_000;
 /// Concurrent requests for bytes.
@@ -279,26 +280,28 @@ impl Shared {
         let begun = Instant::now();
         let mut stream = self.store.list(None);
         let mut found = Vec::new();
-        let (mut without_tag, mut names) = (0, 0);
+        let room = LEAST_LISTING.max(self.cache.capacity() / 2);
+        let (mut without_tag, mut taken) = (0, 0);
         loop {
             let next = async { stream.next().await.transpose() };
             let Some(meta) = self.within(self.timeout, url, next).await? else {
                 break;
             };
             let name = meta.location.to_string();
-            names += name.len() + meta.e_tag.as_ref().map_or(0, String::len);
+            taken += OBJECT + NAMES * name.len() + meta.e_tag.as_ref().map_or(0, String::len);
             match ObjectVersion::new(url, meta) {
                 Some(version) => found.push((name, Arc::new(version))),
                 None => without_tag += 1,
             }
-            if found.len() > OBJECTS || names > NAMES {
+            if taken as u64 > room {
+                let objects = found.len();
                 let problem = format!(
-                    "it has more than {OBJECTS} objects or {NAMES} bytes of names; name a prefix with fewer"
+                    "the listing of more than {objects} objects takes more than {room} B of memory, half of the cache; \
+                     name a prefix with fewer objects, or enlarge the cache"
                 );
-                let problem = problem.into();
                 return Err(OriginError::Location {
                     location: url.clone(),
-                    problem,
+                    problem: problem.into(),
                 });
             }
         }

@@ -16,8 +16,8 @@ impl LogLimit {
     /// Minimum time between two lines.
     pub const INTERVAL: Duration = Duration::from_secs(10);
 
-    /// Counts an event at `now`. Returns the number of events since the last line if a line is due; the line then counts
-    /// as written.
+    /// Counts an event at `now`. If a line is due, returns the number of events since the last one; the line then
+    /// counts as written.
     pub fn count(&mut self, now: Instant) -> Option<u64> {
         self.events = self.events.saturating_add(1);
         if self

@@ -36,7 +36,8 @@ impl Origin {
     /// on. Objects without a strong entity tag are logged and left out.
     ///
     /// # Errors
-    /// The store does not answer or refuses; the bucket does not exist, or has more than a million objects.
+    /// The store does not answer or refuses; the bucket does not exist, or its listing takes more than
+    /// half of the cache's memory.
     pub fn list(&self) -> Result<Vec<(String, Object)>, OriginError> {
         let shared = Arc::clone(&self.0.shared);
         let listed = self.0.block(async move { shared.list().await })?;

@@ -92,8 +92,8 @@ impl fmt::Debug for Arrival {
 impl Arrival {
     /// Receives the whole request. A request for media has no body. If there is one, it is read and dropped, because
     /// some clients reject a response to a half-read request. A body that is longer than allowed is not read further,
-    /// and stopped after the response (`H3_NO_ERROR`, RFC 9114 §4.1). If the connection has made room for another client in the
-    /// meantime, the request is rejected, and the client may send it again.
+    /// and stopped after the response (`H3_NO_ERROR`, RFC 9114 §4.1). If the connection has made room for another
+    /// client in the meantime, the request is rejected, and the client may send it again.
     pub async fn receive(self) -> Result<Exchange, ExchangeError> {
         self.receive_content(|_| 0).await
     }

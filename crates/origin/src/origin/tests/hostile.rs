@@ -186,6 +186,40 @@ fn a_request_that_trickles_is_replaced_and_the_rest_comes_by_another_one() {
 }
 
 #[test]
+fn a_request_without_an_answer_is_replaced() {
+    let origin = origin(|number, head, client| {
+        if head.contains("list-type=2") {
+            return whole(client, "", &listing(&["film.mp4"], ""));
+        }
+        if number == 0 {
+            sleep(Duration::from_secs(60));
+        }
+        film(head, client, 1 << 20, Duration::ZERO)
+    });
+    let (mut reader, handle) = (listed(&origin).reader(), origin.0.shared.handle.clone());
+    assert!(!handle.block_on(reader.read(0..FILM, CHUNK)).unwrap().is_empty());
+    assert_eq!(origin.totals().gets, 2);
+}
+
+#[test]
+fn a_description_of_an_error_without_end_is_not_read_further() {
+    let written = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&written);
+    let origin = origin(move |_, _, client| {
+        write!(client, "HTTP/1.1 403 Forbidden\r\nConnection: close\r\n\r\n")?;
+        loop {
+            client.write_all(&[b'x'; 4_096])?;
+            counted.fetch_add(4_096, Relaxed);
+        }
+    });
+    let error = origin.list().unwrap_err().to_string();
+    assert!(error.contains("403"), "{}", &error[..error.len().min(500)]);
+    assert!(error.len() < 200_000, "{}", error.len());
+    // The description, and the buffers of both sockets.
+    assert!(written.load(Relaxed) < 16 << 20);
+}
+
+#[test]
 fn a_store_that_only_trickles_is_an_error_for_those_who_wait() {
     let origin = origin(|_, head, client| {
         if head.contains("list-type=2") {
@@ -217,4 +251,76 @@ fn a_fetch_ends_when_its_last_reader_has_left() {
         sleep(Duration::from_millis(10));
     }
     assert!(origin.totals().bytes < ByteCount::new(FILM));
+}
+
+/// Peak of the resident memory of this process in bytes.
+#[cfg(target_os = "linux")]
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
+}
+
+#[cfg(target_os = "linux")]
+#[rstest]
+#[case::many_objects("objects")]
+#[case::long_names("names")]
+#[case::long_pages("pages")]
+fn a_hostile_listing_takes_bounded_memory(#[case] kind: &str) {
+    // The peak is that of a whole process.
+    let test = "origin::tests::hostile::a_hostile_listing_in_a_process_of_its_own";
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--ignored", "--nocapture"])
+        .env("LISTING", kind)
+        .output()
+        .unwrap();
+    let output = String::from_utf8_lossy(&child.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&child.stderr);
+    assert!(
+        child.status.success() && output.contains("1 passed"),
+        "{output} {errors}"
+    );
+    println!("{output}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "another test runs it in a process of its own"]
+fn a_hostile_listing_in_a_process_of_its_own() {
+    let (objects, name) = match &*std::env::var("LISTING").unwrap() {
+        "objects" => (5_000, 12),
+        "names" => (1_000, 900),
+        _ => (0, 0),
+    };
+    let pages = AtomicUsize::new(0);
+    let filler = " ".repeat(15 << 20);
+    let long = [true, false].map(|goes_on| {
+        let token = if goes_on {
+            "<NextContinuationToken>1</NextContinuationToken>"
+        } else {
+            ""
+        };
+        listing(&["film.mp4"], &format!("{filler}{token}"))
+    });
+    drop(filler);
+    let origin = origin(move |_, _, client| {
+        let page = pages.fetch_add(1, Relaxed);
+        if objects == 0 {
+            return whole(client, "", &long[usize::from(page >= 2)]);
+        }
+        let keys: Vec<_> = (0..objects).map(|key| format!("{page}/{key:0name$}")).collect();
+        let keys: Vec<_> = keys.iter().map(|key| &**key).collect();
+        let more = format!("<NextContinuationToken>{page}</NextContinuationToken>");
+        whole(client, "", &listing(&keys, &more))
+    });
+    let before = peak();
+    let begun = Instant::now();
+    let listed = origin.list();
+    let taken = peak().saturating_sub(before);
+    println!(
+        "{taken} B, {:?}, {:?}",
+        begun.elapsed(),
+        listed.map(|listed| listed.len())
+    );
+    assert!(taken <= 150_000_000, "{taken}");
 }
