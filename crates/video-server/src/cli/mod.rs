@@ -16,6 +16,7 @@ mod listen;
 mod logging;
 mod media;
 mod metrics;
+mod notify;
 mod options;
 mod qlog;
 mod quic_lb;

@@ -24,7 +24,7 @@ use super::signals::Signals;
 use super::tcp::TcpServer;
 use super::watch::Reason;
 use super::workers::{self, Workers};
-use super::{Failure, handover, logging, options, print, quic_lb, rescan, state};
+use super::{Failure, handover, logging, notify, options, print, quic_lb, rescan, state};
 
 /// Descriptors that a server may need: one for each TCP connection and for each file being read. The default soft limit
 /// on Linux is 1,024.
@@ -221,11 +221,14 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
     if let Some(older) = &older {
         older.serving();
     }
+    notify::ready();
 
     let reload = || {
+        notify::reloading();
         certificate::reload(arguments, &server, tcp);
         // The receiver lives as long as the process.
         let _ = rescans.send(Reason::Request);
+        notify::ready();
     };
     let signal = tokio::select! {
         biased;
@@ -262,6 +265,12 @@ async fn delay(
     let [delay, deadline] =
         [arguments.machines.drain_delay, arguments.machines.drain_timeout].map(duration::display);
     tracing::info!(signal, %delay, %deadline, "shutting down; a second signal ends it at once");
+    notify::stopping(
+        arguments
+            .machines
+            .drain_delay
+            .saturating_add(arguments.machines.drain_timeout),
+    );
     tokio::select! {
         biased;
         signal = further => {

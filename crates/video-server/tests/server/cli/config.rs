@@ -1,9 +1,10 @@
 //! Options from a file.
 
 use std::fs;
+use std::process::Output;
 
-use crate::cli::process::{checked, refused, start};
-use playrate_test_support::{Media, assert_contains, certify};
+use crate::cli::process::{checked, program, refused, start};
+use playrate_test_support::{Media, assert_contains, certify, root, text};
 use rstest::rstest;
 
 /// A directory with a title, and a config file where `$MEDIA` is that directory.
@@ -115,28 +116,85 @@ fn a_media_directory_that_is_not_there_is_named_with_its_line() {
     );
 }
 
-#[test]
-fn the_packaged_example_is_good() {
+/// A file of `packaging` with the paths of this test's directory.
+fn packaged(name: &str, directory: &Media) -> String {
+    let path = root().join("packaging").join(name);
+    let text = fs::read_to_string(path).unwrap();
+    let local = |path: &str| directory.text(path);
+    text.replace("/srv/films", &local("media"))
+        .replace("/var/lib/video-server", &local("state"))
+        .replace("/etc/video-server/", &local(""))
+}
+
+/// A machine with what the packaged files name, apart from object stores and players.
+fn machine() -> Media {
     let (directory, _) = config("");
     certify(directory.root());
-    let path = |name: &str| directory.text(name);
-    fs::rename(path("cert.pem"), path("fullchain.pem")).unwrap();
-    fs::rename(path("key.pem"), path("privkey.pem")).unwrap();
-    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/server.toml");
-    let text_of = fs::read_to_string(example)
-        .unwrap()
-        .replace("/srv/films", &path("media"))
-        .replace("/var/lib/video-server", &path(""))
-        .replace("/etc/video-server/", &path(""));
-    for (comments, found) in [("#", "video, certificate"), ("", "2 arms chosen by path")] {
-        // Commented-out options are valid as well.
-        let whole = text_of.replace("# To compare controllers on live traffic:\n", "");
-        let whole = whole.replace("# choose-by", &format!("{comments}choose-by"));
-        let whole = whole
-            .replace("# [arm]", &format!("{comments}[arm]"))
-            .replace("# a =", &format!("{comments}a ="));
-        let whole = whole.replace("# b =", &format!("{comments}b ="));
-        directory.put("example.toml", whole);
-        assert_contains(&checked(&path("example.toml")), &[found]);
+    for (made, name) in [("cert.pem", "fullchain.pem"), ("key.pem", "privkey.pem")] {
+        fs::rename(directory.text(made), directory.text(name)).unwrap();
     }
+    directory.put("quic-lb.toml", "config-id = 0\nserver-id-length = 2\n");
+    directory.put("endpoint-key", [7; 32]);
+    fs::create_dir(directory.path("state")).unwrap();
+    directory
+}
+
+/// Runs `check` in the directory with the certificate, as the unit does.
+fn check(directory: &Media, text: &str) -> Output {
+    directory.put("checked.toml", text);
+    let mut check = program();
+    check
+        .args(["check", "checked.toml"])
+        .current_dir(directory.root());
+    // Nothing listens at port 1.
+    check
+        .env("AWS_ENDPOINT", "http://127.0.0.1:1")
+        .env("AWS_ALLOW_HTTP", "true");
+    check
+        .env("AWS_ACCESS_KEY_ID", "id")
+        .env("AWS_SECRET_ACCESS_KEY", "key");
+    check.output().unwrap()
+}
+
+#[rstest]
+#[case::one_machine("server.toml", "1 title and 0 other files")]
+#[case::load_balancer("examples/load-balancer.toml", "server 12 of QUIC-LB")]
+fn a_packaged_file_is_good(#[case] name: &str, #[case] found: &str) {
+    let directory = machine();
+    let output = check(&directory, &packaged(name, &directory));
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_contains(&text(&output.stdout), &[found, "certificate and key that match"]);
+}
+
+#[test]
+fn each_line_that_the_packaged_file_offers_is_good() {
+    let directory = machine();
+    directory.put("players/hls.min.js", "");
+    let whole = packaged("server.toml", &directory);
+    let whole = whole.replace("/srv/players/node_modules", &directory.text("players"));
+    let is_option = |line: &str| line.starts_with('[') || line.split_once(" = ").is_some();
+    let is_offered = |line: &&str| line.strip_prefix("# ").is_some_and(is_option);
+    let offered: Vec<_> = whole.lines().filter(is_offered).collect();
+    assert!(offered.len() > 8, "{offered:?}");
+    // Not both: the page, and no page.
+    let (no_pages, others): (Vec<_>, _) = offered.into_iter().partition(|line| line.contains("no-pages"));
+    for lines in [no_pages, others] {
+        let with = lines
+            .iter()
+            .fold(whole.clone(), |text, line| text.replace(line, &line[2..]));
+        let output = check(&directory, &with);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let arms = text(&output.stdout).contains("2 arms chosen by path");
+        assert_eq!(arms, with.contains("\n[arm]"), "{output:?}");
+    }
+}
+
+#[cfg(feature = "object-store")]
+#[test]
+fn the_packaged_file_for_an_object_store_only_lacks_the_store() {
+    let directory = machine();
+    let whole = packaged("examples/object-store.toml", &directory) + "store-timeout = \"1s\"\n";
+    let output = check(&directory, &whole);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_contains(&text(&output.stderr), &["--media", "s3://films/published"]);
 }

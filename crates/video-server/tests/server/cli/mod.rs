@@ -12,6 +12,8 @@ mod handover;
 #[cfg(unix)]
 mod log;
 mod metrics;
+#[cfg(target_os = "linux")]
+mod notify;
 #[cfg(unix)]
 mod pages;
 mod process;
