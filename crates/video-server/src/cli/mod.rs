@@ -12,6 +12,7 @@ mod handover;
 #[cfg(not(target_os = "linux"))]
 #[path = "handover/elsewhere.rs"]
 mod handover;
+mod healthcheck;
 mod listen;
 mod logging;
 mod media;
@@ -55,6 +56,8 @@ enum Command {
     Check(check::CheckOptions),
     /// List every controller that --controller can name, with its parameters and its source
     Controllers(controllers::ControllersOptions),
+    /// Ask a running server at its --metrics whether it is ready for clients
+    Healthcheck(healthcheck::HealthcheckOptions),
     /// Print a completion script for a shell
     #[command(after_help = "Example: source <(video-server completions bash)")]
     Completions {
@@ -137,6 +140,7 @@ impl CommandLine {
             Command::Serve(arguments) => serve::run(&arguments),
             Command::Check(options) => check::run(&options),
             Command::Controllers(arguments) => controllers::run(arguments),
+            Command::Healthcheck(options) => healthcheck::run(&options),
             Command::Completions { shell } => {
                 let mut text = Vec::new();
                 clap_complete::generate(shell, &mut Self::command(), "video-server", &mut text);

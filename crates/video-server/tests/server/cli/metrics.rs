@@ -12,8 +12,10 @@ use playrate_transport::{Connection, ConnectionLost};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::cli::process::{assert_fields, start_with_metrics};
-use playrate_test_support::{Media, PATIENCE, ServerProcess, assert_contains, eventually, fetch, until};
+use crate::cli::process::{assert_fields, run, start_with_metrics};
+use playrate_test_support::{
+    Media, PATIENCE, ServerProcess, assert_contains, eventually, fetch, text, until,
+};
 
 /// A server of `film.mp4` and what `put` adds to the directory.
 fn serving_with(put: impl FnOnce(&Media), more: &[&str]) -> (Media, ServerProcess) {
@@ -386,12 +388,22 @@ async fn a_server_that_drains_is_alive_and_not_ready() {
             .0
             .starts_with(&format!("HTTP/1.1 {status}"))
     };
+    // As a container asks.
+    let address = serving
+        .announced("Metrics")
+        .replace("http://", "")
+        .replace('/', "");
+    let probe = || run(&["healthcheck", &address]);
     assert!(is("200", "GET /healthz") && is("200", "GET /readyz"));
+    assert_eq!(probe().status.code(), Some(0));
     // A response that is never read keeps the server from ending.
     let connection = serving.connect().await;
     let response = connection.get("/large.bin", HeaderMap::new()).await.unwrap();
     serving.signal("TERM");
     until("it is not ready", async || is("503", "GET /readyz")).await;
     assert!(is("200", "GET /healthz"));
+    let draining = probe();
+    assert_eq!(draining.status.code(), Some(1));
+    assert_contains(&text(&draining.stderr), &["not ready", "503"]);
     drop(response);
 }
