@@ -60,7 +60,7 @@ export function site(name, seconds) {
 // `video-server` on a free port, its log in a file if one is named.
 export async function videoServer(program, args, { log, filter = 'info' } = {}) {
   const options = { stdio: ['ignore', 'pipe', log ? openSync(log, 'a') : 'ignore'], env: { ...process.env, RUST_LOG: filter } };
-  const child = start(program, ['serve', '--listen', '127.0.0.1:0', ...args], options);
+  const child = start(program, ['serve', '--listen', '127.0.0.1:0', '--access-log', 'none', ...args], options);
   const lines = createInterface({ input: child.stdout });
   const known = {};
   for await (const line of lines) {

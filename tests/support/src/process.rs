@@ -78,10 +78,14 @@ impl ServerProcess {
     /// Makes `program` serve `media` on the address and port `listen`, and waits until it is ready.
     pub fn start(mut program: Command, listen: &str, media: &Path, arguments: &[&str]) -> Self {
         let log = NamedTempFile::new().unwrap();
+        // The announcement is then on stdout.
+        let no_access_log = ["--access-log", "none"];
+        let is_default = !arguments.contains(&no_access_log[0]);
         let mut child = program
             .args(["serve", "--listen", listen, "--media"])
             .arg(media)
             .args(arguments)
+            .args(no_access_log.iter().filter(|_| is_default))
             .stdout(Stdio::piped())
             .stderr(log.reopen().unwrap())
             .spawn()

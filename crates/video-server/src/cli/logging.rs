@@ -1,12 +1,18 @@
-//! Logs: `tracing` on stderr.
+//! Logs: `tracing` on stderr, and queues of lines for threads that write them.
 
+use std::fmt::{self, Debug};
 use std::io::{self, IsTerminal, Write};
 use std::sync::Once;
 use std::time::Duration;
 use std::{mem, thread};
 
 use parking_lot::{Condvar, Mutex};
+use playrate_transport::LogLimit;
+use quinn::{Runtime, TokioRuntime};
+use tracing::field::Field;
+use tracing_subscriber::field::MakeExt as _;
 use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt::format::{Writer, debug_fn};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
@@ -29,8 +35,36 @@ pub(super) fn start(format: LogFormat) {
     let logs = tracing_subscriber::registry().with(filter);
     match format {
         LogFormat::Json => logs.with(lines.json().flatten_event(true)).init(),
-        LogFormat::Text => logs.with(lines.with_ansi(io::stderr().is_terminal())).init(),
+        LogFormat::Text => {
+            let fields = debug_fn(write_field).delimited(" ");
+            let lines = lines.with_ansi(io::stderr().is_terminal()).fmt_fields(fields);
+            logs.with(lines).init();
+        }
     }
+}
+
+/// Writes a field of an event as `name=value`, or the message alone. Values that would be ambiguous are quoted.
+fn write_field(out: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> fmt::Result {
+    let name = field.name();
+    if name == "message" {
+        return write!(out, "{value:?}");
+    }
+    let text = format!("{value:?}");
+    let is_ambiguous = |c: char| c.is_whitespace() || c.is_control() || "\"=".contains(c);
+    if is_quoted(&text) || !text.contains(is_ambiguous) {
+        write!(out, "{name}={text}")
+    } else {
+        write!(out, "{name}={text:?}")
+    }
+}
+
+/// Returns true if `text` is one literal, as the debug format of strings is.
+fn is_quoted(text: &str) -> bool {
+    let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    inner.is_some_and(|inner| {
+        let rest = inner.replace("\\\\", "").replace("\\\"", "");
+        !rest.contains('"') && !rest.ends_with('\\')
+    })
 }
 
 /// Writes each event as one line: a line break in a file name or a request must not forge another event.
@@ -41,7 +75,7 @@ impl Write for OneLine {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let text = event.strip_suffix(b"\n").unwrap_or(event);
         let line = text.split(|byte| b"\n\r".contains(byte)).collect::<Vec<_>>();
-        push(&[&line.join(&b"\\n"[..]), &b"\n"[..]].concat());
+        log().push(&[&line.join(&b"\\n"[..]), &b"\n"[..]].concat());
         Ok(event.len())
     }
 
@@ -50,109 +84,181 @@ impl Write for OneLine {
     }
 }
 
-/// Maximum number of bytes of lines that wait for the reader of stderr. As many may be on their way to it.
+/// Maximum number of bytes of lines that wait for the reader of a log. As many may be on their way to it.
 const MAX_WAITING: usize = 1 << 20;
-/// Time for the reader of stderr to receive the last lines before the process ends.
+/// Time for the reader of a log to receive the last lines before the process ends.
 const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 
-static LOG: LogQueue = LogQueue::new();
-static WRITER: Once = Once::new();
+static LOG: LineQueue = LineQueue::new("program");
+/// Lines of the access log.
+pub(super) static ACCESS: LineQueue = LineQueue::new("access");
 
-fn start_writer() {
-    WRITER.call_once(|| {
-        let writer = thread::Builder::new().name("log".to_owned());
-        // Without a thread, lines are dropped and counted.
-        let _ = writer.spawn(|| LOG.write_to(io::stderr()));
-    });
-}
-
-/// Hands a line to the thread that writes to stderr.
-fn push(line: &[u8]) {
-    start_writer();
-    LOG.push(line);
+/// The queue of the program's log, with the thread that writes it to stderr.
+fn log() -> &'static LineQueue {
+    static WRITER: Once = Once::new();
+    // Without a thread, lines are dropped and counted.
+    WRITER.call_once(|| drop(LOG.start(Box::new(io::stderr()), || Ok(Box::new(io::stderr())))));
+    &LOG
 }
 
 /// Number of lines that were dropped because stderr's reader was too slow.
 pub(super) fn dropped_lines() -> u64 {
-    LOG.state.lock().dropped
+    LOG.lost()
 }
 
-/// Writes a last line of text, if there is one, and waits until stderr's reader has all lines, or for a moment.
+/// Writes text to stderr, after the lines that wait for its reader. However many wait, it is not dropped.
+pub(super) fn print(text: &str) {
+    log().state.lock().lines.extend_from_slice(text.as_bytes());
+    LOG.changed.notify_all();
+}
+
+/// Writes a last line of text, if there is one, and waits until the readers have all lines, or for a moment.
 pub(super) fn finish(last: &str) {
     if !last.is_empty() {
-        start_writer();
-        // However many lines wait, this one must show.
-        LOG.state.lock().lines.extend_from_slice(last.as_bytes());
-        LOG.changed.notify_all();
+        print(last);
     }
+    ACCESS.flush(FLUSH_LIMIT);
     LOG.flush(FLUSH_LIMIT);
 }
 
+/// A destination of lines.
+pub(super) type Output = Box<dyn Write + Send>;
+
 /// Lines for a thread of their own: a full pipe, whose reader is slow or stuck, must not stop the server.
-struct LogQueue {
-    state: Mutex<LogState>,
+pub(super) struct LineQueue {
+    name: &'static str,
+    state: Mutex<QueueState>,
     changed: Condvar,
 }
 
-struct LogState {
+struct QueueState {
     lines: Vec<u8>,
     is_writing: bool,
-    dropped: u64,
+    /// True if the output is to be opened again after `lines`.
+    reopens: bool,
+    /// Number of lines that were dropped or could not be written.
+    lost: u64,
 }
 
-impl LogQueue {
-    const fn new() -> Self {
+impl LineQueue {
+    const fn new(name: &'static str) -> Self {
         Self {
-            state: Mutex::new(LogState {
+            name,
+            state: Mutex::new(QueueState {
                 lines: Vec::new(),
                 is_writing: false,
-                dropped: 0,
+                reopens: false,
+                lost: 0,
             }),
             changed: Condvar::new(),
         }
     }
 
+    /// Starts the thread that writes to `out`, and to what `open` returns after [`reopen`](Self::reopen).
+    pub(super) fn start(
+        &'static self,
+        out: Output,
+        open: impl Fn() -> io::Result<Output> + Send + 'static,
+    ) -> io::Result<()> {
+        let writer = thread::Builder::new().name(format!("{}-log", self.name));
+        writer.spawn(move || self.write_to(out, open)).map(drop)
+    }
+
     /// Adds a line, or drops it if too much is waiting.
-    fn push(&self, line: &[u8]) {
+    pub(super) fn push(&self, line: &[u8]) {
         let mut state = self.state.lock();
         if state.lines.len().saturating_add(line.len()) > MAX_WAITING {
-            state.dropped = state.dropped.saturating_add(1);
-        } else {
-            state.lines.extend_from_slice(line);
+            state.lost = state.lost.saturating_add(1);
+            return;
+        }
+        let is_first = state.lines.is_empty();
+        state.lines.extend_from_slice(line);
+        drop(state);
+        if is_first {
             self.changed.notify_all();
         }
     }
 
+    /// Opens the output again after the lines so far, as programs that rotate files request.
+    pub(super) fn reopen(&self) {
+        self.state.lock().reopens = true;
+        self.changed.notify_all();
+    }
+
+    /// Number of lines that were dropped because the reader was too slow, or could not be written.
+    pub(super) fn lost(&self) -> u64 {
+        self.state.lock().lost
+    }
+
     /// Waits for lines and writes them, forever.
-    fn write_to(&self, mut out: impl Write) -> ! {
-        let mut reported = 0;
+    fn write_to(&self, mut out: Output, open: impl Fn() -> io::Result<Output>) -> ! {
+        let (mut reported, mut limit) = (0, LogLimit::default());
         loop {
             let mut state = self.state.lock();
             state.is_writing = false;
             self.changed.notify_all();
             self.changed
-                .wait_while(&mut state, |state| state.lines.is_empty());
+                .wait_while(&mut state, |state| state.lines.is_empty() && !state.reopens);
             state.is_writing = true;
-            let lines = mem::take(&mut state.lines);
-            let dropped = state.dropped;
+            let (lines, reopens) = (mem::take(&mut state.lines), mem::take(&mut state.reopens));
+            let lost = state.lost;
             drop(state);
-            if dropped > reported {
+            if lost > reported {
                 // There is room now, and the gap is after `lines`.
                 tracing::warn!(
-                    lines = dropped.saturating_sub(reported),
-                    "lines of this log were dropped because its reader is too slow"
+                    log = self.name,
+                    lines = lost.saturating_sub(reported),
+                    "lines of a log were dropped because its reader is too slow"
                 );
-                reported = dropped;
+                reported = lost;
             }
-            // Nobody is left to report an error to.
-            let _ = out.write_all(&lines);
+            if let Err(error) = out.write_all(&lines) {
+                let count = lines.iter().filter(|&&byte| byte == b'\n').count() as u64;
+                let mut state = self.state.lock();
+                state.lost = state.lost.saturating_add(count);
+                reported = reported.saturating_add(count);
+                let lost = state.lost;
+                drop(state);
+                // An error of stderr cannot be reported.
+                if self.name != LOG.name
+                    && let Some(lines) = limit.due(lost, TokioRuntime.now())
+                {
+                    tracing::error!(log = self.name, %error, lines, "cannot write lines of a log");
+                }
+            }
+            if reopens {
+                match open() {
+                    Ok(opened) => out = opened,
+                    Err(error) => {
+                        tracing::error!(log = self.name, %error, "cannot open a log again: the open file stays in use");
+                    }
+                }
+            }
         }
     }
 
     /// Waits until all lines are written, at most for `limit`.
     fn flush(&self, limit: Duration) {
-        let is_busy = |state: &mut LogState| state.is_writing || !state.lines.is_empty();
+        let is_busy = |state: &mut QueueState| state.is_writing || !state.lines.is_empty();
         self.changed
             .wait_while_for(&mut self.state.lock(), is_busy, limit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case(r#""""#, true)]
+    #[case(r#""a b""#, true)]
+    #[case(r#""a \"b\" \\""#, true)]
+    #[case(r#""a" b="c""#, false)]
+    #[case(r#""a\""#, false)]
+    #[case(r#"""#, false)]
+    #[case("a b", false)]
+    fn a_literal_is_not_quoted_twice(#[case] text: &str, #[case] expected: bool) {
+        assert_eq!(is_quoted(text), expected);
     }
 }

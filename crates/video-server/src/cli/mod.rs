@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0 done, 1 the run failed, 2 bad input. Results go to stdout, logs and errors to stderr.
 
+mod access_log;
 mod announce;
 mod certificate;
 mod check;

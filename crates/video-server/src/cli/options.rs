@@ -17,6 +17,7 @@ use video_server::http::cors::Cors;
 use video_server::library::{Library, LibraryError};
 use video_server::serve::arms::{Arm, ChooseBy};
 
+use super::access_log::{AccessLogFormat, AccessLogTarget};
 use super::media::MediaLocation;
 use super::{logging, quic_lb, workers};
 
@@ -233,7 +234,22 @@ pub(super) struct RecordOptions {
     #[arg(long, value_name = "N", default_value = "1", requires = "qlog")]
     pub(super) qlog_sample: NonZeroU64,
 
-    /// Format of log lines
+    /// Access log, one line for each response over any version of HTTP: a file, - for stdout, or none. SIGHUP opens the
+    /// file again after a rotation. With -, what the server announces at its start goes to stderr
+    #[arg(
+        long,
+        value_name = "FILE|-|none",
+        default_value = "-",
+        value_parser = OsStringValueParser::new().map(AccessLogTarget::from),
+        value_hint = clap::ValueHint::FilePath
+    )]
+    pub(super) access_log: AccessLogTarget,
+
+    /// Format of the access log
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = AccessLogFormat::Json)]
+    pub(super) access_log_format: AccessLogFormat,
+
+    /// Format of the program's own log, on stderr
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = logging::LogFormat::Text)]
     pub(super) log_format: logging::LogFormat,
 }

@@ -13,9 +13,11 @@ use video_server::pages::{Pages, PlayerScripts};
 use video_server::serve::arms::{Arm, Arms, ChooseBy};
 use video_server::serve::{Settings, VideoServer};
 
+use super::access_log::AccessLogTarget;
 use super::announce::{announcement, counted};
 use super::certificate::{self, identity};
 use super::listen::listen;
+use super::logging::LogFormat;
 use super::media::{self, MediaLocation};
 use super::metrics::{Dashboard, Metrics};
 use super::options::ServeOptions;
@@ -119,6 +121,7 @@ fn pages(arguments: &ServeOptions, pin: Pin) -> Result<Option<Pages>, Failure> {
 /// Checks everything that `serve` would use except its addresses; returns a summary.
 pub(super) fn check(arguments: &ServeOptions) -> Result<String, Failure> {
     let prepared = prepare(arguments, true)?;
+    arguments.records.access_log.check()?;
     let library = &prepared.library;
     let mut found = format!(
         "{} and {} in {}, {}",
@@ -176,6 +179,8 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
     let pin = options.identity.pin();
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
     let qlog = qlog(arguments)?;
+    let records = &arguments.records;
+    settings.response_log = records.access_log.start(records.access_log_format)?;
     let listening = listen(arguments, (&runtime, workers), &options).await?;
     settings.playout_buffer = arguments.control.playout_buffer;
     settings.ack_request = arguments.control.ack_packets.map(AckRequest::new);
@@ -216,7 +221,17 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
     let state = arguments.machines.state.as_ref().zip(listening.offered);
     let offer = state.and_then(|(directory, offered)| handover::offer(directory, offered, services));
     let tcp = tcp.as_ref();
-    print(&announcement(arguments, &server, monitored, pin).map_err(Failure::run)?)?;
+    let text = announcement(arguments, &server, monitored, pin).map_err(Failure::run)?;
+    match (&arguments.records.access_log, arguments.records.log_format) {
+        (AccessLogTarget::Stdout, LogFormat::Text) => logging::print(&text),
+        // All lines there are JSON.
+        (AccessLogTarget::Stdout, LogFormat::Json) => {
+            let address = server.local_addr().map_err(Failure::run)?;
+            let metrics = monitored.map(tracing::field::display);
+            tracing::info!(%address, metrics, %pin, controller = %arguments.control.controller, "serving");
+        }
+        _ => print(&text)?,
+    }
     // The older process waits for this; if this one fails first, the older one keeps the port.
     if let Some(older) = &older {
         older.serving();
@@ -225,6 +240,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
 
     let reload = || {
         notify::reloading();
+        logging::ACCESS.reopen();
         certificate::reload(arguments, &server, tcp);
         // The receiver lives as long as the process.
         let _ = rescans.send(Reason::Request);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use http::{HeaderMap, Request, Response, StatusCode, Version};
+use http::{HeaderMap, Response, StatusCode, Version};
 use parking_lot::Mutex;
 use playrate_media::cmcd::{Cmcd, ObjectType};
 use playrate_media::cmsd::{CmsdDynamic, CmsdStatic};
@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 
 use super::connection::ActiveConnection;
 use super::playback::MediaRequest;
+use super::served::PendingRecord;
 use super::{ServerState, WorkerContext};
 use crate::library::CHUNK;
 use crate::site::{Content, ResourceBody};
@@ -47,10 +48,18 @@ pub(super) async fn serve(
     };
     let mut response = RunningResponse::begin(&context.server.state);
     connection.requests.fetch_add(1, Relaxed);
+    let site = &context.server.site;
+    response.record = PendingRecord::begin(site, &context.runtime, connection.peer, exchange.request());
     let method = exchange.request().method().clone();
     let path = exchange.request().uri().path().to_owned();
     let done = answer(exchange, &connection, &context, &mut response).await;
     response.is_complete = done.is_ok();
+    if let Some(record) = &mut response.record {
+        let arms = context.server.settings.arms.as_ref();
+        record.served.controller = Some(connection.control.to_string());
+        record.served.arm = arms.and_then(|arms| connection.arm.name(arms));
+        record.served.stalls = connection.playback.stalls();
+    }
     let (status, length, sent) = (response.status.as_u16(), response.length, response.sent);
     connection.bytes.fetch_add(sent, Relaxed);
     drop(response);
@@ -87,6 +96,8 @@ struct RunningResponse<'a> {
     sent: u64,
     /// True once the client has acknowledged all of it.
     is_complete: bool,
+    /// Record for the log of responses, if there is one.
+    record: Option<PendingRecord>,
 }
 
 impl<'a> RunningResponse<'a> {
@@ -98,6 +109,15 @@ impl<'a> RunningResponse<'a> {
             length: 0,
             sent: 0,
             is_complete: false,
+            record: None,
+        }
+    }
+
+    /// Notes that the head of the response is handed to the transport now.
+    fn head_sent(&mut self) {
+        if let Some(record) = &mut self.record {
+            record.served.status = Some(self.status);
+            record.head_sent();
         }
     }
 }
@@ -106,6 +126,12 @@ impl Drop for RunningResponse<'_> {
     fn drop(&mut self) {
         let mut state = self.state.lock();
         state.end_response(Bytes::new(self.sent), self.is_complete);
+        drop(state);
+        if let Some(record) = &mut self.record {
+            record.served.length = Bytes::new(self.length);
+            record.served.sent = Bytes::new(self.sent);
+            record.served.is_complete = self.is_complete;
+        }
     }
 }
 
@@ -128,6 +154,10 @@ async fn answer(
     site.count_reply(Version::HTTP_3, head.status());
     running.status = head.status();
     running.length = body.len();
+    let cmcd = Cmcd::read(request.headers(), request.uri());
+    if let Some(record) = &mut running.record {
+        record.served.session = cmcd.as_ref().and_then(|cmcd| cmcd.session.clone());
+    }
     match body {
         Content::Resource(mut body) => {
             // Before the first byte: the controller and its start may depend on it.
@@ -143,7 +173,7 @@ async fn answer(
                     );
                 }
             }
-            let request = media_request(exchange.request(), &body);
+            let request = media_request(cmcd, &body);
             let _playback = connection.playback.begin(&request, context.runtime.now());
             if request.cmcd.is_some() {
                 connection.playback.log(connection.id);
@@ -157,6 +187,7 @@ async fn answer(
             if body.is_media() {
                 context.start_queue.wait(body.len()).await;
             }
+            running.head_sent();
             let mut writer = exchange.start(head).await?;
             while !body.is_empty() {
                 writer.ready().await?;
@@ -173,6 +204,7 @@ async fn answer(
         }
         Content::Text(text) => {
             let length = text.len() as u64;
+            running.head_sent();
             exchange.respond(head, text).await?;
             running.sent = length;
         }
@@ -180,8 +212,8 @@ async fn answer(
     Ok(())
 }
 
-/// Title, rate and CMCD of a request for `body`.
-fn media_request<B>(request: &Request<B>, body: &ResourceBody) -> MediaRequest {
+/// Title and rate of a request for `body` with this report.
+fn media_request(cmcd: Option<Cmcd>, body: &ResourceBody) -> MediaRequest {
     let (title, set) = match body.resource.representation() {
         Some(representation) => (representation.title.clone(), representation.set),
         None => (body.name.clone(), 0),
@@ -191,7 +223,7 @@ fn media_request<B>(request: &Request<B>, body: &ResourceBody) -> MediaRequest {
         set,
         rate: body.resource.average_rate,
         highest_rate: body.resource.highest_rate,
-        cmcd: Cmcd::read(request.headers(), request.uri()),
+        cmcd,
     }
 }
 

@@ -21,6 +21,7 @@ mod connection;
 mod exchange;
 mod observe;
 mod playback;
+mod served;
 mod session;
 mod start_queue;
 mod throughput;
@@ -42,6 +43,8 @@ use tokio::sync::mpsc;
 pub use observe::{
     ConnectionInfo, ConnectionState, Observer, PlayerReport, SessionEnd, SessionSummary, playback_name,
 };
+pub(crate) use served::PendingRecord;
+pub use served::{ResponseLog, ServedResponse};
 
 use arms::Arms;
 use connection::ActiveConnection;
@@ -82,6 +85,8 @@ pub struct Settings {
     pub processors: NonZeroU32,
     /// Observers that are notified about connections and receive samples of their congestion control.
     pub observers: Vec<Arc<dyn Observer>>,
+    /// Log that receives a record of each response, over all versions of HTTP.
+    pub response_log: Option<Arc<dyn ResponseLog>>,
     /// Minimum time between two samples of a connection's congestion control.
     pub sample_interval: Duration,
 }
@@ -102,6 +107,7 @@ impl Settings {
             processor_time: None,
             processors: NonZeroU32::MIN,
             observers: Vec::new(),
+            response_log: None,
             sample_interval: playrate_transport::telemetry::Monitor::DEFAULT_INTERVAL,
         }
     }
@@ -211,6 +217,7 @@ impl VideoServer {
             prefixes: settings.arms.as_ref().map(Arms::prefixes).unwrap_or_default(),
             pages: settings.pages.clone().map(RwLock::new),
             replied: Mutex::default(),
+            log: settings.response_log.clone(),
             events: settings.event_path.clone().map(EventTarget::new),
             failures: Mutex::default(),
         };

@@ -180,6 +180,12 @@ impl PlaybackTracker {
         (report.requests > 0).then_some(report)
     }
 
+    /// Number of stalls that the players reported; `None` without reports.
+    pub(super) fn stalls(&self) -> Option<u64> {
+        let report = &self.state.lock().report;
+        (report.requests > 0).then_some(report.stalls)
+    }
+
     /// Worst state that the players reported last, whether believed or not; `None` without reports.
     pub(super) fn reported(&self) -> Option<Playback> {
         self.state.lock().playback

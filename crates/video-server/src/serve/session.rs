@@ -126,13 +126,13 @@ fn log(session: &SessionSummary) {
         .map(|player| player.sessions.join(" "))
         .filter(|sessions| !sessions.is_empty());
     let bits_per_second = Bitrate::as_bits_per_second;
-    let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
+    let milliseconds = |time: Duration| (time.as_secs_f64() * 1e4).round() / 10.0;
     tracing::info!(
         connection = session.connection.id,
         peer = %session.connection.peer,
         arm = state.arm,
         controller = state.controller,
-        seconds = state.age.as_secs_f64(),
+        seconds = (state.age.as_secs_f64() * 1e3).round() / 1e3,
         requests = state.requests,
         responses = state.responses,
         aborted = session.aborted,

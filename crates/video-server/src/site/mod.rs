@@ -26,6 +26,7 @@ use crate::http::cors::Cors;
 use crate::http::path::ResourceName;
 use crate::library::{Library, Resource};
 use crate::pages::{self, Pages};
+use crate::serve::ResponseLog;
 
 pub(crate) use events::EventTarget;
 
@@ -47,6 +48,8 @@ pub struct Site {
     pub(crate) pages: Option<RwLock<Pages>>,
     /// Numbers of replies since the server was started, by version of HTTP and status.
     pub(crate) replied: Mutex<BTreeMap<(&'static str, u16), u64>>,
+    /// Log that receives a record of each response, if there is one.
+    pub(crate) log: Option<Arc<dyn ResponseLog>>,
     /// Receiver of players' event reports, if there is one.
     pub(crate) events: Option<EventTarget>,
     /// Requests that failed for a temporary reason.
@@ -268,7 +271,7 @@ impl Site {
     }
 
     /// The wall-clock time, if there is a clock.
-    fn now(&self) -> Option<SystemTime> {
+    pub(crate) fn now(&self) -> Option<SystemTime> {
         self.wall_clock.map(|clock| clock())
     }
 

@@ -253,6 +253,8 @@ impl Collector for ServerCollector {
             processor_time [Ratios] = ConstGauge::new(load.cpu.unwrap_or_default());
             /// Lines of the log that were dropped because its reader was too slow.
             dropped_log_lines = counter(logging::dropped_lines());
+            /// Lines of the access log that were dropped because its reader was too slow, or could not be written.
+            lost_access_log_lines = counter(logging::ACCESS.lost());
             /// Responses that were acknowledged whole.
             responses = counter(totals.responses);
             /// Of responses that have ended.

@@ -14,6 +14,7 @@ use video_server::library::CHUNK;
 use video_server::site::Content;
 
 use super::connection::TcpConnection;
+use crate::serve::PendingRecord;
 
 /// Bytes that all responses of one connection may read ahead together. Over HTTP/2, hyper makes each response read a
 /// chunk before it checks whether the client lets it send one.
@@ -31,15 +32,18 @@ pub(super) struct ResponseBody {
     connection: Arc<TcpConnection>,
     /// `None` on a connection that must end because it has made room for another.
     exchange: Option<CountedExchange>,
+    /// Record for the log of responses, if there is one.
+    record: Option<PendingRecord>,
 }
 
 impl ResponseBody {
-    /// Creates the body of a response on `connection`, which counts as its `exchange` and writes in its `turn`.
+    /// Creates the body of a response on `connection`, which counts as its `exchange`, writes in its `turn` and ends
+    /// its `record`.
     pub(super) fn new(
         content: Content,
         turn: Turn,
         connection: Arc<TcpConnection>,
-        exchange: Option<CountedExchange>,
+        (exchange, record): (Option<CountedExchange>, Option<PendingRecord>),
     ) -> Self {
         connection.context.running.fetch_add(1, Relaxed);
         connection.open.fetch_add(1, Relaxed);
@@ -48,6 +52,7 @@ impl ResponseBody {
             next_chunk: FIRST_CHUNK,
             turn: Some(turn),
             exchange,
+            record,
             connection,
         }
     }
@@ -55,6 +60,9 @@ impl ResponseBody {
 
 impl Drop for ResponseBody {
     fn drop(&mut self) {
+        if let Some(record) = &mut self.record {
+            record.served.is_complete = self.content.is_empty();
+        }
         self.connection.context.running.fetch_sub(1, Relaxed);
         self.connection.open.fetch_sub(1, Relaxed);
         if !self.content.is_empty() {
@@ -90,6 +98,9 @@ impl Body for ResponseBody {
         match &chunk {
             Ok(Some(chunk)) => {
                 self.connection.bytes.fetch_add(chunk.len() as u64, Relaxed);
+                if let Some(record) = &mut self.record {
+                    record.served.sent += ByteCount::from(chunk.len());
+                }
             }
             Ok(None) => {}
             Err(error) => tracing::error!(%error, "aborted a response over TCP: cannot read its content"),

@@ -17,7 +17,9 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulConnection;
+use playrate_media::cmcd::Cmcd;
 use playrate_transport::{Activity, Priority, Turns, time};
+use playrate_units::Bytes as ByteCount;
 use quinn::{Runtime, TokioRuntime};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -28,6 +30,7 @@ use video_server::site::Content;
 use super::TcpContext;
 use super::body::ResponseBody;
 use super::client_stream::{ClientStream, UnsentResponses};
+use crate::serve::PendingRecord;
 use crate::site::protocol;
 
 /// ALPN name of HTTP/2 over TLS (RFC 9113 §3.1).
@@ -50,6 +53,7 @@ const SEND_BUFFER: usize = 16 << 10;
 /// State and counters of one connection.
 pub(super) struct TcpConnection {
     pub(super) context: Arc<TcpContext>,
+    peer: SocketAddr,
     pub(super) admission: AdmissionSlot,
     pub(super) activity: Activity,
     pub(super) unsent: Arc<UnsentResponses>,
@@ -66,10 +70,11 @@ pub(super) struct TcpConnection {
 }
 
 impl TcpConnection {
-    pub(super) fn new(context: Arc<TcpContext>, activity: Activity) -> Self {
+    pub(super) fn new(context: Arc<TcpContext>, peer: SocketAddr, activity: Activity) -> Self {
         Self {
             admission: AdmissionSlot::new(Arc::clone(&context.admission)),
             context,
+            peer,
             activity,
             unsent: Arc::default(),
             turns: Turns::new(Arc::new(TokioRuntime)),
@@ -169,7 +174,7 @@ pub(super) async fn serve(
     };
     let began = TokioRuntime.now();
     let is_http2 = stream.get_ref().1.alpn_protocol() == Some(HTTP_2);
-    let connection = Arc::new(TcpConnection::new(Arc::clone(&context), activity));
+    let connection = Arc::new(TcpConnection::new(Arc::clone(&context), peer, activity));
     let answering = Arc::clone(&connection);
     let service = service_fn(move |request: Request<hyper::body::Incoming>| {
         let connection = Arc::clone(&answering);
@@ -206,7 +211,7 @@ pub(super) async fn serve(
     tracing::info!(
         %peer,
         protocol = if is_http2 { "HTTP/2" } else { "HTTP/1.1" },
-        seconds = TokioRuntime.now().saturating_duration_since(began).as_secs_f64(),
+        seconds = (TokioRuntime.now().saturating_duration_since(began).as_secs_f64() * 1e3).round() / 1e3,
         requests = connection.requests.load(Relaxed),
         aborted = connection.aborted.load(Relaxed),
         bytes = connection.bytes.load(Relaxed),
@@ -252,6 +257,8 @@ pub(super) async fn answer(
     let number = connection.requests.fetch_add(1, Relaxed);
     let site = &connection.context.site;
     let exchange = connection.activity.begin();
+    let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
+    let mut record = PendingRecord::begin(site, &runtime, connection.peer, request);
     let mut reply = if exchange.is_none() {
         // Refused as a whole: a response that had begun would be aborted after `DISPLACED_LIMIT`.
         site.unavailable(request, DISPLACED_LIMIT)
@@ -268,9 +275,9 @@ pub(super) async fn answer(
         let client = (&connection.admission, TokioRuntime.now());
         site.reply_to(request, client, || protocol(request)).await
     };
+    let report = Cmcd::read(request.headers(), request.uri());
     #[cfg(feature = "object-store")]
     if let Content::Resource(body) = reply.body() {
-        let report = playrate_media::cmcd::Cmcd::read(request.headers(), request.uri());
         site.read_ahead(&connection.ahead, body, report.as_ref());
     }
     if let Some(elsewhere) = &connection.context.alt_svc
@@ -279,10 +286,16 @@ pub(super) async fn answer(
         reply.headers_mut().insert(ALT_SVC, elsewhere.clone());
     }
     site.count_reply(request.version(), reply.status());
+    if let Some(record) = &mut record {
+        record.served.session = report.and_then(|report| report.session);
+        record.served.status = Some(reply.status());
+        record.served.length = ByteCount::new(reply.body().len());
+        record.head_sent();
+    }
     let status = reply.status().as_u16();
     tracing::debug!(method = %request.method(), path = request.uri().path(), status, "answering over TCP");
     let turn = connection
         .turns
         .begin(number, Priority::of_request(request.headers()));
-    reply.map(|content| ResponseBody::new(content, turn, Arc::clone(connection), exchange))
+    reply.map(|content| ResponseBody::new(content, turn, Arc::clone(connection), (exchange, record)))
 }

@@ -205,7 +205,8 @@ async fn a_request_on_a_connection_that_makes_room_is_answered_with_503() {
         evict_after: Duration::ZERO,
     });
     let [first, second, newcomer] = [(); 3].map(|()| Activity::new(Arc::new(TokioRuntime)));
-    let displaced = connection::TcpConnection::new(Arc::clone(&server.server.context), first.clone());
+    let displaced =
+        connection::TcpConnection::new(Arc::clone(&server.server.context), server.address, first.clone());
     let displaced = Arc::new(displaced);
     let request = Request::get("https://localhost/long.bin").version(http::Version::HTTP_2);
     let request = request.body(()).unwrap();

@@ -293,6 +293,8 @@ async fn an_idle_process_goes_on_if_the_newer_one_fails_before_it_serves() {
         .args([
             "serve",
             "--no-watch",
+            "--access-log",
+            "none",
             "--listen",
             &address,
             "--media",

@@ -64,8 +64,8 @@ async fn a_log_says_how_many_of_its_lines_were_dropped() {
     let mut reported = 0;
     let mut read_until = |part: &str| {
         for line in std::iter::from_fn(|| lines.recv_timeout(PATIENCE).ok()) {
-            if line.contains("lines of this log were dropped") {
-                let (_, count) = line.split_once("lines=").expect("a number of lines");
+            if line.contains("lines of a log were dropped") {
+                let (_, count) = line.split_once(" lines=").expect("a number of lines");
                 reported += count.trim().parse::<u64>().expect("a number");
             }
             if line.contains(part) {
@@ -74,7 +74,7 @@ async fn a_log_says_how_many_of_its_lines_were_dropped() {
         }
         panic!("no line with {part}");
     };
-    read_until("lines of this log were dropped");
+    read_until("lines of a log were dropped");
     let dropped = server.metric(DROPPED);
     server.signal("TERM");
     // The last line, although the process ends right after it.

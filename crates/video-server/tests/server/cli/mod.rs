@@ -1,5 +1,7 @@
 //! The program as a user runs it: what it prints, its exit codes, its costs.
 
+#[cfg(unix)]
+mod access_log;
 mod bad_input;
 #[cfg(unix)]
 mod balancer;

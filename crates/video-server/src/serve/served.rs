@@ -1,0 +1,127 @@
+//! [`ServedResponse`]: the record of a response, over any version of HTTP, for an access log.
+
+use core::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use http::header::{HeaderName, HeaderValue, RANGE, REFERER, USER_AGENT};
+use http::{Method, Request, StatusCode, Uri, Version};
+use playrate_units::Bytes;
+use quinn::Runtime;
+
+use crate::site::Site;
+
+/// A response that has ended: complete, reset by the client, or aborted by the server. Fields of the request are as the
+/// client sent them.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ServedResponse {
+    /// Wall-clock time at which the request had arrived; `None` without a clock.
+    pub time: Option<SystemTime>,
+    /// Address of the client.
+    pub peer: SocketAddr,
+    /// Method as the client sent it.
+    pub method: Method,
+    /// Target as the client sent it.
+    pub uri: Uri,
+    /// Version of HTTP over which it was sent.
+    pub version: Version,
+    /// `Range` field of the request.
+    pub range: Option<HeaderValue>,
+    /// `User-Agent` field of the request.
+    pub user_agent: Option<HeaderValue>,
+    /// `Referer` field of the request.
+    pub referer: Option<HeaderValue>,
+    /// Session of the player (CMCD `sid`).
+    pub session: Option<String>,
+    /// Status; `None` if the client left before there was an answer.
+    pub status: Option<StatusCode>,
+    /// Size of the content that the answer announced.
+    pub length: Bytes,
+    /// Bytes of content handed to the transport.
+    pub sent: Bytes,
+    /// Time from the request to the end of the response. Over HTTP/3 that is the client's last acknowledgement; over
+    /// TCP, the moment when the last byte was handed to the connection.
+    pub duration: Duration,
+    /// Time from the request to the moment when the head of the response was handed to the transport.
+    pub first_byte: Option<Duration>,
+    /// Spec of the controller at the end; `None` over TCP.
+    pub controller: Option<String>,
+    /// Arm of the connection, if one was chosen.
+    pub arm: Option<String>,
+    /// Stalls that the connection's players have reported so far (CMCD `bs`); `None` without reports, and over TCP.
+    pub stalls: Option<u64>,
+    /// True if everything was sent and, over HTTP/3, acknowledged.
+    pub is_complete: bool,
+}
+
+/// Receives a record of each response at its end. Called on tasks of connections, so it must not block.
+pub trait ResponseLog: fmt::Debug + Send + Sync {
+    /// A response has ended.
+    fn ended(&self, response: &ServedResponse);
+}
+
+/// The record of a response in progress; reported when dropped, even if its task panics.
+#[derive(Debug)]
+pub(crate) struct PendingRecord {
+    log: Arc<dyn ResponseLog>,
+    runtime: Arc<dyn Runtime>,
+    began: Instant,
+    pub(crate) served: ServedResponse,
+}
+
+impl PendingRecord {
+    /// Begins the record of a response to `request`; `None` if the site has no log.
+    pub(crate) fn begin<B>(
+        site: &Site,
+        runtime: &Arc<dyn Runtime>,
+        peer: SocketAddr,
+        request: &Request<B>,
+    ) -> Option<Self> {
+        let log = Arc::clone(site.log.as_ref()?);
+        let field = |name: HeaderName| request.headers().get(name).cloned();
+        let served = ServedResponse {
+            time: site.now(),
+            peer,
+            method: request.method().clone(),
+            uri: request.uri().clone(),
+            version: request.version(),
+            range: field(RANGE),
+            user_agent: field(USER_AGENT),
+            referer: field(REFERER),
+            session: None,
+            status: None,
+            length: Bytes::ZERO,
+            sent: Bytes::ZERO,
+            duration: Duration::ZERO,
+            first_byte: None,
+            controller: None,
+            arm: None,
+            stalls: None,
+            is_complete: false,
+        };
+        Some(Self {
+            log,
+            runtime: Arc::clone(runtime),
+            began: runtime.now(),
+            served,
+        })
+    }
+
+    /// Notes that the head of the response is handed to the transport now.
+    pub(crate) fn head_sent(&mut self) {
+        self.served.first_byte = Some(self.age());
+    }
+
+    fn age(&self) -> Duration {
+        self.runtime.now().saturating_duration_since(self.began)
+    }
+}
+
+impl Drop for PendingRecord {
+    fn drop(&mut self) {
+        self.served.duration = self.age();
+        self.log.ended(&self.served);
+    }
+}
