@@ -1,21 +1,26 @@
 //! The access log: one line for each response, as JSON or in the combined format of Apache and nginx.
 
-use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{self, Write};
-use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use http::HeaderValue;
-use serde::Serialize;
+use http::Request;
+use http::header::{HeaderValue, RANGE, REFERER, USER_AGENT};
+use playrate_media::cmcd::Cmcd;
+use serde::Serializer as _;
+use serde_json::json;
 use video_server::serve::{ResponseLog, ServedResponse};
 
 use super::Failure;
-use super::logging::{ACCESS, Output};
+use super::logging::ACCESS;
 
+/// Destinations that are no files.
+pub(super) const STDOUT: &str = "-";
+const NONE: &str = "none";
 /// Maximum number of bytes of one field of a request. The client chooses its length, up to 64 KiB.
 const MAX_FIELD: usize = 2 << 10;
 /// Status of a response whose client left before there was an answer, as nginx writes it.
@@ -30,62 +35,37 @@ pub(super) enum AccessLogFormat {
     Combined,
 }
 
-/// Destination of the lines.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum AccessLogTarget {
-    None,
-    Stdout,
-    File(PathBuf),
-}
-
-impl From<OsString> for AccessLogTarget {
-    fn from(text: OsString) -> Self {
-        match text.to_str() {
-            Some("none") => Self::None,
-            Some("-") => Self::Stdout,
-            _ => Self::File(text.into()),
+/// Starts to write lines in this `format` to the file `target`, to stdout if it is `-`, or not at all if it is `none`.
+pub(super) fn start(target: &Path, format: AccessLogFormat) -> Result<Option<Arc<dyn ResponseLog>>, Failure> {
+    if target.as_os_str() == NONE {
+        return Ok(None);
+    }
+    let path = target.to_owned();
+    let started = ACCESS.start(move || {
+        if path.as_os_str() == STDOUT {
+            return Ok(Box::new(io::stdout()));
         }
+        Ok(Box::new(File::options().append(true).create(true).open(&path)?))
+    });
+    started.with_context(|| named(target)).map_err(Failure::Input)?;
+    Ok(Some(Arc::new(AccessLog(format))))
+}
+
+/// Returns an error if lines cannot be written to `target`. Creates no file.
+pub(super) fn check(target: &Path) -> Result<(), Failure> {
+    let directory = target.parent().unwrap_or(target).join(".");
+    match File::options().append(true).open(target) {
+        _ if target.as_os_str() == NONE || target.as_os_str() == STDOUT => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && directory.is_dir() => Ok(()),
+        opened => opened
+            .map(drop)
+            .with_context(|| named(target))
+            .map_err(Failure::Input),
     }
 }
 
-impl AccessLogTarget {
-    /// Returns an error if lines cannot be written there. Creates no file.
-    pub(super) fn check(&self) -> Result<(), Failure> {
-        let Self::File(path) = self else { return Ok(()) };
-        match File::options().append(true).open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && directory_of(path).is_dir() => Ok(()),
-            opened => opened
-                .map(drop)
-                .with_context(|| named(path))
-                .map_err(Failure::Input),
-        }
-    }
-
-    /// Starts the thread that writes lines in this `format`; `None` if there is no access log.
-    pub(super) fn start(&self, format: AccessLogFormat) -> Result<Option<Arc<dyn ResponseLog>>, Failure> {
-        let open: fn(&Self) -> io::Result<Output> = |target| match target {
-            Self::File(path) => Ok(Box::new(File::options().append(true).create(true).open(path)?)),
-            _ => Ok(Box::new(io::stdout())),
-        };
-        let place = match self {
-            Self::None => return Ok(None),
-            Self::Stdout => Path::new("-"),
-            Self::File(path) => path,
-        };
-        let out = open(self).with_context(|| named(place)).map_err(Failure::Input)?;
-        let target = self.clone();
-        ACCESS.start(out, move || open(&target)).map_err(Failure::run)?;
-        Ok(Some(Arc::new(AccessLog(format))))
-    }
-}
-
-fn named(path: &Path) -> String {
-    format!("--access-log {}", path.display())
-}
-
-fn directory_of(path: &Path) -> &Path {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    parent.unwrap_or(Path::new("."))
+fn named(target: &Path) -> String {
+    format!("--access-log {}", target.display())
 }
 
 #[derive(Debug)]
@@ -100,68 +80,52 @@ impl ResponseLog for AccessLog {
     }
 }
 
-/// A line of JSON. Fields are added, and never change their meaning.
-#[derive(Serialize)]
-struct Line<'a> {
-    time: Option<String>,
-    peer_address: IpAddr,
-    peer_port: u16,
-    method: String,
-    path: String,
-    range: Option<String>,
-    status: Option<u16>,
-    content_bytes: u64,
-    sent_bytes: u64,
-    duration_ms: f64,
-    first_byte_ms: Option<f64>,
-    protocol: String,
-    controller: Option<&'a str>,
-    arm: Option<&'a str>,
-    stalls: Option<u64>,
-    cmcd_sid: Option<String>,
-    user_agent: Option<String>,
-    referer: Option<String>,
-    aborted: bool,
-}
-
+/// A line of JSON.
 fn json(response: &ServedResponse) -> Vec<u8> {
+    let request = &response.request;
+    let field = |name| request.headers().get(name).map(|value| bounded(value.as_bytes()));
     let milliseconds = |time: Duration| time.as_micros() as f64 / 1e3;
-    let field = |value: &Option<HeaderValue>| value.as_ref().map(|value| bounded(value.as_bytes()));
-    let line = Line {
-        time: response
-            .time
-            .map(|time| humantime::format_rfc3339_millis(time).to_string()),
-        peer_address: response.peer.ip().to_canonical(),
-        peer_port: response.peer.port(),
-        method: bounded(response.method.as_str().as_bytes()),
-        path: bounded(target(response).as_bytes()),
-        range: field(&response.range),
-        status: response.status.map(|status| status.as_u16()),
-        content_bytes: response.length.as_u64(),
-        sent_bytes: response.sent.as_u64(),
-        duration_ms: milliseconds(response.duration),
-        first_byte_ms: response.first_byte.map(milliseconds),
-        protocol: format!("{:?}", response.version),
-        controller: response.controller.as_deref(),
-        arm: response.arm.as_deref(),
-        stalls: response.stalls,
-        cmcd_sid: response
-            .session
-            .as_ref()
-            .map(|session| bounded(session.as_bytes())),
-        user_agent: field(&response.user_agent),
-        referer: field(&response.referer),
-        aborted: !response.is_complete,
-    };
+    let time = response
+        .time
+        .map(|time| humantime::format_rfc3339_millis(time).to_string());
+    let session = Cmcd::read(request.headers(), request.uri()).and_then(|report| report.session);
+    let fields = [
+        ("time", json!(time)),
+        ("peer_address", json!(response.peer.ip().to_canonical())),
+        ("peer_port", json!(response.peer.port())),
+        ("method", json!(bounded(request.method().as_str().as_bytes()))),
+        ("path", json!(bounded(target(request).as_bytes()))),
+        ("range", json!(field(RANGE))),
+        ("status", json!(response.status.map(|status| status.as_u16()))),
+        ("content_bytes", json!(response.length.as_u64())),
+        ("sent_bytes", json!(response.sent.as_u64())),
+        ("duration_ms", json!(milliseconds(response.duration))),
+        ("first_byte_ms", json!(response.first_byte.map(milliseconds))),
+        ("protocol", json!(format!("{:?}", request.version()))),
+        ("controller", json!(response.controller)),
+        ("arm", json!(response.arm)),
+        ("stalls", json!(response.stalls)),
+        (
+            "cmcd_sid",
+            json!(session.map(|session| bounded(session.as_bytes()))),
+        ),
+        ("user_agent", json!(field(USER_AGENT))),
+        ("referer", json!(field(REFERER))),
+        ("aborted", json!(!response.is_complete)),
+    ];
+    let mut text = Vec::new();
     // Writing to memory cannot fail.
-    let mut text = serde_json::to_vec(&line).unwrap_or_default();
+    let _ = serde_json::Serializer::new(&mut text).collect_map(fields);
     text.push(b'\n');
     text
 }
 
 /// Target of the request, as in its first line over HTTP/1.1.
-fn target(response: &ServedResponse) -> &str {
-    response.uri.path_and_query().map_or("", |target| target.as_str())
+fn target<B>(request: &Request<B>) -> &str {
+    request
+        .uri()
+        .path_and_query()
+        .map_or("", |target| target.as_str())
 }
 
 /// The first [`MAX_FIELD`] bytes of a field, and a mark if there are more. JSON escapes the control characters of
@@ -177,49 +141,36 @@ fn bounded(field: &[u8]) -> String {
 
 /// A line in nginx's format `combined`: `ADDRESS - - [TIME] "REQUEST" STATUS BYTES "REFERER" "USER AGENT"`.
 fn combined(response: &ServedResponse) -> Vec<u8> {
-    let mut text = Vec::new();
-    // Writing to memory cannot fail.
-    let _ = write!(text, "{} - - [", response.peer.ip().to_canonical());
+    let (request, address) = (&response.request, response.peer.ip().to_canonical());
     // From `Sun, 06 Nov 1994 08:49:37 GMT`.
     let date = response.time.map(httpdate::fmt_http_date).unwrap_or_default();
-    let words: Vec<_> = date.split(' ').collect();
-    if let [_, day, month, year, time, _] = words[..] {
-        let _ = write!(text, "{day}/{month}/{year}:{time} +0000");
-    }
-    text.extend_from_slice(b"] \"");
-    escape(&mut text, response.method.as_str().as_bytes());
-    text.push(b' ');
-    escape(&mut text, target(response).as_bytes());
+    let date = match date.split(' ').collect::<Vec<_>>()[..] {
+        [_, day, month, year, time, _] => format!("{day}/{month}/{year}:{time} +0000"),
+        _ => date,
+    };
+    let field = |name| escaped(request.headers().get(name).map_or(b"-", HeaderValue::as_bytes));
+    let [method, target] = [request.method().as_str(), target(request)].map(|text| escaped(text.as_bytes()));
+    let (version, sent) = (request.version(), response.sent.as_u64());
     let status = response.status.map_or(CLIENT_LEFT, |status| status.as_u16());
-    let _ = write!(
-        text,
-        " {:?}\" {status} {} \"",
-        response.version,
-        response.sent.as_u64()
-    );
-    for (field, after) in [
-        (&response.referer, &b"\" \""[..]),
-        (&response.user_agent, b"\"\n"),
-    ] {
-        escape(&mut text, field.as_ref().map_or(b"-", HeaderValue::as_bytes));
-        text.extend_from_slice(after);
-    }
-    text
+    let (referer, agent) = (field(REFERER), field(USER_AGENT));
+    format!(
+        "{address} - - [{date}] \"{method} {target} {version:?}\" {status} {sent} \"{referer}\" \"{agent}\"\n"
+    )
+    .into_bytes()
 }
 
-/// Adds the first [`MAX_FIELD`] bytes of a field as nginx does: quotes, backslashes, control characters and everything
+/// The first [`MAX_FIELD`] bytes of a field as nginx writes it: quotes, backslashes, control characters and everything
 /// that is not ASCII as `\xHH`.
-fn escape(text: &mut Vec<u8>, field: &[u8]) {
+fn escaped(field: &[u8]) -> String {
+    let mut text = String::with_capacity(field.len().min(MAX_FIELD));
     for &byte in field.iter().take(MAX_FIELD) {
         if matches!(byte, b'"' | b'\\') || !(b' '..=b'~').contains(&byte) {
             let _ = write!(text, "\\x{byte:02X}");
         } else {
-            text.push(byte);
+            text.push(char::from(byte));
         }
     }
-    if field.len() > MAX_FIELD {
-        text.extend_from_slice(b"...");
-    }
+    text + if field.len() > MAX_FIELD { "..." } else { "" }
 }
 
 #[cfg(test)]
@@ -249,7 +200,7 @@ mod tests {
     }
 
     /// Record of a response that was dropped before there was an answer.
-    fn record(path: &str, agent: &[u8], session: &str) -> ServedResponse {
+    fn record(path: &str, agent: &[u8]) -> ServedResponse {
         let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
         let options = ServerOptions::new(Identity::development(&[]).unwrap());
         let transport = Server::bind("127.0.0.1:0".parse().unwrap(), Arc::clone(&runtime), options).unwrap();
@@ -259,11 +210,9 @@ mod tests {
         settings.wall_clock = Some(|| UNIX_EPOCH + Duration::from_millis(784_111_777_250));
         let server = VideoServer::start(transport, Arc::clone(&runtime), Library::new(), settings);
         let request = Request::builder().uri(path).header("user-agent", agent);
-        let request = request.body(()).unwrap();
+        let request = request.body(bytes::Bytes::new()).unwrap();
         let peer = "[::ffff:192.0.2.1]:4433".parse().unwrap();
-        let mut pending = PendingRecord::begin(server.site(), &runtime, peer, &request).unwrap();
-        pending.served.session = Some(session.to_owned());
-        drop(pending);
+        drop(PendingRecord::begin(server.site(), &runtime, peer, &request).unwrap());
         last.0.lock().unwrap().take().unwrap()
     }
 
@@ -279,7 +228,7 @@ mod tests {
         #[case] logged_path: &str,
         #[case] logged_agent: &str,
     ) {
-        let line = String::from_utf8(combined(&record(path, agent, "s"))).unwrap();
+        let line = String::from_utf8(combined(&record(path, agent))).unwrap();
         let request = format!("GET {logged_path} HTTP/1.1");
         let expected = format!(
             "192.0.2.1 - - [06/Nov/1994:08:49:37 +0000] \"{request}\" 499 0 \"-\" \"{logged_agent}\"\n"
@@ -289,14 +238,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_of_json_is_one_line_whatever_the_client_sends() {
-        let record = record("/a", b"\xff\xc2\x9b31m\"", "a\n\u{1b}[2J\"");
+        let record = record("/a?CMCD=sid%3D%22a%5C%22b%22", b"\xff\xc2\x9b31m\"");
         let text = String::from_utf8(json(&record)).unwrap();
         assert!(!text.trim_end().contains(|c: char| c.is_control()), "{text}");
         let line: Value = serde_json::from_str(&text).unwrap();
         let found =
             ["time", "peer_address", "cmcd_sid", "user_agent"].map(|name| line[name].as_str().unwrap());
         let agent = "\u{fffd}\u{fffd}31m\"";
-        let expected = ["1994-11-06T08:49:37.250Z", "192.0.2.1", "a\n\u{1b}[2J\"", agent];
+        let expected = ["1994-11-06T08:49:37.250Z", "192.0.2.1", "a\"b", agent];
         assert_eq!(found, expected);
         assert_eq!(line["status"], Value::Null);
     }
@@ -304,7 +253,7 @@ mod tests {
     #[tokio::test]
     async fn long_fields_are_cut() {
         let (path, agent) = (format!("/{}", "x".repeat(60_000)), "ü".repeat(30_000));
-        let record = record(&path, agent.as_bytes(), &agent);
+        let record = record(&path, agent.as_bytes());
         // Each byte of the user agent takes four.
         assert!(combined(&record).len() < 6 * MAX_FIELD && json(&record).len() < 4 * MAX_FIELD);
     }

@@ -78,12 +78,13 @@ impl Config {
                         take(value.get_ref(), at(value.span()))?;
                     }
                 }
-                // One NAME=SPEC per line.
+                // One NAME=SPEC or PATTERN: FIELD per line.
                 DeValue::Table(values) if several => {
+                    let between = if name == "header" { ": " } else { "=" };
                     for (inner, value) in values {
                         let joined = match value.get_ref() {
                             DeValue::String(text) => {
-                                DeValue::String(format!("{}={text}", inner.get_ref()).into())
+                                DeValue::String(format!("{}{between}{text}", inner.get_ref()).into())
                             }
                             other => other.clone(),
                         };

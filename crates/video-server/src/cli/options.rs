@@ -12,12 +12,13 @@ use playrate_origin::{DiskOptions, Origin, OriginOptions};
 use playrate_transport::{ControllerChoice, TransportOptions, address};
 use playrate_units::{Bitrate, Bytes, Probability, duration};
 use video_server::admission::Limits;
+use video_server::http::caching::HeaderRule;
 use video_server::http::cors::Cors;
 #[cfg(feature = "object-store")]
 use video_server::library::{Library, LibraryError};
 use video_server::serve::arms::{Arm, ChooseBy};
 
-use super::access_log::{AccessLogFormat, AccessLogTarget};
+use super::access_log::AccessLogFormat;
 use super::media::MediaLocation;
 use super::{logging, quic_lb, workers};
 
@@ -83,6 +84,12 @@ pub(super) struct MediaOptions {
     /// Origins whose pages may read responses (CORS), separated by commas; * for all
     #[arg(long, value_name = "ORIGINS")]
     pub(super) cors: Option<Cors>,
+
+    /// Header field for successful responses whose path matches a pattern, such as
+    /// '*.m4s: Cache-Control: max-age=31536000, immutable'; may be repeated, and the last match wins. A pattern without
+    /// / matches file names; ** matches any directories, as in /films/**
+    #[arg(long = "header", value_name = "PATTERN: NAME: VALUE")]
+    pub(super) headers: Vec<HeaderRule>,
 
     /// Path, such as /cmcd, at which event reports of players (CMCD version 2) are received, counted and logged
     #[arg(long, value_name = "PATH", value_parser = event_path)]
@@ -240,10 +247,9 @@ pub(super) struct RecordOptions {
         long,
         value_name = "FILE|-|none",
         default_value = "-",
-        value_parser = OsStringValueParser::new().map(AccessLogTarget::from),
         value_hint = clap::ValueHint::FilePath
     )]
-    pub(super) access_log: AccessLogTarget,
+    pub(super) access_log: PathBuf,
 
     /// Format of the access log
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = AccessLogFormat::Json)]

@@ -13,7 +13,6 @@ use video_server::pages::{Pages, PlayerScripts};
 use video_server::serve::arms::{Arm, Arms, ChooseBy};
 use video_server::serve::{Settings, VideoServer};
 
-use super::access_log::AccessLogTarget;
 use super::announce::{announcement, counted};
 use super::certificate::{self, identity};
 use super::listen::listen;
@@ -26,7 +25,7 @@ use super::signals::Signals;
 use super::tcp::TcpServer;
 use super::watch::Reason;
 use super::workers::{self, Workers};
-use super::{Failure, handover, logging, notify, options, print, quic_lb, rescan, state};
+use super::{Failure, access_log, handover, logging, notify, options, print, quic_lb, rescan, state};
 
 /// Descriptors that a server may need: one for each TCP connection and for each file being read. The default soft limit
 /// on Linux is 1,024.
@@ -121,7 +120,7 @@ fn pages(arguments: &ServeOptions, pin: Pin) -> Result<Option<Pages>, Failure> {
 /// Checks everything that `serve` would use except its addresses; returns a summary.
 pub(super) fn check(arguments: &ServeOptions) -> Result<String, Failure> {
     let prepared = prepare(arguments, true)?;
-    arguments.records.access_log.check()?;
+    access_log::check(&arguments.records.access_log)?;
     let library = &prepared.library;
     let mut found = format!(
         "{} and {} in {}, {}",
@@ -180,12 +179,13 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
     let qlog = qlog(arguments)?;
     let records = &arguments.records;
-    settings.response_log = records.access_log.start(records.access_log_format)?;
+    settings.response_log = access_log::start(&records.access_log, records.access_log_format)?;
     let listening = listen(arguments, (&runtime, workers), &options).await?;
     settings.playout_buffer = arguments.control.playout_buffer;
     settings.ack_request = arguments.control.ack_packets.map(AckRequest::new);
     settings.wall_clock = Some(wall_clock);
     settings.cors.clone_from(&arguments.media.cors);
+    settings.headers.clone_from(&arguments.media.headers);
     settings.event_path.clone_from(&arguments.media.cmcd_events);
     let seen = Arc::new(Metrics::default());
     if arguments.records.metrics.is_some() {
@@ -223,14 +223,10 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
     let tcp = tcp.as_ref();
     let text = announcement(arguments, &server, monitored, pin).map_err(Failure::run)?;
     match (&arguments.records.access_log, arguments.records.log_format) {
-        (AccessLogTarget::Stdout, LogFormat::Text) => logging::print(&text),
+        (target, _) if target.as_os_str() != access_log::STDOUT => print(&text)?,
+        (_, LogFormat::Text) => logging::print(&text),
         // All lines there are JSON.
-        (AccessLogTarget::Stdout, LogFormat::Json) => {
-            let address = server.local_addr().map_err(Failure::run)?;
-            let metrics = monitored.map(tracing::field::display);
-            tracing::info!(%address, metrics, %pin, controller = %arguments.control.controller, "serving");
-        }
-        _ => print(&text)?,
+        (_, LogFormat::Json) => tracing::info!("{text}"),
     }
     // The older process waits for this; if this one fails first, the older one keeps the port.
     if let Some(older) = &older {

@@ -4,11 +4,12 @@ use core::ops::{ControlFlow, Range};
 use std::time::{Duration, SystemTime};
 
 use http::header::{
-    ACCEPT_RANGES, ALLOW, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, DATE, ETAG, HeaderName, HeaderValue,
-    LAST_MODIFIED, RANGE, RETRY_AFTER,
+    ACCEPT_RANGES, ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, DATE, ETAG, HeaderName,
+    HeaderValue, LAST_MODIFIED, RANGE, RETRY_AFTER, VARY,
 };
 use http::{HeaderMap, Method, Response, StatusCode, Uri};
 
+use super::caching::CacheKind;
 use super::path::{self, PathError, ResourceName};
 use super::range::{self, RangeSelection};
 use super::validator::{self, Precondition, Validators};
@@ -19,6 +20,19 @@ pub(crate) struct ContentInfo {
     pub length: u64,
     pub content_type: &'static str,
     pub validators: Validators,
+    pub cache_kind: CacheKind,
+}
+
+/// Sizes in bytes of texts that are worth compressing and do not occupy a processor for long.
+const COMPRESSED_SIZES: Range<u64> = 512..(1 << 20) + 1;
+
+impl ContentInfo {
+    /// Returns true if its content is compressed for clients that accept that.
+    fn is_compressible(&self) -> bool {
+        let is_manifest =
+            ["application/dash+xml", "application/vnd.apple.mpegurl"].contains(&self.content_type);
+        (is_manifest || self.content_type.starts_with("text/")) && COMPRESSED_SIZES.contains(&self.length)
+    }
 }
 
 /// Content of an answer.
@@ -66,10 +80,10 @@ pub(crate) fn represent(
     now: Option<SystemTime>,
 ) -> Answer {
     match validator::evaluate(headers, &what.validators) {
-        // §15.4.5: a cache needs nothing but the tag.
-        Precondition::NotModified => {
-            Answer::new(StatusCode::NOT_MODIFIED).field(ETAG, &what.validators.etag.to_field())
-        }
+        // §15.4.5: a cache needs nothing else.
+        Precondition::NotModified => Answer::new(StatusCode::NOT_MODIFIED)
+            .field(ETAG, &what.validators.etag.to_field())
+            .cached(what),
         Precondition::Failed => Answer::refusal(
             StatusCode::PRECONDITION_FAILED,
             "the resource has changed since the requested version".into(),
@@ -112,7 +126,8 @@ fn described(status: StatusCode, what: &ContentInfo, part: Range<u64>, now: Opti
         .field(CONTENT_TYPE, what.content_type)
         .field(CONTENT_LENGTH, &(part.end - part.start).to_string())
         .field(ACCEPT_RANGES, "bytes")
-        .field(ETAG, &what.validators.etag.to_field());
+        .field(ETAG, &what.validators.etag.to_field())
+        .cached(what);
     if let Some(date) = what.validators.last_modified(now) {
         answer = answer.field(LAST_MODIFIED, &date);
     }
@@ -140,6 +155,7 @@ impl Answer {
         let text = why + "\n";
         let mut answer = Self::new(status)
             .field(CONTENT_TYPE, "text/plain; charset=utf-8")
+            .field(CACHE_CONTROL, CacheKind::of_refusal(status).cache_control())
             .field(CONTENT_LENGTH, &text.len().to_string());
         answer.body = AnswerBody::Text(text);
         answer
@@ -170,6 +186,16 @@ impl Answer {
             self.body = AnswerBody::Text(String::new());
         }
         self
+    }
+
+    /// Adds the fields by which caches handle this resource.
+    fn cached(self, what: &ContentInfo) -> Self {
+        let answer = self.field(CACHE_CONTROL, what.cache_kind.cache_control());
+        if what.is_compressible() {
+            answer.field(VARY, "accept-encoding")
+        } else {
+            answer
+        }
     }
 
     /// Adds a `Date` field (§6.6.1: required of a server with a clock, forbidden without).

@@ -5,9 +5,11 @@
 //! - `range`: ranges of bytes;
 //! - `validator`: entity tags, modification dates and conditions;
 //! - [`cors`]: access by pages of other origins;
+//! - [`caching`]: lifetimes in caches, and header fields of the operator;
 //! - `answer`: all of it combined.
 
 pub(crate) mod answer;
+pub mod caching;
 pub mod cors;
 pub(crate) mod path;
 pub(crate) mod range;

@@ -33,6 +33,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use playrate_media::manifest::Manifest;
 use playrate_media::{Layout, MediaSource, Title};
 use playrate_units::{Bitrate, Bytes as ByteCount, seconds};
 use serde::{Serialize, Serializer};
@@ -48,6 +49,7 @@ use settling::Unsettled;
 use stored::Stored;
 
 use crate::http::answer::ContentInfo;
+use crate::http::caching::CacheKind;
 use crate::http::path::ResourceName;
 use crate::http::validator::{EntityTag, Validators};
 
@@ -382,8 +384,30 @@ impl Library {
             }
             same.then_some(title.sending_rate)
         });
+        let cache_kind = if Manifest::is_named(Path::new(name.as_str())) {
+            let is_read = self.versions.get(name) == Some(&etag);
+            if is_read && self.packaged.finished.contains(name) {
+                CacheKind::Manifest
+            } else {
+                CacheKind::GrowingManifest
+            }
+        } else if let Some(one) = representation {
+            let is_finished = self.packaged.finished.contains(&one.title);
+            if is_finished {
+                CacheKind::Segment
+            } else {
+                CacheKind::File
+            }
+        } else if rate.is_some() {
+            CacheKind::Title
+        } else if name.content_type().starts_with("text/html") {
+            CacheKind::Page
+        } else {
+            CacheKind::File
+        };
         Ok(Some(Resource {
             info: ContentInfo {
+                cache_kind,
                 length,
                 content_type: name.content_type(),
                 validators: Validators::new(etag, modified),

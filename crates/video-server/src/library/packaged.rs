@@ -107,6 +107,8 @@ pub(super) struct PackagedIndex {
     pub(super) files: BTreeMap<ResourceName, Arc<PackagedFile>>,
     /// The next file of the representation after each one, for remote files.
     pub(super) next: BTreeMap<ResourceName, ResourceName>,
+    /// Manifests that were read and cannot grow.
+    pub(super) finished: BTreeSet<ResourceName>,
     /// Those of [`MediaFiles::parts`] that manifests name.
     parts: BTreeSet<ResourceName>,
 }
@@ -288,6 +290,14 @@ impl ManifestReader<'_> {
         variables: &Variables,
     ) -> Result<Manifest, MediaError> {
         let manifest = (self.files.manifest)(path, name, variables)?;
+        let may_grow = match &manifest {
+            Manifest::Dash(representations) => representations.iter().any(|one| one.live),
+            Manifest::Media(representation) => representation.live,
+            _ => false,
+        };
+        if !may_grow {
+            self.packaged.finished.insert(name.clone());
+        }
         let parts = self.files.parts;
         if !parts.is_empty() {
             let names = manifest.files().filter_map(named);
@@ -379,6 +389,9 @@ impl ManifestReader<'_> {
             return;
         };
         self.packaged.titles.push(title.clone());
+        if previous.finished.contains(name) {
+            self.packaged.finished.insert(name.clone());
+        }
         let of_title = |(_, known): &(&ResourceName, &Arc<PackagedFile>)| known.representation.title == *name;
         for (file, known) in previous.files.iter().filter(of_title) {
             let files = &mut self.packaged.files;

@@ -184,6 +184,15 @@ impl Stored {
                 }
             }
         }
+        let tag = |name: &ResourceName| {
+            files
+                .get(name)
+                .map(|object| EntityTag::of_identity(object.etag()))
+        };
+        let tags = manifests
+            .iter()
+            .filter_map(|&name| Some((name.clone(), tag(name)?)));
+        library.versions.extend(tags);
         let manifests = manifests
             .into_iter()
             .map(|name| (self.path(name.as_str()), name.clone()));

@@ -23,6 +23,7 @@ pub use scripts::{PlayerScripts, PlayerScriptsError};
 use home::HomePage;
 
 use crate::http::answer::{AnswerBody, ContentInfo, represent};
+use crate::http::caching::CacheKind;
 use crate::http::validator::{EntityTag, Validators};
 use crate::library::Library;
 
@@ -137,6 +138,7 @@ impl Page {
         let info = ContentInfo {
             length: self.body.len() as u64,
             content_type: self.content_type,
+            cache_kind: CacheKind::Page,
             validators: Validators::new(self.tag, None),
         };
         let answer = represent(request.method(), request.headers(), &info, now);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use http::{HeaderMap, Response, StatusCode, Version};
+use http::{HeaderMap, Request, Response, StatusCode, Version};
 use parking_lot::Mutex;
 use playrate_media::cmcd::{Cmcd, ObjectType};
 use playrate_media::cmsd::{CmsdDynamic, CmsdStatic};
@@ -56,9 +56,11 @@ pub(super) async fn serve(
     response.is_complete = done.is_ok();
     if let Some(record) = &mut response.record {
         let arms = context.server.settings.arms.as_ref();
+        record.served.sent = Bytes::new(response.sent);
         record.served.controller = Some(connection.control.to_string());
         record.served.arm = arms.and_then(|arms| connection.arm.name(arms));
         record.served.stalls = connection.playback.stalls();
+        record.served.is_complete = response.is_complete;
     }
     let (status, length, sent) = (response.status.as_u16(), response.length, response.sent);
     connection.bytes.fetch_add(sent, Relaxed);
@@ -112,26 +114,12 @@ impl<'a> RunningResponse<'a> {
             record: None,
         }
     }
-
-    /// Notes that the head of the response is handed to the transport now.
-    fn head_sent(&mut self) {
-        if let Some(record) = &mut self.record {
-            record.served.status = Some(self.status);
-            record.head_sent();
-        }
-    }
 }
 
 impl Drop for RunningResponse<'_> {
     fn drop(&mut self) {
         let mut state = self.state.lock();
         state.end_response(Bytes::new(self.sent), self.is_complete);
-        drop(state);
-        if let Some(record) = &mut self.record {
-            record.served.length = Bytes::new(self.length);
-            record.served.sent = Bytes::new(self.sent);
-            record.served.is_complete = self.is_complete;
-        }
     }
 }
 
@@ -154,10 +142,6 @@ async fn answer(
     site.count_reply(Version::HTTP_3, head.status());
     running.status = head.status();
     running.length = body.len();
-    let cmcd = Cmcd::read(request.headers(), request.uri());
-    if let Some(record) = &mut running.record {
-        record.served.session = cmcd.as_ref().and_then(|cmcd| cmcd.session.clone());
-    }
     match body {
         Content::Resource(mut body) => {
             // Before the first byte: the controller and its start may depend on it.
@@ -173,7 +157,7 @@ async fn answer(
                     );
                 }
             }
-            let request = media_request(cmcd, &body);
+            let request = media_request(exchange.request(), &body);
             let _playback = connection.playback.begin(&request, context.runtime.now());
             if request.cmcd.is_some() {
                 connection.playback.log(connection.id);
@@ -187,7 +171,7 @@ async fn answer(
             if body.is_media() {
                 context.start_queue.wait(body.len()).await;
             }
-            running.head_sent();
+            PendingRecord::begin_response(&mut running.record, running.status, running.length);
             let mut writer = exchange.start(head).await?;
             while !body.is_empty() {
                 writer.ready().await?;
@@ -204,7 +188,7 @@ async fn answer(
         }
         Content::Text(text) => {
             let length = text.len() as u64;
-            running.head_sent();
+            PendingRecord::begin_response(&mut running.record, running.status, running.length);
             exchange.respond(head, text).await?;
             running.sent = length;
         }
@@ -212,8 +196,8 @@ async fn answer(
     Ok(())
 }
 
-/// Title and rate of a request for `body` with this report.
-fn media_request(cmcd: Option<Cmcd>, body: &ResourceBody) -> MediaRequest {
+/// Title, rate and CMCD of a request for `body`.
+fn media_request<B>(request: &Request<B>, body: &ResourceBody) -> MediaRequest {
     let (title, set) = match body.resource.representation() {
         Some(representation) => (representation.title.clone(), representation.set),
         None => (body.name.clone(), 0),
@@ -223,7 +207,7 @@ fn media_request(cmcd: Option<Cmcd>, body: &ResourceBody) -> MediaRequest {
         set,
         rate: body.resource.average_rate,
         highest_rate: body.resource.highest_rate,
-        cmcd,
+        cmcd: Cmcd::read(request.headers(), request.uri()),
     }
 }
 

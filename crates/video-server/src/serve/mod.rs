@@ -51,11 +51,12 @@ use connection::ActiveConnection;
 use start_queue::StartQueue;
 
 use crate::admission::{Admission, Limits, TICK};
+use crate::http::caching::HeaderRule;
 use crate::http::cors::Cors;
 pub use crate::library::CHUNK;
 use crate::library::Library;
 use crate::pages::Pages;
-use crate::site::{EventTarget, Site};
+use crate::site::{Encodings, EventTarget, Site};
 
 /// Settings of a [`VideoServer`].
 #[derive(Clone, Debug)]
@@ -73,6 +74,8 @@ pub struct Settings {
     pub wall_clock: Option<fn() -> SystemTime>,
     /// Other origins whose pages may read responses.
     pub cors: Option<Cors>,
+    /// Header fields for responses by their path; the last rule that matches determines a field.
+    pub headers: Vec<HeaderRule>,
     /// Path that receives the event reports of players (CMCD, CTA-5004-B), if any does.
     pub event_path: Option<String>,
     /// Pages for browsers, in addition to the library; without them `/` is not found.
@@ -101,6 +104,7 @@ impl Settings {
             ack_request: None,
             wall_clock: None,
             cors: None,
+            headers: Vec::new(),
             event_path: None,
             pages: None,
             limits: Limits::default(),
@@ -213,6 +217,8 @@ impl VideoServer {
         let site = Site {
             library: RwLock::new(Arc::new(library)),
             cors: settings.cors.clone(),
+            headers: settings.headers.clone(),
+            encodings: Encodings::default(),
             wall_clock: settings.wall_clock,
             prefixes: settings.arms.as_ref().map(Arms::prefixes).unwrap_or_default(),
             pages: settings.pages.clone().map(RwLock::new),

@@ -5,15 +5,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use http::header::{HeaderName, HeaderValue, RANGE, REFERER, USER_AGENT};
-use http::{Method, Request, StatusCode, Uri, Version};
+use http::{Request, StatusCode};
 use playrate_units::Bytes;
 use quinn::Runtime;
 
 use crate::site::Site;
 
-/// A response that has ended: complete, reset by the client, or aborted by the server. Fields of the request are as the
-/// client sent them.
+/// A response that has ended: complete, reset by the client, or aborted by the server.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServedResponse {
@@ -21,20 +19,8 @@ pub struct ServedResponse {
     pub time: Option<SystemTime>,
     /// Address of the client.
     pub peer: SocketAddr,
-    /// Method as the client sent it.
-    pub method: Method,
-    /// Target as the client sent it.
-    pub uri: Uri,
-    /// Version of HTTP over which it was sent.
-    pub version: Version,
-    /// `Range` field of the request.
-    pub range: Option<HeaderValue>,
-    /// `User-Agent` field of the request.
-    pub user_agent: Option<HeaderValue>,
-    /// `Referer` field of the request.
-    pub referer: Option<HeaderValue>,
-    /// Session of the player (CMCD `sid`).
-    pub session: Option<String>,
+    /// The request as the client sent it.
+    pub request: Request<bytes::Bytes>,
     /// Status; `None` if the client left before there was an answer.
     pub status: Option<StatusCode>,
     /// Size of the content that the answer announced.
@@ -73,24 +59,17 @@ pub(crate) struct PendingRecord {
 
 impl PendingRecord {
     /// Begins the record of a response to `request`; `None` if the site has no log.
-    pub(crate) fn begin<B>(
+    pub(crate) fn begin(
         site: &Site,
         runtime: &Arc<dyn Runtime>,
         peer: SocketAddr,
-        request: &Request<B>,
+        request: &Request<bytes::Bytes>,
     ) -> Option<Self> {
         let log = Arc::clone(site.log.as_ref()?);
-        let field = |name: HeaderName| request.headers().get(name).cloned();
         let served = ServedResponse {
             time: site.now(),
             peer,
-            method: request.method().clone(),
-            uri: request.uri().clone(),
-            version: request.version(),
-            range: field(RANGE),
-            user_agent: field(USER_AGENT),
-            referer: field(REFERER),
-            session: None,
+            request: request.clone(),
             status: None,
             length: Bytes::ZERO,
             sent: Bytes::ZERO,
@@ -109,9 +88,13 @@ impl PendingRecord {
         })
     }
 
-    /// Notes that the head of the response is handed to the transport now.
-    pub(crate) fn head_sent(&mut self) {
-        self.served.first_byte = Some(self.age());
+    /// Notes in `record`, if there is one, that the head of the response is handed to the transport now.
+    pub(crate) fn begin_response(record: &mut Option<Self>, status: StatusCode, length: u64) {
+        if let Some(record) = record {
+            record.served.status = Some(status);
+            record.served.length = Bytes::new(length);
+            record.served.first_byte = Some(record.age());
+        }
     }
 
     fn age(&self) -> Duration {

@@ -1,5 +1,6 @@
 //! [`Site`]: answers requests from a library, for all versions of HTTP.
 
+mod encoding;
 mod events;
 #[cfg(feature = "object-store")]
 mod stored;
@@ -22,12 +23,14 @@ use serde_json::{Value, json};
 
 use crate::admission::AdmissionSlot;
 use crate::http::answer::{Answer, AnswerBody, represent, route};
+use crate::http::caching::HeaderRule;
 use crate::http::cors::Cors;
 use crate::http::path::ResourceName;
 use crate::library::{Library, Resource};
 use crate::pages::{self, Pages};
 use crate::serve::ResponseLog;
 
+pub(crate) use encoding::Encodings;
 pub(crate) use events::EventTarget;
 
 /// Time after which a client may retry if it was refused for lack of file descriptors.
@@ -40,6 +43,10 @@ pub struct Site {
     pub(crate) library: RwLock<Arc<Library>>,
     /// Origins whose pages may read responses.
     pub(crate) cors: Option<Cors>,
+    /// Header fields of the operator.
+    pub(crate) headers: Vec<HeaderRule>,
+    /// Compressed manifests and pages.
+    pub(crate) encodings: Encodings,
     /// Clock for `Date` fields; without it none is sent.
     pub(crate) wall_clock: Option<fn() -> SystemTime>,
     /// First segments of paths that are not part of names: with the prefix `b`, `/b/film.mp4` means `/film.mp4`.
@@ -92,6 +99,8 @@ pub struct ResourceBody {
     /// The opened resource of the library.
     pub resource: Resource,
     bytes: Range<u64>,
+    /// Encoded content in place of the resource's bytes.
+    encoded: Option<Bytes>,
 }
 
 impl ResourceBody {
@@ -108,6 +117,12 @@ impl ResourceBody {
     /// Range of the resource's remaining bytes.
     pub fn bytes(&self) -> &Range<u64> {
         &self.bytes
+    }
+
+    /// Sends `encoded` in place of the resource's bytes.
+    fn replace(&mut self, encoded: Bytes) {
+        self.bytes = 0..encoded.len() as u64;
+        self.encoded = Some(encoded);
     }
 
     /// Returns true if the library knows the resource as media or a part of it.
@@ -136,7 +151,10 @@ impl ResourceBody {
         let most = usize::try_from(self.len())
             .unwrap_or(usize::MAX)
             .min(most.as_usize());
-        let chunk = ready!(self.resource.poll_read(context, self.bytes.clone(), most))?;
+        let chunk = match &mut self.encoded {
+            Some(encoded) => encoded.split_to(most.min(encoded.len())),
+            None => ready!(self.resource.poll_read(context, self.bytes.clone(), most))?,
+        };
         if chunk.is_empty() {
             return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
         }
@@ -198,11 +216,22 @@ impl Site {
     /// bytes of it, may be a report of events. The client may request
     /// the `state` of its own connection. If a request for media would begin a session and there is no room, it is
     /// refused with 503 before anything is opened. Waits for objects of a store.
+    pub(crate) async fn reply_to(
+        &self,
+        request: &Request<Bytes>,
+        client: (&AdmissionSlot, Instant),
+        state: impl FnOnce() -> Value,
+    ) -> Response<Content> {
+        let reply = self.find(request, client, state).await;
+        self.compress(request, reply).await
+    }
+
+    /// Answers as [`reply_to`](Self::reply_to), without compression.
     #[cfg_attr(
         not(feature = "object-store"),
         expect(clippy::unused_async, reason = "only a store is waited for")
     )]
-    pub(crate) async fn reply_to(
+    async fn find(
         &self,
         request: &Request<Bytes>,
         (slot, now): (&AdmissionSlot, Instant),
@@ -244,7 +273,9 @@ impl Site {
             if uri.path() == pages::HOME && library.has_index() {
                 uri = &index;
             } else if let Some(page) = pages.read().find(uri.path(), &library, state) {
-                return ControlFlow::Break(page.reply(request, self.now()).map(Content::Text));
+                let mut reply = page.reply(request, self.now()).map(Content::Text);
+                self.add_fields(uri.path(), &mut reply);
+                return ControlFlow::Break(reply);
             }
         }
         route(method, uri)
@@ -286,11 +317,15 @@ impl Site {
         if let Some(cors) = &self.cors {
             cors.apply(request.method(), request.headers(), head.headers_mut());
         }
+        if let Some((name, _)) = &found {
+            self.add_fields(&format!("/{name}"), &mut head);
+        }
         let content = match (body, found) {
             (AnswerBody::Bytes(bytes), Some((name, resource))) => Content::Resource(ResourceBody {
                 name,
                 resource,
                 bytes,
+                encoded: None,
             }),
             (AnswerBody::Text(text), _) => Content::Text(text.into()),
             (AnswerBody::Bytes(_), None) => Content::Text(Bytes::new()),
@@ -303,6 +338,16 @@ impl Site {
         let failed = self.failures.lock().count(TokioRuntime.now());
         if let Some(failed) = failed {
             tracing::warn!(path, %error, failed, "cannot read what was requested now");
+        }
+    }
+
+    /// Adds the operator's fields to a successful response for this path.
+    fn add_fields<T>(&self, path: &str, reply: &mut Response<T>) {
+        use StatusCode as Code;
+        if [Code::OK, Code::PARTIAL_CONTENT, Code::NOT_MODIFIED].contains(&reply.status()) {
+            for rule in &self.headers {
+                rule.apply(path, reply.headers_mut());
+            }
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use http::{Request, Response, StatusCode};
 use playrate_media::cmcd::Cmcd;
 use playrate_origin::{Origin, OriginError, ReadAhead};
+use quinn::{Runtime as _, TokioRuntime};
 use url::Url;
 
 use super::{Content, ResourceBody, Site};
@@ -30,6 +31,7 @@ impl Site {
         name: &ResourceName,
         origin: &Origin,
     ) -> Response<Content> {
+        let began = TokioRuntime.now();
         let mut is_known = origin.known(name.as_str()).is_some() || origin.is_absent(name.as_str());
         for _ in 0..ATTEMPTS {
             if !is_known && let Err(error) = origin.look_up(name.as_str()).await {
@@ -48,7 +50,16 @@ impl Site {
                 Err(error) => Err(error),
             };
             match verified {
-                Ok(()) => return reply,
+                Ok(()) => {
+                    let waited = TokioRuntime.now().saturating_duration_since(began);
+                    let timing = format!("origin;dur={:.1}", waited.as_secs_f64() * 1e3);
+                    if let (Content::Resource(body), Ok(timing)) = (reply.body(), timing.parse())
+                        && body.is_media()
+                    {
+                        reply.headers_mut().insert("server-timing", timing);
+                    }
+                    return reply;
+                }
                 Err(OriginError::Changed { .. }) => is_known = false,
                 Err(error) => return self.failed(request, &error),
             }

@@ -17,9 +17,7 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulConnection;
-use playrate_media::cmcd::Cmcd;
 use playrate_transport::{Activity, Priority, Turns, time};
-use playrate_units::Bytes as ByteCount;
 use quinn::{Runtime, TokioRuntime};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -275,9 +273,9 @@ pub(super) async fn answer(
         let client = (&connection.admission, TokioRuntime.now());
         site.reply_to(request, client, || protocol(request)).await
     };
-    let report = Cmcd::read(request.headers(), request.uri());
     #[cfg(feature = "object-store")]
     if let Content::Resource(body) = reply.body() {
+        let report = playrate_media::cmcd::Cmcd::read(request.headers(), request.uri());
         site.read_ahead(&connection.ahead, body, report.as_ref());
     }
     if let Some(elsewhere) = &connection.context.alt_svc
@@ -286,12 +284,7 @@ pub(super) async fn answer(
         reply.headers_mut().insert(ALT_SVC, elsewhere.clone());
     }
     site.count_reply(request.version(), reply.status());
-    if let Some(record) = &mut record {
-        record.served.session = report.and_then(|report| report.session);
-        record.served.status = Some(reply.status());
-        record.served.length = ByteCount::new(reply.body().len());
-        record.head_sent();
-    }
+    PendingRecord::begin_response(&mut record, reply.status(), reply.body().len());
     let status = reply.status().as_u16();
     tracing::debug!(method = %request.method(), path = request.uri().path(), status, "answering over TCP");
     let turn = connection

@@ -23,6 +23,7 @@ fn film() -> ContentInfo {
     ContentInfo {
         length: 1_000,
         content_type: "video/mp4",
+        cache_kind: CacheKind::Title,
         validators: Validators::new(EntityTag::of_file(1_000, modified, 1), Some(modified)),
     }
 }

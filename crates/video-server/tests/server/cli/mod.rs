@@ -5,6 +5,8 @@ mod access_log;
 mod bad_input;
 #[cfg(unix)]
 mod balancer;
+#[cfg(unix)]
+mod caching;
 mod check;
 mod config;
 #[cfg(target_os = "linux")]
