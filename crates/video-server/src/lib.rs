@@ -7,6 +7,7 @@
 //! - [`http`]: answers of a file server, as pure functions;
 //! - [`library`]: titles and files;
 //! - [`site`]: answers from a library, for all versions of HTTP;
+//! - [`access`]: signed URLs and bearer tokens;
 //! - [`pages`]: the web page of a library;
 //! - [`admission`]: limits on the number of sessions;
 //! - [`serve`]: the server over HTTP/3, on any runtime and socket.
@@ -32,6 +33,7 @@
 #[cfg(feature = "cli")]
 extern crate self as video_server;
 
+pub mod access;
 pub mod admission;
 #[cfg(feature = "cli")]
 #[expect(

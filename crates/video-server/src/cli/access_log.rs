@@ -1,5 +1,6 @@
 //! The access log: one line for each response, as JSON or in the combined format of Apache and nginx.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io;
@@ -13,6 +14,7 @@ use http::header::{HeaderValue, RANGE, REFERER, USER_AGENT};
 use playrate_media::cmcd::Cmcd;
 use serde::Serializer as _;
 use serde_json::json;
+use video_server::access::redacted;
 use video_server::serve::{ResponseLog, ServedResponse};
 
 use super::Failure;
@@ -84,6 +86,7 @@ impl ResponseLog for AccessLog {
 fn json(response: &ServedResponse) -> Vec<u8> {
     let request = &response.request;
     let field = |name| request.headers().get(name).map(|value| bounded(value.as_bytes()));
+    let referer = referer(request).map(|referer| bounded(&referer));
     let milliseconds = |time: Duration| time.as_micros() as f64 / 1e3;
     let time = response
         .time
@@ -110,7 +113,7 @@ fn json(response: &ServedResponse) -> Vec<u8> {
             json!(session.map(|session| bounded(session.as_bytes()))),
         ),
         ("user_agent", json!(field(USER_AGENT))),
-        ("referer", json!(field(REFERER))),
+        ("referer", json!(referer)),
         ("aborted", json!(!response.is_complete)),
     ];
     let mut text = Vec::new();
@@ -120,12 +123,23 @@ fn json(response: &ServedResponse) -> Vec<u8> {
     text
 }
 
-/// Target of the request, as in its first line over HTTP/1.1.
-fn target<B>(request: &Request<B>) -> &str {
-    request
-        .uri()
-        .path_and_query()
-        .map_or("", |target| target.as_str())
+/// Target of the request, as in its first line over HTTP/1.1, without a token that others could use.
+fn target<B>(request: &Request<B>) -> Cow<'_, str> {
+    let target = request.uri().path_and_query();
+    redacted(target.map_or("", |target| target.as_str()))
+}
+
+/// The field `Referer`, also without a token.
+fn referer<B>(request: &Request<B>) -> Option<Cow<'_, [u8]>> {
+    let field = request.headers().get(REFERER)?;
+    let url = field.to_str().ok().and_then(|text| {
+        let path = text.find("://").map(|scheme| scheme + 3)?;
+        Some(text.split_at(path + text[path..].find('/')?))
+    });
+    Some(match url {
+        Some((origin, target)) => format!("{origin}{}", redacted(target)).into_bytes().into(),
+        None => field.as_bytes().into(),
+    })
 }
 
 /// The first [`MAX_FIELD`] bytes of a field, and a mark if there are more. JSON escapes the control characters of
@@ -149,10 +163,11 @@ fn combined(response: &ServedResponse) -> Vec<u8> {
         _ => date,
     };
     let field = |name| escaped(request.headers().get(name).map_or(b"-", HeaderValue::as_bytes));
-    let [method, target] = [request.method().as_str(), target(request)].map(|text| escaped(text.as_bytes()));
+    let [method, target] = [request.method().as_str(), &target(request)].map(|text| escaped(text.as_bytes()));
     let (version, sent) = (request.version(), response.sent.as_u64());
     let status = response.status.map_or(CLIENT_LEFT, |status| status.as_u16());
-    let (referer, agent) = (field(REFERER), field(USER_AGENT));
+    let referer = escaped(&referer(request).unwrap_or_else(|| b"-".into()));
+    let agent = field(USER_AGENT);
     format!(
         "{address} - - [{date}] \"{method} {target} {version:?}\" {status} {sent} \"{referer}\" \"{agent}\"\n"
     )

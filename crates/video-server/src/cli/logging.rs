@@ -210,9 +210,7 @@ impl LineQueue {
                 self.state.lock().lost += count;
                 (reported, failed) = (reported + count, failed + count);
                 // An error of stderr cannot be reported.
-                if self.name != LOG.name
-                    && limit.count(TokioRuntime.now()).is_some()
-                {
+                if self.name != LOG.name && limit.count(TokioRuntime.now()).is_some() {
                     let lines = mem::take(&mut failed);
                     tracing::error!(log = self.name, %error, lines, "cannot write lines of a log");
                 }

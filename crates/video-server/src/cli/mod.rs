@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0 done, 1 the run failed, 2 bad input. Results go to stdout, logs and errors to stderr.
 
+mod access;
 mod access_log;
 mod announce;
 mod certificate;
@@ -55,6 +56,8 @@ enum Command {
     Serve(Box<options::ServeOptions>),
     /// Check a config file and what it names (titles, certificate, controllers), or titles alone, without serving
     Check(check::CheckOptions),
+    /// Print a URL with a token for serve --signing-key
+    Sign(access::SignOptions),
     /// List every controller that --controller can name, with its parameters and its source
     Controllers(controllers::ControllersOptions),
     /// Ask a running server at its --metrics whether it is ready for clients
@@ -140,6 +143,7 @@ impl CommandLine {
         match self.command {
             Command::Serve(arguments) => serve::run(&arguments),
             Command::Check(options) => check::run(&options),
+            Command::Sign(options) => access::sign(&options),
             Command::Controllers(arguments) => controllers::run(arguments),
             Command::Healthcheck(options) => healthcheck::run(&options),
             Command::Completions { shell } => {

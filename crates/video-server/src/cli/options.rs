@@ -18,6 +18,7 @@ use video_server::http::cors::Cors;
 use video_server::library::{Library, LibraryError};
 use video_server::serve::arms::{Arm, ChooseBy};
 
+use super::access::{AccessOptions, ProxyOptions};
 use super::access_log::AccessLogFormat;
 use super::media::MediaLocation;
 use super::{logging, quic_lb, workers};
@@ -37,6 +38,12 @@ pub(super) struct ServeOptions {
 
     #[command(flatten)]
     pub(super) address: AddressOptions,
+
+    #[command(flatten)]
+    pub(super) access: AccessOptions,
+
+    #[command(flatten)]
+    pub(super) proxies: ProxyOptions,
 
     #[command(flatten)]
     pub(super) control: ControlOptions,

@@ -80,6 +80,7 @@ fn prepare(arguments: &ServeOptions, strict: bool) -> Result<Prepared, Failure> 
     library.set_cache(arguments.media.cache);
     let mut settings = Settings::new(arguments.control.controller.clone());
     settings.arms = arms(arguments, &library)?;
+    settings.access = arguments.access.access()?;
     let identity = identity(arguments)?;
     settings.pages = pages(arguments, identity.pin())?;
     let mut options = ServerOptions::new(identity);
@@ -141,6 +142,9 @@ pub(super) fn check(arguments: &ServeOptions) -> Result<String, Failure> {
         Some(_) => ", certificate and key that match",
         None => ", a certificate for development",
     });
+    if prepared.settings.access.is_some() {
+        found.push_str(", keys of tokens");
+    }
     if let Some(lb) = &prepared.options.quic_lb {
         let _ = write!(found, ", {}", quic_lb::describe(lb));
     }
@@ -203,7 +207,8 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
     let names = arguments.records.metrics_host.clone();
     let dashboard = metrics.map(|listener| Dashboard::start(listener, seen, server.clone(), names));
     let dashboard = dashboard.transpose().map_err(Failure::run)?;
-    let tcp = media.map(|listener| TcpServer::start(listener, &server, &options, totals));
+    let shared = (totals, arguments.proxies.proxies());
+    let tcp = media.map(|listener| TcpServer::start(listener, &server, &options, shared));
     let tcp = tcp.transpose().map_err(Failure::input)?;
     let causes = match &arguments.media.location {
         _ if arguments.media.no_watch => (false, None),
@@ -238,6 +243,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
         notify::reloading();
         logging::ACCESS.reopen();
         certificate::reload(arguments, &server, tcp);
+        arguments.access.reload(server.settings().access.as_deref());
         // The receiver lives as long as the process.
         let _ = rescans.send(Reason::Request);
         notify::ready();
@@ -352,6 +358,6 @@ fn qlog(arguments: &ServeOptions) -> Result<Option<Arc<Qlog>>, Failure> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is where the real date comes in")]
-fn wall_clock() -> SystemTime {
+pub(super) fn wall_clock() -> SystemTime {
     SystemTime::now()
 }

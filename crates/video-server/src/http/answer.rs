@@ -7,7 +7,7 @@ use http::header::{
     ACCEPT_RANGES, ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, DATE, ETAG, HeaderName,
     HeaderValue, LAST_MODIFIED, RANGE, RETRY_AFTER, VARY,
 };
-use http::{HeaderMap, Method, Response, StatusCode, Uri};
+use http::{HeaderMap, Method, Response, StatusCode};
 
 use super::caching::CacheKind;
 use super::path::{self, PathError, ResourceName};
@@ -57,14 +57,14 @@ const METHODS: &str = "GET, HEAD, OPTIONS";
 /// Evaluates method and target of a request. Continues with the name of a resource for a `GET` or `HEAD`. Breaks with
 /// an answer if there is nothing to look up: for `OPTIONS`, another method (405), a target that is not a path (400) or
 /// one that cannot name a resource (404).
-pub(crate) fn route(method: &Method, uri: &Uri) -> ControlFlow<Answer, ResourceName> {
+pub(crate) fn route(method: &Method, path: &str) -> ControlFlow<Answer, ResourceName> {
     if method == Method::OPTIONS {
         return ControlFlow::Break(Answer::no_content(METHODS));
     }
     if method != Method::GET && method != Method::HEAD {
         return ControlFlow::Break(Answer::not_allowed(method, METHODS));
     }
-    let (status, error) = match path::resolve(uri.path()) {
+    let (status, error) = match path::resolve(path) {
         Ok(name) => return ControlFlow::Continue(name),
         Err(error @ PathError::Malformed) => (StatusCode::BAD_REQUEST, error),
         Err(error @ PathError::NotFound) => (StatusCode::NOT_FOUND, error),
@@ -208,7 +208,7 @@ impl Answer {
     }
 
     /// Adds a field. All values here are visible ASCII; any other value would be omitted.
-    fn field(mut self, name: HeaderName, value: &str) -> Self {
+    pub(crate) fn field(mut self, name: HeaderName, value: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(value) {
             self.head.headers_mut().insert(name, value);
         }

@@ -41,9 +41,9 @@ const TIMING_ALLOW_ORIGIN: HeaderName = HeaderName::from_static("timing-allow-or
 const EXPOSED: &str = "CMSD-Dynamic, CMSD-Static, Content-Length, Content-Range, ETag, Date, Server-Timing";
 
 /// Fields that players set: the four of CMCD (CTA-5004 §2), the type of its event reports, ranges and conditions, the
-/// priority of RFC 9218.
+/// priority of RFC 9218, bearer tokens.
 const REQUEST_FIELDS: &str = "CMCD-Object, CMCD-Request, CMCD-Session, CMCD-Status, Content-Type, Range, If-Match, \
-    If-Modified-Since, If-None-Match, If-Range, If-Unmodified-Since, Priority, Cache-Control";
+    If-Modified-Since, If-None-Match, If-Range, If-Unmodified-Since, Priority, Cache-Control, Authorization";
 
 /// Validity of a preflight's answer in seconds. Chromium caps it at this value.
 const PREFLIGHT_AGE: &str = "7200";

@@ -136,7 +136,7 @@ fn decode(segment: &str) -> Result<String, PathError> {
 }
 
 /// Returns true if a decoded segment may be looked up. A leading dot covers `.`, `..` and hidden files alike.
-fn is_public(segment: &str) -> bool {
+pub(crate) fn is_public(segment: &str) -> bool {
     !segment.is_empty()
         && !segment.starts_with('.')
         && !segment.chars().any(|c| matches!(c, '/' | '\\') || c.is_control())

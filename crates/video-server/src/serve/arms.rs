@@ -14,6 +14,7 @@ use playrate_media::manifest::Component;
 use playrate_transport::ControllerChoice;
 use thiserror::Error;
 
+use crate::access::{redacted, without_token};
 use crate::site::ResourceBody;
 
 /// Name of the default controller among the arms.
@@ -160,7 +161,7 @@ impl Arms {
     fn requested(&self, uri: &Uri, body: &ResourceBody) -> Option<usize> {
         let representation = body.resource.representation();
         let name = match self.by {
-            ChooseBy::Path => uri.path().split('/').nth(1),
+            ChooseBy::Path => without_token(uri.path()).split('/').nth(1),
             ChooseBy::Query => uri.query().and_then(parameter),
             ChooseBy::Representation => representation.map(|representation| representation.id.as_str()),
         };
@@ -212,7 +213,7 @@ impl ArmChoice {
                 connection,
                 arm = name(arms, decided),
                 asked_for = name(arms, requested),
-                path = uri.path(),
+                path = %redacted(uri.path()),
                 "a request for another arm: the connection keeps the one it has"
             );
         }

@@ -16,6 +16,7 @@ use super::connection::ActiveConnection;
 use super::playback::MediaRequest;
 use super::served::PendingRecord;
 use super::{ServerState, WorkerContext};
+use crate::access::redacted;
 use crate::library::CHUNK;
 use crate::site::{Content, ResourceBody};
 
@@ -51,7 +52,7 @@ pub(super) async fn serve(
     let site = &context.server.site;
     response.record = PendingRecord::begin(site, &context.runtime, connection.peer, exchange.request());
     let method = exchange.request().method().clone();
-    let path = exchange.request().uri().path().to_owned();
+    let path = redacted(exchange.request().uri().path()).into_owned();
     let done = answer(exchange, &connection, &context, &mut response).await;
     response.is_complete = done.is_ok();
     if let Some(record) = &mut response.record {
@@ -136,7 +137,8 @@ async fn answer(
             .state(now, context.server.settings.arms.as_ref())
             .to_json()
     };
-    let reply = site.reply_to(request, (&connection.admission, now), own);
+    let client = (connection.quinn.remote_address().ip(), &connection.admission, now);
+    let reply = site.reply_to(request, client, own);
     let (head, body) = reply.await.into_parts();
     let mut head = Response::from_parts(head, ());
     site.count_reply(Version::HTTP_3, head.status());

@@ -50,6 +50,7 @@ use arms::Arms;
 use connection::ActiveConnection;
 use start_queue::StartQueue;
 
+use crate::access::Access;
 use crate::admission::{Admission, Limits, TICK};
 use crate::http::caching::HeaderRule;
 use crate::http::cors::Cors;
@@ -76,6 +77,8 @@ pub struct Settings {
     pub cors: Option<Cors>,
     /// Header fields for responses by their path; the last rule that matches determines a field.
     pub headers: Vec<HeaderRule>,
+    /// Check of tokens, which needs the wall clock; without it everything is public.
+    pub access: Option<Arc<Access>>,
     /// Path that receives the event reports of players (CMCD, CTA-5004-B), if any does.
     pub event_path: Option<String>,
     /// Pages for browsers, in addition to the library; without them `/` is not found.
@@ -105,6 +108,7 @@ impl Settings {
             wall_clock: None,
             cors: None,
             headers: Vec::new(),
+            access: None,
             event_path: None,
             pages: None,
             limits: Limits::default(),
@@ -219,6 +223,7 @@ impl VideoServer {
             cors: settings.cors.clone(),
             headers: settings.headers.clone(),
             encodings: Encodings::default(),
+            access: settings.access.clone(),
             wall_clock: settings.wall_clock,
             prefixes: settings.arms.as_ref().map(Arms::prefixes).unwrap_or_default(),
             pages: settings.pages.clone().map(RwLock::new),

@@ -9,18 +9,21 @@ use core::ops::{ControlFlow, Range};
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
-use http::{Method, Request, Response, StatusCode, Uri, Version};
+use http::header::{CACHE_CONTROL, WWW_AUTHENTICATE};
+use http::{Method, Request, Response, StatusCode, Version};
 use parking_lot::{Mutex, RwLock};
 use playrate_transport::{LogLimit, Pin};
 use playrate_units::Bytes as ByteCount;
 use quinn::{Runtime as _, TokioRuntime};
 use serde_json::{Value, json};
 
+use crate::access::{Access, Denial, without_token};
 use crate::admission::AdmissionSlot;
 use crate::http::answer::{Answer, AnswerBody, represent, route};
 use crate::http::caching::HeaderRule;
@@ -47,6 +50,8 @@ pub struct Site {
     pub(crate) headers: Vec<HeaderRule>,
     /// Compressed manifests and pages.
     pub(crate) encodings: Encodings,
+    /// Check of tokens, unless everything is public.
+    pub(crate) access: Option<Arc<Access>>,
     /// Clock for `Date` fields; without it none is sent.
     pub(crate) wall_clock: Option<fn() -> SystemTime>,
     /// First segments of paths that are not part of names: with the prefix `b`, `/b/film.mp4` means `/film.mp4`.
@@ -203,26 +208,26 @@ impl Site {
         *self.replied.lock().entry((version, status.as_u16())).or_default() += 1;
     }
 
-    /// Answers a request without asking for admission, ignoring the request's content. Answers about objects of a store
-    /// use only what is known.
+    /// Answers a request from no address without asking for admission, ignoring the request's content. Answers about
+    /// objects of a store use only what is known.
     pub fn reply<B>(&self, request: &Request<B>) -> Response<Content> {
-        match self.target(request, || protocol(request)) {
+        match self.target(request, None, || protocol(request)) {
             ControlFlow::Break(reply) => reply,
             ControlFlow::Continue(name) => self.open(request, &name),
         }
     }
 
-    /// Answers a request of a client with this slot at `now`. Its content, up to [`content_limit`](Self::content_limit)
-    /// bytes of it, may be a report of events. The client may request
-    /// the `state` of its own connection. If a request for media would begin a session and there is no room, it is
-    /// refused with 503 before anything is opened. Waits for objects of a store.
+    /// Answers a request of the client at an address with this slot at `now`. Its content, up to
+    /// [`content_limit`](Self::content_limit) bytes of it, may be a report of events. The client may request the
+    /// `state` of its own connection. If a request for media would begin a session and there is no room, it is refused
+    /// with 503 before anything is opened. Waits for objects of a store.
     pub(crate) async fn reply_to(
         &self,
         request: &Request<Bytes>,
-        client: (&AdmissionSlot, Instant),
+        requester: (IpAddr, &AdmissionSlot, Instant),
         state: impl FnOnce() -> Value,
     ) -> Response<Content> {
-        let reply = self.find(request, client, state).await;
+        let reply = self.find(request, requester, state).await;
         self.compress(request, reply).await
     }
 
@@ -234,13 +239,13 @@ impl Site {
     async fn find(
         &self,
         request: &Request<Bytes>,
-        (slot, now): (&AdmissionSlot, Instant),
+        (client, slot, now): (IpAddr, &AdmissionSlot, Instant),
         state: impl FnOnce() -> Value,
     ) -> Response<Content> {
         if let Some(answer) = self.events.as_ref().and_then(|events| events.answer(request)) {
             return self.complete(request, answer, None);
         }
-        let name = match self.target(request, state) {
+        let name = match self.target(request, Some(client), state) {
             ControlFlow::Break(reply) => return reply,
             ControlFlow::Continue(name) => name,
         };
@@ -259,28 +264,55 @@ impl Site {
     }
 
     /// Finds the subject of a request: continues with a name that the library may have, or breaks with the reply for
-    /// any other target. A file `index.html` replaces the page at `/`.
+    /// any other target, or for one that the request's token does not open. A file `index.html` replaces the page at
+    /// `/`.
     fn target<B>(
         &self,
         request: &Request<B>,
+        client: Option<IpAddr>,
         state: impl FnOnce() -> Value,
     ) -> ControlFlow<Response<Content>, ResourceName> {
-        let (method, mut uri) = (request.method(), request.uri());
-        let index = Uri::from_static(pages::INDEX);
-        let is_page = is_get(method) && (uri.path() == pages::HOME || uri.path().starts_with(pages::PREFIX));
+        let (method, mut path) = (request.method(), without_token(request.uri().path()));
+        let check = |name: Option<&ResourceName>| {
+            let Some(access) = &self.access else {
+                return ControlFlow::Continue(());
+            };
+            let checked = access.check(request, name, (self.now(), client)).err();
+            let denied = checked.map(|denial| self.denied(request, access, denial));
+            denied.map_or(ControlFlow::Continue(()), ControlFlow::Break)
+        };
+        let is_page = is_get(method) && (path == pages::HOME || path.starts_with(pages::PREFIX));
         if let Some(pages) = self.pages.as_ref().filter(|_| is_page) {
             let library = self.library();
-            if uri.path() == pages::HOME && library.has_index() {
-                uri = &index;
-            } else if let Some(page) = pages.read().find(uri.path(), &library, state) {
-                let mut reply = page.reply(request, self.now()).map(Content::Text);
-                self.add_fields(uri.path(), &mut reply);
-                return ControlFlow::Break(reply);
+            if path == pages::HOME && library.has_index() {
+                path = pages::INDEX;
+            } else {
+                if path == pages::HOME {
+                    check(None)?;
+                }
+                if let Some(page) = pages.read().find(path, &library, state) {
+                    let mut reply = page.reply(request, self.now()).map(Content::Text);
+                    self.add_fields(path, &mut reply);
+                    return ControlFlow::Break(reply);
+                }
             }
         }
-        route(method, uri)
-            .map_break(|answer| self.complete(request, answer, None))
-            .map_continue(|name| self.without_prefix(name))
+        let routed = route(method, path).map_break(|answer| self.complete(request, answer, None));
+        let name = self.without_prefix(routed?);
+        check(Some(&name))?;
+        ControlFlow::Continue(name)
+    }
+
+    /// Answers a request without a valid token. The answer is the same for all reasons.
+    fn denied<B>(&self, request: &Request<B>, access: &Access, denial: Denial) -> Response<Content> {
+        let why = "this resource needs a valid token".to_owned();
+        let answer = if denial == Denial::Missing && access.takes_bearer() {
+            // RFC 6750 §3.
+            Answer::refusal(StatusCode::UNAUTHORIZED, why).field(WWW_AUTHENTICATE, "Bearer")
+        } else {
+            Answer::refusal(StatusCode::FORBIDDEN, why)
+        };
+        self.complete(request, answer, None)
     }
 
     /// Uses this pin for the certificate's key on pages from now on.
@@ -317,7 +349,11 @@ impl Site {
         if let Some(cors) = &self.cors {
             cors.apply(request.method(), request.headers(), head.headers_mut());
         }
-        if let Some((name, _)) = &found {
+        let name = found.as_ref().map(|(name, _)| name);
+        if let Some(caching) = self.access.as_ref().and_then(|access| access.caching(name)) {
+            head.headers_mut().insert(CACHE_CONTROL, caching);
+        }
+        if let Some(name) = name {
             self.add_fields(&format!("/{name}"), &mut head);
         }
         let content = match (body, found) {

@@ -10,6 +10,7 @@ use quinn::{Runtime as _, TokioRuntime};
 use url::Url;
 
 use super::{Content, ResourceBody, Site};
+use crate::access::redacted;
 use crate::http::answer::Answer;
 use crate::http::path::{ResourceName, resolve};
 use crate::library::CHUNK;
@@ -68,15 +69,15 @@ impl Site {
     }
 
     fn failed<B>(&self, request: &Request<B>, error: &OriginError) -> Response<Content> {
-        let path = request.uri().path();
+        let path = redacted(request.uri().path());
         if error.is_temporary() {
-            self.log_failure(path, error);
+            self.log_failure(&path, error);
             return self.unavailable(request, AGAIN);
         }
         let answer = if let OriginError::Missing { .. } = error {
             Answer::not_found()
         } else {
-            tracing::error!(path, %error, "cannot read a requested object");
+            tracing::error!(%path, %error, "cannot read a requested object");
             let why = "the server's store does not let it read this resource".to_owned();
             Answer::refusal(StatusCode::BAD_GATEWAY, why)
         };

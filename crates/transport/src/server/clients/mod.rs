@@ -113,7 +113,8 @@ impl Clients {
         let mut state = self.state.lock();
         let number = if is_validated {
             state.connections.take(peer.ip(), activity.clone()).map(Some)
-        } else if state.unvalidated < MAX_UNVALIDATED && state.connections.reached(peer.ip()).is_none() {
+        } else if state.unvalidated < MAX_UNVALIDATED && state.connections.reached(Some(peer.ip())).is_none()
+        {
             state.unvalidated += 1;
             Ok(None)
         } else {

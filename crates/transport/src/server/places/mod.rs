@@ -36,7 +36,8 @@ pub struct PlaceLimits {
 /// A connection that takes a place.
 #[derive(Debug)]
 struct Occupied<T> {
-    network: u128,
+    /// `None` if no address is to be limited.
+    network: Option<u128>,
     activity: Activity,
     occupant: T,
 }
@@ -86,8 +87,8 @@ impl<T: Default> Places<T> {
     }
 
     /// The limit that one more connection from `address` would exceed, if any.
-    pub(super) fn reached(&self, address: IpAddr) -> Option<Refusal> {
-        let network = network(address);
+    pub(super) fn reached(&self, address: Option<IpAddr>) -> Option<Refusal> {
+        let network = address.map(network);
         let own = self
             .connections
             .values()
@@ -95,7 +96,7 @@ impl<T: Default> Places<T> {
         let own_unused =
             own.filter(|connection| connection.activity.idleness().is_some_and(|idle| !idle.is_used));
         let most = self.limits.unused_per_address;
-        if own_unused.take(most).count() >= most {
+        if network.is_some() && own_unused.take(most).count() >= most {
             Some(Refusal::Address)
         } else {
             (self.connections.len() >= self.limits.connections).then_some(Refusal::Connections)
@@ -104,8 +105,8 @@ impl<T: Default> Places<T> {
 
     /// Checks for room for one more connection from `address`. Returns the connection that has to make room, if any,
     /// and the start of its idleness.
-    fn room(&self, address: IpAddr, now: Instant) -> Result<Option<(Instant, u64)>, Refusal> {
-        let network = network(address);
+    fn room(&self, address: Option<IpAddr>, now: Instant) -> Result<Option<(Instant, u64)>, Refusal> {
+        let network = address.map(network);
         let is_own = |connection: &Occupied<T>| connection.network == network;
         let is_unused = |idle: &Idleness| !idle.is_used;
         let Some(limit) = self.reached(address) else {
@@ -127,11 +128,13 @@ impl<T: Default> Places<T> {
     }
 
     /// Takes a place for a connection from `address` with `activity`. An idle connection may have to make room for it.
+    /// Connections of many clients, from a proxy, have no address and no limit per address.
     /// Returns the connection's number, to [free](Self::free) its place.
     ///
     /// # Errors
     /// The limit that was reached.
-    pub fn take(&mut self, address: IpAddr, activity: Activity) -> Result<u64, Refusal> {
+    pub fn take(&mut self, address: impl Into<Option<IpAddr>>, activity: Activity) -> Result<u64, Refusal> {
+        let address = address.into();
         // This loop ends: a connection that became busy in the meantime is no longer idle.
         while let Some((since, number)) = self.room(address, activity.now())? {
             if self.connections[&number].activity.evict(since) {
@@ -140,7 +143,7 @@ impl<T: Default> Places<T> {
             }
         }
         let connection = Occupied {
-            network: network(address),
+            network: address.map(network),
             activity,
             occupant: T::default(),
         };

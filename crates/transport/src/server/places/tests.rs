@@ -32,7 +32,8 @@ impl TestPlaces {
     /// Connects from `address`. Returns the activity's position.
     fn connect(&mut self, address: &str) -> Result<usize, Refusal> {
         let activity = self.clock.activity();
-        self.places.take(address.parse().unwrap(), activity.clone())?;
+        self.places
+            .take(address.parse::<IpAddr>().unwrap(), activity.clone())?;
         self.activities.push(activity);
         Ok(self.activities.len() - 1)
     }

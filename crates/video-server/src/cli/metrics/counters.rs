@@ -241,6 +241,8 @@ impl Collector for ServerCollector {
             retried_handshakes = counter(clients.retried);
             /// Connections over HTTP/3 that were refused because of a limit.
             refused_connections = counter(clients.refused);
+            /// Requests without a valid token, by reason.
+            unauthorized_requests = unauthorized(server);
             /// Idle connections over HTTP/3 that were closed to make room for another client.
             evicted_connections = counter(clients.evicted);
             /// Connections over TCP for media that were refused because of a limit.
@@ -272,6 +274,21 @@ fn player_events(server: &VideoServer) -> Family<Labels, Counter> {
         events.get_or_create(&labels).inc_by(count);
     }
     events
+}
+
+/// Numbers of requests without a valid token, by reason.
+fn unauthorized(server: &VideoServer) -> Family<Labels, Counter> {
+    let refused = Family::<Labels, Counter>::default();
+    for (reason, count) in server
+        .settings()
+        .access
+        .iter()
+        .flat_map(|access| access.refused())
+    {
+        let labels = vec![("reason", reason.to_string())];
+        refused.get_or_create(&labels).inc_by(count);
+    }
+    refused
 }
 
 /// Numbers of responses by version of HTTP and status code.

@@ -14,6 +14,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::proxies::Proxies;
+
 /// Maximum number of connections waiting to be accepted; Linux allows no more by default.
 const BACKLOG: i32 = 4096;
 /// Pause after a failure to accept, usually for lack of file descriptors.
@@ -66,8 +68,11 @@ pub(crate) struct Acceptor {
     /// Purpose of the connections, for the log.
     purpose: &'static str,
     limits: PlaceLimits,
+    proxies: Arc<Proxies>,
     places: Arc<Mutex<Places<()>>>,
     connections: JoinSet<()>,
+    /// Connections of proxies that have not named their client yet.
+    arriving: JoinSet<Option<(TcpStream, SocketAddr)>>,
     totals: Arc<TcpTotals>,
     refusal_log: LogLimit,
     failure_log: LogLimit,
@@ -85,12 +90,20 @@ impl Acceptor {
             listener,
             purpose,
             limits,
+            proxies: Arc::default(),
             places: Arc::new(Mutex::new(Places::new(limits))),
             connections: JoinSet::new(),
+            arriving: JoinSet::new(),
             totals,
             refusal_log: LogLimit::default(),
             failure_log: LogLimit::default(),
         }
+    }
+
+    /// Believes these proxies about their clients' addresses.
+    pub(crate) fn behind(mut self, proxies: Arc<Proxies>) -> Self {
+        self.proxies = proxies;
+        self
     }
 
     /// Accepts connections until `stop` is true, and runs `serve` as a task for each. Then closes the listening socket
@@ -110,10 +123,23 @@ impl Acceptor {
                 biased;
                 _ = stop.wait_for(|&stop| stop) => break,
                 Some(_) = self.connections.join_next(), if !self.connections.is_empty() => continue,
-                accepted = self.listener.accept() => accepted,
+                Some(arrived) = self.arriving.join_next(), if !self.arriving.is_empty() => match arrived {
+                    Ok(Some(arrived)) => Ok((arrived, true)),
+                    _ => continue,
+                },
+                accepted = self.listener.accept() => accepted.map(|accepted| (accepted, false)),
             };
             let (stream, peer) = match accepted {
-                Ok(accepted) => accepted,
+                Ok(((stream, peer), false)) if self.proxies.announce(peer.ip()) => {
+                    if self.arriving.len() < self.limits.connections {
+                        self.arriving
+                            .spawn(Arc::clone(&self.proxies).client_of(stream, peer));
+                    } else {
+                        self.refuse(peer, Refusal::Connections);
+                    }
+                    continue;
+                }
+                Ok((accepted, _)) => accepted,
                 Err(error) => {
                     if let Some(failures) = self.failure_log.count(TokioRuntime.now()) {
                         tracing::warn!(%error, failures, "cannot accept TCP connections for {}", self.purpose);
@@ -146,7 +172,9 @@ impl Acceptor {
     fn take(&self, peer: SocketAddr, activity: &Activity) -> Result<TcpPlace, Refusal> {
         let mut places = self.places.lock();
         let before = places.evicted();
-        let number = places.take(peer.ip(), activity.clone());
+        // A proxy's own address stands for many clients.
+        let address = (!self.proxies.trusts(peer.ip())).then_some(peer.ip());
+        let number = places.take(address, activity.clone());
         let evicted = places.evicted() - before;
         self.totals.evicted.fetch_add(evicted, Relaxed);
         let number = number?;

@@ -28,6 +28,7 @@ use video_server::site::Content;
 use super::TcpContext;
 use super::body::ResponseBody;
 use super::client_stream::{ClientStream, UnsentResponses};
+use crate::access::redacted;
 use crate::serve::PendingRecord;
 use crate::site::protocol;
 
@@ -51,6 +52,7 @@ const SEND_BUFFER: usize = 16 << 10;
 /// State and counters of one connection.
 pub(super) struct TcpConnection {
     pub(super) context: Arc<TcpContext>,
+    /// Address of the client, or of a proxy that names the client of each request.
     peer: SocketAddr,
     pub(super) admission: AdmissionSlot,
     pub(super) activity: Activity,
@@ -254,9 +256,19 @@ pub(super) async fn answer(
     let request = &head.map(|()| content.unwrap_or_default());
     let number = connection.requests.fetch_add(1, Relaxed);
     let site = &connection.context.site;
+    let client = connection
+        .context
+        .proxies
+        .client(connection.peer.ip(), request.headers());
+    // The port of a client behind a proxy is unknown.
+    let peer = if client == connection.peer.ip() {
+        connection.peer
+    } else {
+        SocketAddr::new(client, 0)
+    };
     let exchange = connection.activity.begin();
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
-    let mut record = PendingRecord::begin(site, &runtime, connection.peer, request);
+    let mut record = PendingRecord::begin(site, &runtime, peer, request);
     let mut reply = if exchange.is_none() {
         // Refused as a whole: a response that had begun would be aborted after `DISPLACED_LIMIT`.
         site.unavailable(request, DISPLACED_LIMIT)
@@ -270,8 +282,8 @@ pub(super) async fn answer(
         let why = "the content of the request did not arrive in time";
         site.refuse(request, StatusCode::REQUEST_TIMEOUT, why)
     } else {
-        let client = (&connection.admission, TokioRuntime.now());
-        site.reply_to(request, client, || protocol(request)).await
+        let requester = (client, &connection.admission, TokioRuntime.now());
+        site.reply_to(request, requester, || protocol(request)).await
     };
     #[cfg(feature = "object-store")]
     if let Content::Resource(body) = reply.body() {
@@ -286,7 +298,8 @@ pub(super) async fn answer(
     site.count_reply(request.version(), reply.status());
     PendingRecord::begin_response(&mut record, reply.status(), reply.body().len());
     let status = reply.status().as_u16();
-    tracing::debug!(method = %request.method(), path = request.uri().path(), status, "answering over TCP");
+    let path = redacted(request.uri().path());
+    tracing::debug!(%client, method = %request.method(), %path, status, "answering over TCP");
     let turn = connection
         .turns
         .begin(number, Priority::of_request(request.headers()));

@@ -9,6 +9,7 @@ mod acceptor;
 mod body;
 mod client_stream;
 mod connection;
+mod proxies;
 mod service;
 
 use std::net::TcpListener;
@@ -26,6 +27,7 @@ use video_server::serve::VideoServer;
 use video_server::site::Site;
 
 pub(super) use acceptor::{Acceptor, TcpTotals, listen};
+pub(super) use proxies::Proxies;
 pub(super) use service::{TcpService, TcpServices};
 
 /// Protocols on TCP, the preferred one first (RFC 7301; RFC 9113 §3.2).
@@ -45,6 +47,7 @@ struct TcpContext {
     /// Maximum time that a client may leave its connection unused.
     idle_limit: Duration,
     totals: Arc<TcpTotals>,
+    proxies: Arc<Proxies>,
     /// Number of responses in progress.
     running: AtomicU64,
 }
@@ -56,13 +59,13 @@ pub(super) struct TcpServer {
 }
 
 impl TcpServer {
-    /// Serves the site of `server` on `listener`, on the same port number as HTTP/3. Counts refusals and evictions in
-    /// `totals`.
+    /// Serves the site of `server` on `listener`, behind `proxies`, on the same port number as HTTP/3. Counts refusals
+    /// and evictions in `totals`.
     pub(super) fn start(
         listener: TcpListener,
         server: &VideoServer,
         options: &ServerOptions,
-        totals: Arc<TcpTotals>,
+        (totals, proxies): (Arc<TcpTotals>, Arc<Proxies>),
     ) -> anyhow::Result<Self> {
         let port = listener.local_addr().ok().map(|address| address.port());
         let alt_svc = port.map(|port| format!("h3=\":{port}\"; ma={}", ALT_SVC_AGE.as_secs()));
@@ -74,6 +77,7 @@ impl TcpServer {
             request_limit: options.request_timeout,
             idle_limit: options.stall_timeout,
             totals,
+            proxies,
             running: AtomicU64::new(0),
         });
         let places = PlaceLimits {
@@ -85,6 +89,7 @@ impl TcpServer {
         let service = TcpService::start(listener, move |listener, stop| {
             let (context, stopped) = (Arc::clone(&shared), stop.clone());
             let acceptor = Acceptor::new(listener, "media", places, Arc::clone(&context.totals));
+            let acceptor = acceptor.behind(Arc::clone(&context.proxies));
             acceptor.run(stop, move |stream, peer, activity| {
                 connection::serve(stream, (peer, activity), Arc::clone(&context), stopped.clone())
             })

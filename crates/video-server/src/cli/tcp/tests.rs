@@ -57,7 +57,7 @@ impl TestServer {
             directory,
             address,
             certificate,
-            server: TcpServer::start(listener, &server, &options, Arc::default()).unwrap(),
+            server: TcpServer::start(listener, &server, &options, Default::default()).unwrap(),
         }
     }
 
@@ -219,7 +219,7 @@ async fn a_request_on_a_connection_that_makes_room_is_answered_with_503() {
         ("192.0.2.1", second),
         ("198.51.100.1", newcomer),
     ] {
-        let address = address.parse().unwrap();
+        let address: std::net::IpAddr = address.parse().unwrap();
         places.take(address, activity).unwrap();
     }
     assert_eq!(places.evicted(), 1);

@@ -296,6 +296,9 @@ fn mentioned(text: &str) -> BTreeSet<&str> {
 
 #[tokio::test]
 async fn every_metric_of_the_board_the_alerts_and_the_docs_is_exported() {
+    // Only its owner may read it.
+    let mut key = tempfile::NamedTempFile::new().unwrap();
+    write!(key, "k1:{}", "0123456789abcdef".repeat(4)).unwrap();
     let (_media, serving) = serving_with(
         |media| media.large("large.bin", 256 << 20),
         &[
@@ -305,6 +308,10 @@ async fn every_metric_of_the_board_the_alerts_and_the_docs_is_exported() {
             "b=reno",
             "--cmcd-events",
             "/cmcd",
+            "--signing-key",
+            key.path().to_str().unwrap(),
+            "--public",
+            "/",
         ],
     );
     let connection = serving.connect().await;

@@ -1,6 +1,8 @@
 //! The program as a user runs it: what it prints, its exit codes, its costs.
 
 #[cfg(unix)]
+mod access;
+#[cfg(unix)]
 mod access_log;
 mod bad_input;
 #[cfg(unix)]

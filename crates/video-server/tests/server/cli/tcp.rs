@@ -150,7 +150,7 @@ impl Sender {
         }
     }
 
-    async fn request(&mut self, method: Method, path: &str, fields: Fields<'_>) -> Answer {
+    pub(crate) async fn request(&mut self, method: Method, path: &str, fields: Fields<'_>) -> Answer {
         let (head, body) = self.start(method, path, fields).await.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
         (head.status, head.headers, body)

@@ -1,0 +1,201 @@
+//! Signed URLs: a token with a path, an expiry and possibly a client address, under HMAC-SHA-256.
+//!
+//! A token is `~MESSAGE.SIGNATURE`, both in base64url without padding. The message is the text
+//! `ID,EXPIRES,ADDRESS,PATH`: ID of the key, Unix time in seconds, empty or an address or network, decoded path.
+
+use core::fmt;
+use std::borrow::Cow;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::Uri;
+use ipnet::IpNet;
+use ring::hmac;
+
+use super::{AccessError, Denial, Scope, network};
+
+/// Minimum length of a key in bytes: that of the hash (RFC 2104 §3).
+const MIN_KEY: usize = 32;
+/// Maximum number of keys: the one in use and the one before.
+const MAX_KEYS: usize = 2;
+/// Minimum length of a first segment, without its `~`, that is a token and not a name. A signature alone has 43
+/// characters.
+const MIN_TOKEN: usize = 44;
+/// Name of the query parameter.
+const PARAMETER: &str = "token=";
+
+/// Rights that a token conveys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a signer sets all of them")]
+pub struct Grant {
+    /// Paths that it opens.
+    pub scope: Scope,
+    /// Unix time in seconds at which it ends.
+    pub expires: u64,
+    /// Addresses of the clients that may use it, if it is bound to any.
+    pub address: Option<IpNet>,
+}
+
+/// Keys of signed URLs. The first one signs; all of them are accepted.
+#[derive(Debug)]
+pub struct SigningKeys(Vec<(String, hmac::Key)>);
+
+impl FromStr for SigningKeys {
+    type Err = AccessError;
+
+    /// Reads one or two lines `ID:KEY`, with the key in hexadecimal digits. Empty lines and those that begin with `#`
+    /// are ignored.
+    fn from_str(text: &str) -> Result<Self, AccessError> {
+        let mut keys = Vec::new();
+        for (number, line) in (1..).zip(text.lines().map(str::trim)) {
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let is_id = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+            let parsed = line.split_once(':').and_then(|(id, key)| {
+                let is_valid = !id.is_empty() && id.chars().all(is_id);
+                let key = bytes(key).filter(|key| key.len() >= MIN_KEY && is_valid)?;
+                Some((id.to_owned(), hmac::Key::new(hmac::HMAC_SHA256, &key)))
+            });
+            keys.push(parsed.ok_or_else(|| {
+                AccessError::new(format!(
+                    "line {number}: expected ID:KEY, an ID of letters, digits, - and _, and a key of at least {} \
+                     hexadecimal digits, as `echo \"k1:$(openssl rand -hex {MIN_KEY})\"` makes",
+                    2 * MIN_KEY
+                ))
+            })?);
+        }
+        if keys.is_empty() || keys.len() > MAX_KEYS || keys.len() == 2 && keys[0].0 == keys[1].0 {
+            return Err(AccessError::new(
+                "expected one key, or two with different IDs, one a line",
+            ));
+        }
+        Ok(Self(keys))
+    }
+}
+
+/// The bytes of an even number of hexadecimal digits.
+fn bytes(digits: &str) -> Option<Vec<u8>> {
+    let digit = |byte: &u8| {
+        char::from(*byte)
+            .to_digit(16)
+            .and_then(|digit| u8::try_from(digit).ok())
+    };
+    let digits = digits.as_bytes().iter().map(digit).collect::<Option<Vec<_>>>()?;
+    let pairs = digits.chunks(2).map(|pair| Some(pair[0] << 4 | *pair.get(1)?));
+    pairs.collect()
+}
+
+impl SigningKeys {
+    /// The token for `grant`, by the first key: `~` and the value of `?token=`, or the segment in front of a path.
+    pub fn sign(&self, grant: &Grant) -> String {
+        let (id, key) = &self.0[0];
+        let message = format!("{id},{grant}");
+        let encoded = [message.as_bytes(), hmac::sign(key, message.as_bytes()).as_ref()]
+            .map(|part| URL_SAFE_NO_PAD.encode(part));
+        format!("~{}", encoded.join("."))
+    }
+
+    /// Checks a token without `~` for a request at the Unix time `now`, in seconds.
+    pub(super) fn check(
+        &self,
+        token: &str,
+        path: &str,
+        (now, client): (u64, Option<IpAddr>),
+    ) -> Result<(), Denial> {
+        let (message, signature) = token.split_once('.').ok_or(Denial::Malformed)?;
+        let [message, signature] = [message, signature].map(|part| URL_SAFE_NO_PAD.decode(part).ok());
+        let message = message.and_then(|message| String::from_utf8(message).ok());
+        let (message, signature) = message.zip(signature).ok_or(Denial::Malformed)?;
+        let (id, grant) = message.split_once(',').ok_or(Denial::Malformed)?;
+        let key = self.0.iter().find(|(known, _)| known == id);
+        let (_, key) = key.ok_or(Denial::Key)?;
+        // In constant time.
+        hmac::verify(key, message.as_bytes(), &signature).map_err(|_| Denial::Signature)?;
+        let grant: Grant = grant.parse().map_err(|_| Denial::Malformed)?;
+        let is_client = |network: &IpNet| client.is_some_and(|ip| network.contains(&ip.to_canonical()));
+        if now >= grant.expires {
+            Err(Denial::Expired)
+        } else if !grant.scope.contains(path) {
+            Err(Denial::Path)
+        } else if !grant.address.as_ref().is_none_or(is_client) {
+            Err(Denial::Address)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl fmt::Display for Grant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let address = self
+            .address
+            .map(|address| address.to_string())
+            .unwrap_or_default();
+        write!(f, "{},{address},{}", self.expires, self.scope.0)
+    }
+}
+
+impl FromStr for Grant {
+    type Err = AccessError;
+
+    fn from_str(text: &str) -> Result<Self, AccessError> {
+        let mut fields = text.splitn(3, ',');
+        let mut next = || fields.next().unwrap_or_default();
+        let (expires, address, scope) = (next(), next(), next());
+        let number = |_| AccessError::new("the expiry is not a Unix time in seconds");
+        Ok(Self {
+            expires: expires.parse().map_err(number)?,
+            address: (!address.is_empty()).then(|| network(address)).transpose()?,
+            scope: scope.parse()?,
+        })
+    }
+}
+
+/// Splits a path into the token in its first segment, if there is one, and the path of the resource.
+fn split(path: &str) -> (Option<&str>, &str) {
+    let marked = ["/~", "/%7E", "/%7e"]
+        .iter()
+        .find_map(|mark| path.strip_prefix(mark));
+    match marked.map(|rest| rest.split_at(rest.find('/').unwrap_or(rest.len()))) {
+        Some((token, rest)) if token.len() >= MIN_TOKEN => (Some(token), rest),
+        _ => (None, path),
+    }
+}
+
+/// The path of the resource, without a token in front.
+pub(crate) fn without_token(path: &str) -> &str {
+    split(path).1
+}
+
+/// The token of a request, without `~`: the first segment of its path, or a parameter of its query.
+pub(super) fn locate(uri: &Uri) -> Option<&str> {
+    let parameter = || {
+        uri.query()?
+            .split('&')
+            .find_map(|pair| pair.strip_prefix(PARAMETER))
+    };
+    let value = || parameter().map(|token| token.strip_prefix('~').unwrap_or(token));
+    split(uri.path()).0.or_else(value)
+}
+
+/// A path, possibly with a query, for logs: tokens in it are replaced by `…`.
+pub fn redacted(target: &str) -> Cow<'_, str> {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let (token, rest) = split(path);
+    if token.is_none() && !query.contains(PARAMETER) {
+        return Cow::Borrowed(target);
+    }
+    let pairs = query.split('&').map(|pair| {
+        if pair.starts_with(PARAMETER) {
+            "token=…"
+        } else {
+            pair
+        }
+    });
+    let query = pairs.collect::<Vec<_>>().join("&");
+    let mark = if query.is_empty() { "" } else { "?" };
+    Cow::Owned(format!("{}{rest}{mark}{query}", token.map_or("", |_| "/~…")))
+}
