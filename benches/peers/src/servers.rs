@@ -85,7 +85,14 @@ impl Certificate {
 pub(crate) fn video_server(media: &Path, certificate: &Certificate, controller: &str) -> ServerProcess {
     ServerProcess::start(|port| {
         let mut command = Command::new(workspace().join("target/release/video-server"));
-        command.args(["serve", "--no-watch", "--access-log", "none", "--controller", controller]);
+        command.args([
+            "serve",
+            "--no-watch",
+            "--access-log",
+            "none",
+            "--controller",
+            controller,
+        ]);
         command.args(["--max-connections", "4096"]);
         command.args(["--max-connections-per-address", "4096"]);
         command

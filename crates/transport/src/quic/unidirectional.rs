@@ -137,11 +137,10 @@ impl PeerStreams {
                 Ok(())
             }
             (Ok(PRIORITY_UPDATE | PRIORITY_UPDATE_OF_PUSH), Err(_), _) => Err(PeerStreamError::Malformed),
-            (Ok(PRIORITY_UPDATE_OF_PUSH), ..) => Err(PeerStreamError::NoSuchId),
             (Ok(CANCEL_PUSH | GOAWAY | MAX_PUSH_ID), id, _) if id.is_err() || !frame.is_empty() => {
                 Err(PeerStreamError::Malformed)
             }
-            (Ok(CANCEL_PUSH), ..) => Err(PeerStreamError::NoSuchId),
+            (Ok(PRIORITY_UPDATE_OF_PUSH | CANCEL_PUSH), ..) => Err(PeerStreamError::NoSuchId),
             (Ok(MAX_PUSH_ID), Ok(id), _) => {
                 let before = self.state.lock().max_push_id.replace(id.into_inner());
                 if before > Some(id.into_inner()) {

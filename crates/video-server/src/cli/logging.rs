@@ -206,7 +206,7 @@ impl LineQueue {
                 reported = lost;
             }
             if let Err(error) = out.write_all(&lines) {
-                let count = lines.iter().filter(|&&byte| byte == b'\n').count() as u64;
+                let count = lines.split_inclusive(|&byte| byte == b'\n').count() as u64;
                 self.state.lock().lost += count;
                 (reported, failed) = (reported + count, failed + count);
                 // An error of stderr cannot be reported.

@@ -193,9 +193,9 @@ impl Older {
             tokio::select! {
                 biased;
                 // It sends nothing unless this process was frozen, so this returns once it has ended.
-                read = reader.read(&mut lost) => end_if_lost(read),
+                read = reader.read(&mut lost) => end_if_lost(&read),
                 // Its connections are lost, and this process's endpoint resets them.
-                _ = forwarding => end_if_lost(reader.read(&mut lost).await),
+                _ = forwarding => end_if_lost(&reader.read(&mut lost).await),
             }
             tracing::info!("the process that served before has ended");
         }));
@@ -219,7 +219,7 @@ impl Older {
     clippy::exit,
     reason = "this process reads the older one's sockets until it has ended, whatever its other tasks do"
 )]
-fn end_if_lost(read: io::Result<usize>) {
+fn end_if_lost(read: &io::Result<usize>) {
     if let Ok(1..) = read {
         tracing::error!(
             "the older process has taken the port back, because this one did not respond for {FROZEN:?}"
@@ -236,6 +236,10 @@ async fn forward(
     mut served: mpsc::Receiver<()>,
 ) -> io::Result<()> {
     let mut bytes = Vec::new();
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "other processes have no virtual time, and a sleep would begin anew with each datagram"
+    )]
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
     loop {
         tokio::select! {

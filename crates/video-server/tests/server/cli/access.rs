@@ -44,6 +44,10 @@ fn sign(key: &str, path: &str, more: &[&str]) -> String {
 }
 
 /// Status, fields and content of an answer over this version.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "all parts of a request, for each version of HTTP"
+)]
 async fn ask(
     site: &Site,
     serving: &ServerProcess,
@@ -385,6 +389,7 @@ fn the_pages_programs_sign_as_the_server_reads(
             .args([KEY, path, "4102444800", address]);
         match command.output() {
             Ok(output) => assert_eq!(text(&output.stdout).trim(), token, "{output:?}"),
+            #[expect(clippy::print_stderr, reason = "says which interpreter was not there")]
             Err(error) => eprintln!("{runs} is not installed: {error}"),
         }
     }

@@ -28,6 +28,10 @@ fn lines(file: &Path) -> Vec<String> {
 }
 
 /// Requests `path` over this version, and reads the response, or only its first bytes.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "all parts of a request, for each version of HTTP"
+)]
 async fn request(site: &Site, serving: &ServerProcess, version: Version, path: &str, is_whole: bool) {
     let fields = [
         ("range", "bytes=5-"),
@@ -264,10 +268,8 @@ fn the_log_says_where_it_serves_if_all_its_lines_are_json() {
     let mut process = command.spawn().unwrap();
     let lines = BufReader::new(process.stderr.take().unwrap()).lines();
     let lines = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
-    let messages = lines.map(|line| line["message"].as_str().unwrap().to_owned());
-    let announcement = messages
-        .skip_while(|message| !message.starts_with("Serving 1 title"))
-        .next();
+    let mut messages = lines.map(|line| line["message"].as_str().unwrap().to_owned());
+    let announcement = messages.find(|message| message.starts_with("Serving 1 title"));
     assert_contains(&announcement.unwrap(), &["\nListening on 127.0.0.1:", "\nPin "]);
     process.kill().unwrap();
     process.wait().unwrap();

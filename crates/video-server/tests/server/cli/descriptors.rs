@@ -2,10 +2,11 @@
 
 use std::net::TcpStream;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::{Method, StatusCode, Version};
 use playrate_transport::LogLimit;
+use quinn::{Runtime as _, TokioRuntime};
 
 use crate::cli::process::start_limited;
 use crate::cli::tcp::Site;
@@ -73,7 +74,7 @@ async fn without_a_descriptor_the_answer_is_to_come_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_without_a_descriptor_wait_and_the_log_says_so_once() {
     let site = Site::new();
-    let begun = Instant::now();
+    let begun = TokioRuntime.now();
     let serving = site.serve_by(start, &["--metrics", "127.0.0.1:0"]);
     let before = serving.descriptors();
     let connect = |_| TcpStream::connect(serving.address()).unwrap();
