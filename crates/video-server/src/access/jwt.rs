@@ -128,7 +128,13 @@ impl JwtKey {
 /// The algorithm of a key, and the key as ring takes it.
 fn read(text: &str) -> Result<(Algorithm, Vec<u8>), AccessError> {
     let text = text.trim();
-    if !text.starts_with("-----BEGIN") && text.len() >= MIN_SECRET {
+    // Public keys in other forms, which everybody has, must not become secrets.
+    let is_line = text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+    let is_key = text.contains("-----")
+        || ["{", "[", "ssh-", "ecdsa-"]
+            .iter()
+            .any(|mark| text.starts_with(mark));
+    if is_line && !is_key && text.len() >= MIN_SECRET {
         return Ok((Algorithm::HS256, text.into()));
     }
     let lines = text

@@ -12,7 +12,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use http::header::AUTHORIZATION;
+use http::header::{AUTHORIZATION, CACHE_CONTROL};
 use http::{HeaderMap, HeaderValue, Request};
 use ipnet::IpNet;
 use parking_lot::{Mutex, RwLock};
@@ -155,11 +155,28 @@ impl Access {
         self.public.iter().any(|scope| scope.contains(&path))
     }
 
-    /// Value of `Cache-Control` for an answer about the resource `name`, or about none, if it must stay out of shared
-    /// caches, whose users need no token.
-    pub(crate) fn caching(&self, name: Option<&ResourceName>) -> Option<HeaderValue> {
-        let is_public = name.is_some() && self.is_public(name);
-        (!is_public).then(|| HeaderValue::from_static("private"))
+    /// Keeps an answer about the resource `name`, or about none, out of shared caches, whose users need no token: adds
+    /// `private` to its `Cache-Control` unless the resource is public.
+    pub(crate) fn restrict_caching(&self, name: Option<&ResourceName>, fields: &mut HeaderMap) {
+        if name.is_some() && self.is_public(name) {
+            return;
+        }
+        let present = fields.get_all(CACHE_CONTROL).iter();
+        let present = present.filter_map(|value| value.to_str().ok());
+        let directives = present.flat_map(|value| value.split(',')).map(str::trim);
+        let kept = directives.filter(|directive| {
+            let directive = directive.to_ascii_lowercase();
+            !directive.starts_with("public") && !directive.starts_with("private") && !directive.is_empty()
+        });
+        let value = std::iter::once("private")
+            .chain(kept)
+            .collect::<Vec<_>>()
+            .join(", ");
+        let value = HeaderValue::from_str(&value);
+        fields.insert(
+            CACHE_CONTROL,
+            value.unwrap_or(HeaderValue::from_static("private, no-store")),
+        );
     }
 
     /// Returns true if clients may send a bearer token.

@@ -380,6 +380,12 @@ fn the_header_of_a_jwt_decides_nothing(#[case] header: Value) {
     "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f\n"
 )]
 #[case::no_base64("-----BEGIN PUBLIC KEY-----\n!\n")]
+#[case::of_ssh("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f")]
+#[case::json("{\"keys\":[{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"AAECAwQFBgcICQoLDA0ODxAREhM\"}]}")]
+#[case::text_in_front(
+    "# the key of 2026\n-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAAAECAwQFBgcICQoLDA0ODxAREhM\n"
+)]
+#[case::byte_order_mark("\u{feff}-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAAAECAwQFBgcICQoLDA0ODxAREhM\n")]
 fn an_unusable_key_of_tokens_is_refused(#[case] text: &str) {
     let error = JwtKey::new(text, by_path()).unwrap_err().to_string();
     assert!(error.contains("expected a secret"), "{error}");

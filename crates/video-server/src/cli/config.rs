@@ -81,6 +81,9 @@ impl Config {
                 // One NAME=SPEC or PATTERN: FIELD per line.
                 DeValue::Table(values) if several => {
                     let between = if name == "header" { ": " } else { "=" };
+                    // In the order of the file, as the last rule for a field counts.
+                    let mut values: Vec<_> = values.iter().collect();
+                    values.sort_by_key(|(inner, _)| inner.span().start);
                     for (inner, value) in values {
                         let joined = match value.get_ref() {
                             DeValue::String(text) => {

@@ -392,8 +392,8 @@ impl Library {
                 CacheKind::GrowingManifest
             }
         } else if let Some(one) = representation {
-            let is_finished = self.packaged.finished.contains(&one.title);
-            if is_finished {
+            let (finished, growing) = (&self.packaged.finished, &self.packaged.growing);
+            if finished.contains(&one.title) && !growing.contains(&one.title) {
                 CacheKind::Segment
             } else {
                 CacheKind::File

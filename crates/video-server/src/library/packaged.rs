@@ -109,6 +109,8 @@ pub(super) struct PackagedIndex {
     pub(super) next: BTreeMap<ResourceName, ResourceName>,
     /// Manifests that were read and cannot grow.
     pub(super) finished: BTreeSet<ResourceName>,
+    /// Main playlists with a media playlist that may grow.
+    pub(super) growing: BTreeSet<ResourceName>,
     /// Those of [`MediaFiles::parts`] that manifests name.
     parts: BTreeSet<ResourceName>,
 }
@@ -465,6 +467,12 @@ impl ManifestReader<'_> {
         if waits {
             self.keep(&path, &name);
             return found;
+        }
+        if named_here
+            .iter()
+            .any(|(_, playlist)| playlist.representation.live)
+        {
+            self.packaged.growing.insert(name.clone());
         }
         // Many main playlists may name the same long one, so it is copied for one of them at a time.
         let count = named_here.iter().map(|(_, playlist)| playlist.segments).sum();

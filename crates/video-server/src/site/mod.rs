@@ -15,7 +15,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, WWW_AUTHENTICATE};
+use http::header::WWW_AUTHENTICATE;
 use http::{Method, Request, Response, StatusCode, Version};
 use parking_lot::{Mutex, RwLock};
 use playrate_transport::{LogLimit, Pin};
@@ -350,11 +350,11 @@ impl Site {
             cors.apply(request.method(), request.headers(), head.headers_mut());
         }
         let name = found.as_ref().map(|(name, _)| name);
-        if let Some(caching) = self.access.as_ref().and_then(|access| access.caching(name)) {
-            head.headers_mut().insert(CACHE_CONTROL, caching);
-        }
         if let Some(name) = name {
             self.add_fields(&format!("/{name}"), &mut head);
+        }
+        if let Some(access) = &self.access {
+            access.restrict_caching(name, head.headers_mut());
         }
         let content = match (body, found) {
             (AnswerBody::Bytes(bytes), Some((name, resource))) => Content::Resource(ResourceBody {

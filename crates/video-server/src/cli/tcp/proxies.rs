@@ -74,7 +74,7 @@ impl Proxies {
         let mut client = peer;
         let Some(name) = &self.field else { return client };
         let values = fields.get_all(name).iter().rev();
-        let mut elements = values.flat_map(|value| value.to_str().unwrap_or_default().rsplit(','));
+        let mut elements = values.flat_map(|value| split_from_end(value.to_str().unwrap_or_default(), b','));
         while self.trusts(client)
             && let Some(next) = elements.next().and_then(|element| node(name, element))
         {
@@ -104,12 +104,35 @@ async fn header(stream: &mut TcpStream) -> io::Result<Option<SocketAddr>> {
     Ok(parsed.proxied_address().map(|addresses| addresses.source))
 }
 
+/// The parts of `text` between separators outside of quoted strings, the last part first. Read from that end, a quote
+/// without its counterpart, in what a client wrote in front, cannot hide what a proxy has added.
+fn split_from_end(text: &str, separator: u8) -> Vec<&str> {
+    let (bytes, mut parts) = (text.as_bytes(), Vec::new());
+    let (mut end, mut is_quoted) = (text.len(), false);
+    for (at, &byte) in bytes.iter().enumerate().rev() {
+        let escapes = bytes[..at].iter().rev().take_while(|&&before| before == b'\\');
+        if byte == b'"' && escapes.count() % 2 == 0 {
+            is_quoted = !is_quoted;
+        } else if byte == separator && !is_quoted {
+            parts.push(&text[at + 1..end]);
+            end = at;
+        }
+    }
+    parts.push(&text[..end]);
+    parts
+}
+
 /// The address in an element of the field `name` (RFC 7239 §4), if there is one.
 fn node(name: &HeaderName, element: &str) -> Option<IpAddr> {
     let node = if *name == FORWARDED {
-        let pairs = element.split(';').filter_map(|pair| pair.trim().split_once('='));
-        let mut named = pairs.filter(|(name, _)| name.eq_ignore_ascii_case("for"));
-        named.next()?.1.trim_matches('"')
+        let pairs = split_from_end(element, b';').into_iter();
+        let pairs = pairs.filter_map(|pair| pair.trim().split_once('='));
+        let named: Vec<_> = pairs
+            .filter(|(name, _)| name.eq_ignore_ascii_case("for"))
+            .collect();
+        // A parameter occurs once.
+        let [(_, node)] = named[..] else { return None };
+        node.trim_matches('"')
     } else {
         element.trim()
     };

@@ -53,6 +53,10 @@ fn the_last_address_that_is_no_proxy_is_the_client(#[case] values: &[&str], #[ca
 #[case("for=192.0.2.7, for=unknown", "10.0.0.1")]
 #[case("for=192.0.2.7, for=_hidden", "10.0.0.1")]
 #[case("by=192.0.2.7", "10.0.0.1")]
+#[case("proto=https;host=\"x;for=198.51.100.1\";for=192.0.2.7", "192.0.2.7")]
+#[case("for=192.0.2.7;host=\"x,for=198.51.100.1\";proto=https", "192.0.2.7")]
+#[case("host=\"a\\\"b;for=198.51.100.1\";for=192.0.2.7", "192.0.2.7")]
+#[case("for=192.0.2.7;for=198.51.100.1", "10.0.0.1")]
 fn the_forwarded_field_is_read_from_its_end(#[case] value: &str, #[case] expected: &str) {
     let mut fields = HeaderMap::new();
     fields.insert("forwarded", value.parse().unwrap());

@@ -33,6 +33,10 @@ fn site() -> Site {
         .put("media/vod/short.m3u8", playlist(1, "#EXT-X-ENDLIST\n"));
     site.directory.put("media/live/0.m4s", vec![7; 1_000]);
     site.directory.put("media/live/list.m3u8", playlist(1, ""));
+    site.directory.put("media/now/0.m4s", vec![7; 1_000]);
+    site.directory.put("media/now/list.m3u8", playlist(1, ""));
+    let main = "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=800000\nlist.m3u8\n";
+    site.directory.put("media/now/main.m3u8", main);
     site.directory.put("media/page.html", "<p>");
     site.directory.put("media/poster.jpg", "no picture");
     site
@@ -75,6 +79,9 @@ async fn each_kind_of_response_may_be_cached_for_its_time() {
             ("/vod/40.m4s", &[], 404, "max-age=1"),
             ("/live/list.m3u8", &[], 200, "max-age=1"),
             ("/live/0.m4s", &[], 200, "max-age=60"),
+            ("/now/main.m3u8", &[], 200, "max-age=300"),
+            ("/now/list.m3u8", &[], 200, "max-age=1"),
+            ("/now/0.m4s", &[], 200, "max-age=60"),
             ("/film.mp4", &[], 200, "max-age=3600"),
             ("/page.html", &[], 200, "no-cache"),
             ("/poster.jpg", &[], 200, "max-age=60"),
