@@ -16,8 +16,8 @@ impl LogLimit {
     /// Minimum time between two lines.
     pub const INTERVAL: Duration = Duration::from_secs(10);
 
-    /// Counts an event at `now`. If a line is due, returns the number of events since the last one; the line then
-    /// counts as written.
+    /// Counts an event at `now`. If a line is due, returns the number of events since the last one, and takes the
+    /// line as written at `now`.
     pub fn count(&mut self, now: Instant) -> Option<u64> {
         self.events = self.events.saturating_add(1);
         if self

@@ -20,8 +20,7 @@ use super::{AccessError, Denial, Scope, network};
 const MIN_KEY: usize = 32;
 /// Maximum number of keys: the one in use and the one before.
 const MAX_KEYS: usize = 2;
-/// Minimum length of a first segment, without its `~`, that is a token and not a name. A signature alone has 43
-/// characters.
+/// Minimum length of a first segment, without its `~`, that is a token and not a name. A signature has 43 characters.
 const MIN_TOKEN: usize = 44;
 /// Name of the query parameter.
 const PARAMETER: &str = "token=";
@@ -45,8 +44,8 @@ pub struct SigningKeys(Vec<(String, hmac::Key)>);
 impl FromStr for SigningKeys {
     type Err = AccessError;
 
-    /// Reads one or two lines `ID:KEY`, with the key in hexadecimal digits. Empty lines and those that begin with `#`
-    /// are ignored.
+    /// Reads one or two lines `ID:KEY`, with the key in hexadecimal digits. Ignores empty lines and those that begin
+    /// with the mark of comments, `#`.
     fn from_str(text: &str) -> Result<Self, AccessError> {
         let mut keys = Vec::new();
         for (number, line) in (1..).zip(text.lines().map(str::trim)) {

@@ -60,8 +60,8 @@ impl CacheKind {
     }
 }
 
-/// Fields that depend on the response or the connection, so that the server alone can set them. CORS has an option of
-/// its own.
+/// Fields that depend on the response or the connection, so that the server alone can set them. Those of CORS have the
+/// option `--cors` instead.
 const OWN: &str = "accept-ranges allow alt-svc cmsd-dynamic cmsd-static connection content-encoding content-length \
     content-range date etag keep-alive last-modified proxy-connection retry-after server-timing te \
     timing-allow-origin trailer transfer-encoding upgrade vary";

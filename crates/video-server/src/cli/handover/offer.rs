@@ -272,8 +272,8 @@ impl Offering {
         self.stage.send_replace(Stage::Taken);
     }
 
-    /// Reads the sockets again and renews the offer, unless a further process has them. `newer` leads to the process
-    /// that had them.
+    /// Reads the sockets again and renews the offer, unless a further process has them. `newer` leads to their
+    /// previous owner, which has ended or is frozen.
     fn take_back(&self, newer: &UnixStream, datagrams: mpsc::Sender<Datagram>) -> Option<UnixListener> {
         let process = |stream: &UnixStream| Some(socket_peercred(stream).ok()?.pid);
         let further = UnixStream::connect(&self.path).ok();

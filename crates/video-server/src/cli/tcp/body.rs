@@ -37,8 +37,8 @@ pub(super) struct ResponseBody {
 }
 
 impl ResponseBody {
-    /// Creates the body of a response on `connection`, which counts as its `exchange`, writes in its `turn` and ends
-    /// its `record`.
+    /// Creates the body of a response on `connection`. It counts as the `exchange`, writes in its `turn`, and ends the
+    /// `record` when it is dropped.
     pub(super) fn new(
         content: Content,
         turn: Turn,
