@@ -1,5 +1,5 @@
-//! Writes the data for the figures of `docs/controllers.md`: the window of each controller over time, from runs of the
-//! product's own server and client in virtual time.
+//! Writes the data for the figures of `docs/controllers.md` and `docs/controllers/all.md`: windows over time, from runs
+//! of the product's own server and client in virtual time.
 //!
 //! `cargo run --release --example controller_windows` writes `docs/controllers/windows.jsonl`; `python docs/draw.py`
 //! draws the figures from it. The test below fails if the file differs from what would be written.

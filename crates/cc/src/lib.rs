@@ -96,7 +96,7 @@
 //! in the file of the same kind in `src/registry/builtin`. Shapers, loss policies and ceilings are in `src/adjustment`,
 //! with a field of `Components` for each kind. Each `mod.rs` documents the input, units and time of the hooks;
 //! `src/compose/mod.rs` documents the components' order. Tests of every spec in the registry then cover it, and one
-//! requires its section in `docs/controllers.md`.
+//! requires its section in `docs/controllers/all.md`.
 
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 #![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]

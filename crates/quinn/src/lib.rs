@@ -67,7 +67,7 @@
 //!
 //! # Controllers
 //!
-//! An algorithm takes components, such as `cubic+start=hystartpp`; the page [controllers.md] of the checkout has
+//! An algorithm takes components, such as `cubic+start=hystartpp`; the page [controllers/all.md] of the checkout has
 //! all of them, their parameters, and the names that papers gave to some.
 //!
 //! | spec | congestion control |
@@ -94,13 +94,13 @@
 //! [`bbr`]: ../../../docs/controllers.md#bbr
 //! [`copa`]: ../../../docs/controllers.md#copa
 //! [`vegas`]: ../../../docs/controllers.md#vegas
-//! [`compound`]: ../../../docs/controllers.md#compound
-//! [`lia`]: ../../../docs/controllers.md#lia
-//! [`olia`]: ../../../docs/controllers.md#olia
-//! [`stream`]: ../../../docs/controllers.md#stream
-//! [`ccp`]: ../../../docs/controllers.md#ccp
-//! [`ccpd`]: ../../../docs/controllers.md#ccpd
-//! [controllers.md]: ../../../docs/controllers.md
+//! [`compound`]: ../../../docs/controllers/all.md#compound
+//! [`lia`]: ../../../docs/controllers/all.md#lia
+//! [`olia`]: ../../../docs/controllers/all.md#olia
+//! [`stream`]: ../../../docs/controllers/all.md#stream
+//! [`ccp`]: ../../../docs/controllers/all.md#ccp
+//! [`ccpd`]: ../../../docs/controllers/all.md#ccpd
+//! [controllers/all.md]: ../../../docs/controllers/all.md
 //!
 //! # Crates
 //!

@@ -8,7 +8,7 @@
 //! the controller's invariants after each.
 //!
 //! [`examples`] lists the compositions that the golden traces of this crate and the figures of
-//! `docs/controllers.md` show.
+//! `docs/controllers.md` and `docs/controllers/all.md` show.
 
 #![cfg_attr(
     not(test),

@@ -1,4 +1,4 @@
-//! `docs/controllers.md` describes everything in the registry.
+//! `docs/controllers.md` and `docs/controllers/all.md` describe everything in the registry.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,7 +8,11 @@ use crate::registry::{Entry, Parameter, Registry};
 use crate::state::{GROWTH, of_all_algorithms};
 use crate::testing::examples;
 
-const DOCS: &str = include_str!("../../../../docs/controllers.md");
+/// Both pages, one after the other.
+const DOCS: &str = concat!(
+    include_str!("../../../../docs/controllers.md"),
+    include_str!("../../../../docs/controllers/all.md")
+);
 
 /// Parameters that [`Entry::with_shared_parameters`] gives algorithms.
 fn shared() -> Vec<Parameter> {
@@ -24,7 +28,7 @@ fn section(entry: &Entry) -> &'static str {
     };
     let start = DOCS
         .find(&heading)
-        .unwrap_or_else(|| panic!("docs/controllers.md lacks the heading `{}`", heading.trim()));
+        .unwrap_or_else(|| panic!("the pages on controllers lack the heading `{}`", heading.trim()));
     let rest = &DOCS[start + heading.len()..];
     rest.find("\n##").map_or(rest, |end| &rest[..end])
 }
@@ -74,9 +78,9 @@ fn every_example_is_drawn_and_shown() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/controllers");
     for example in examples().expect("all parse") {
         let file = format!("{}.svg", example.name);
-        let shown = DOCS.contains(&format!("(controllers/{file})"))
-            || DOCS.contains(&format!("(<controllers/{file}>)"));
-        assert!(shown, "docs/controllers.md does not show {file}");
+        let links = ["", "controllers/"].map(|at| [format!("]({at}{file})"), format!("](<{at}{file}>)")]);
+        let shown = links.iter().flatten().any(|link| DOCS.contains(link));
+        assert!(shown, "the pages on controllers do not show {file}");
         assert!(
             folder.join(&file).exists(),
             "{file} is missing: run `cargo run --release --example controller_windows` and `python docs/draw.py`"
