@@ -8,8 +8,8 @@
 //!   grows if fewer stood there. So random losses cost nothing; losses that a smaller window prevents do.
 //! - *Crowded*: back-offs were unsuccessful, or a queue that this sender keeps short overflows, so others fill it. The
 //!   window is CUBIC's, but only losses of packets that found a long queue count. From time to time it backs off again.
-//! - *Ceiling*: the video's rate times a factor that falls while the player's supply grows. So a path is never probed
-//!   for more than its player can use, and a player with a large supply leaves the path to others.
+//! - *Ceiling*: a multiple of the video's rate for some seconds after the player has paused, while others share the
+//!   path. So a player that holds enough leaves the path to others.
 //!
 //! If a connection has several paths, the growth of each is scaled by the square of RFC 6356's factor.
 //!
