@@ -5,13 +5,12 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use playrate_media::{FrameTrace, Ladder, MediaError, MemorySource, SegmentSizes, TraceSource, assets};
-use playrate_units::{Bitrate, rounded};
-use video_client::dash::{Abr, DashOptions, DashPlayer};
+use playrate_units::Bitrate;
+use video_client::dash::{DashOptions, DashPlayer};
 
 use super::error::{ScenarioError, SourceMap};
 use super::file::{TitleTable, ViewerTable, time};
 use crate::sim::ServedTitle;
-use crate::words::count;
 
 /// Name of the built-in frame trace. Segments of a ladder use its pattern of frame sizes too.
 const TRACE: &str = "film-1080p";
@@ -239,34 +238,4 @@ pub(super) fn player(
             .map_err(|error| map.at_key("viewer.abr", error.to_string()))?;
     }
     Ok(options)
-}
-
-/// The settings of a ladder's player in words.
-pub(super) fn player_words(options: &DashOptions, title: &ServedTitle) -> String {
-    let long = title
-        .representations()
-        .is_some_and(|presentation| presentation.duration() >= options.buffer.long);
-    let top = if long {
-        options.buffer.top_of_long
-    } else {
-        options.buffer.top
-    };
-    let choice = match &options.abr {
-        Abr::Fixed(name) => format!("always {name}"),
-        abr => format!("chooses by {abr}"),
-    };
-    let again = match (options.fast_switch, options.refetches_last) {
-        (true, true) => "; replaces buffered segments after a switch up, and the last one after any switch",
-        (true, false) => "; replaces buffered segments after a switch up",
-        (false, true) => "; replaces the last buffered segment after a switch",
-        (false, false) => "",
-    };
-    format!(
-        "{choice}; buffer target {}, {} at the top representation; starts with {}, resumes after a stall with \
-         {}{again}",
-        rounded::time(options.buffer.stable),
-        rounded::time(top),
-        count(options.start_segments.into(), "segment", "segments"),
-        options.resume_segments
-    )
 }

@@ -103,28 +103,4 @@ impl Scenario {
             Vary::Trials => varied(&self.path, variation(seed)),
         }
     }
-
-    /// The variation of trials in words; `None` if they do not vary.
-    pub(super) fn variation_words(&self) -> Option<String> {
-        if self.vary == Vary::None {
-            return None;
-        }
-        let title = match (
-            self.viewer.title.beginnings(),
-            self.viewer.title.representations(),
-        ) {
-            _ if self.frames.is_some() => "sizes of frames, ",
-            (0 | 1, _) => "",
-            (_, Some(_)) => "segment with which the title begins, ",
-            (_, None) => "key frame with which the title begins, ",
-        };
-        let starts = if self.flows() > 1 {
-            ", start of each flow up to 50 ms later"
-        } else {
-            ""
-        };
-        Some(format!(
-            "by the seed of each trial: {title}RTT ± 2 %, queue ± 5 %{starts}"
-        ))
-    }
 }
