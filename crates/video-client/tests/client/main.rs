@@ -10,5 +10,6 @@ mod common;
 mod frames;
 mod interrupted;
 mod manifest;
+mod package;
 mod restart;
 mod session;

@@ -1,138 +1,24 @@
 //! Packaged titles: the contents of DASH and HLS manifests of a media directory.
 
+mod index;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use playrate_media::MediaError;
 use playrate_media::manifest::{
     Component, Manifest, ManifestRepresentation, Piece, SEGMENT_LIMIT, Variables, Variant,
 };
-use playrate_media::{MediaError, Segment, Title};
-use playrate_units::{Bitrate, Bytes, seconds};
-use serde::{Serialize, Serializer};
+use playrate_units::{Bitrate, Bytes};
+
+pub(super) use index::{Cut, PackagedFile, PackagedIndex, index_of};
+pub use index::{PackagedTitle, RepresentationSummary};
 
 use super::settling::Unsettled;
-use super::{Fault, FaultKind, Library, TitleSummary};
+use super::{Fault, FaultKind, Library};
 use crate::http::path::ResourceName;
-
-/// A title in representations, as one manifest names them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct PackagedTitle {
-    /// The manifest that players are given.
-    #[serde(skip)]
-    pub manifest: ResourceName,
-    /// Representations to choose from.
-    #[serde(serialize_with = "as_sequence")]
-    pub representations: Vec<Arc<RepresentationSummary>>,
-}
-
-fn as_sequence<S: Serializer>(all: &[Arc<RepresentationSummary>], to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(all.iter().map(|one| &**one))
-}
-
-/// Summary of a representation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct RepresentationSummary {
-    /// Name of its manifest.
-    #[serde(skip)]
-    pub title: ResourceName,
-    /// Its `id` in the manifest.
-    pub id: String,
-    /// Number of its set; representations of one set can replace each other during playback.
-    pub set: usize,
-    /// Video, audio or another kind of content.
-    #[serde(skip)]
-    pub component: Component,
-    /// Codecs as RFC 6381 writes them, if the manifest has them.
-    pub codecs: Option<String>,
-    /// Width and height of the video in pixels, if the manifest has them.
-    pub resolution: Option<(u32, u32)>,
-    /// Bytes of its segments over their duration, if files and durations are known; otherwise the rate declared by the
-    /// manifest.
-    #[serde(rename = "average_rate_bps")]
-    pub average_rate: Option<Bitrate>,
-    /// The rate declared by the manifest, which is the one that players know.
-    #[serde(rename = "declared_rate_bps")]
-    pub declared_rate: Option<Bitrate>,
-    /// Number of segments in the manifest.
-    pub segments: usize,
-    /// Sum of the known durations of its segments.
-    #[serde(rename = "duration_s", with = "seconds")]
-    pub duration: Duration,
-    /// Duration of the longest segment.
-    #[serde(rename = "longest_segment_s", with = "seconds")]
-    pub longest_segment: Duration,
-    /// Number of segments whose files do not exist.
-    #[serde(rename = "missing_segments")]
-    pub missing: usize,
-}
-
-/// A file that a manifest names.
-#[derive(Debug)]
-pub(super) struct PackagedFile {
-    /// Representation of its first segment.
-    pub(super) representation: Arc<RepresentationSummary>,
-    segments: Vec<Cut>,
-}
-
-impl PackagedFile {
-    /// Bytes of the first segment from `end` on.
-    #[cfg(feature = "object-store")]
-    pub(super) fn segment_from(&self, end: u64) -> Option<Range<u64>> {
-        let segments = self.segments.iter().filter_map(|cut| cut.bytes.clone());
-        segments
-            .filter(|bytes| bytes.start >= end)
-            .min_by_key(|bytes| bytes.start)
-    }
-
-    /// Duration of the segments that lie within `part`.
-    pub(super) fn duration_of(&self, part: &Range<u64>) -> Option<Duration> {
-        let is_within = |bytes: &Range<u64>| part.start <= bytes.start && bytes.end <= part.end;
-        let segments = self.segments.iter();
-        segments
-            .filter(|cut| cut.bytes.as_ref().is_none_or(is_within))
-            .filter_map(|cut| cut.duration)
-            .reduce(|sum, duration| sum + duration)
-    }
-}
-
-/// Contents of the manifests of a directory.
-#[derive(Debug, Default)]
-pub(super) struct PackagedIndex {
-    pub(super) titles: Vec<PackagedTitle>,
-    pub(super) files: BTreeMap<ResourceName, Arc<PackagedFile>>,
-    /// The next file of the representation after each one, for remote files.
-    pub(super) next: BTreeMap<ResourceName, ResourceName>,
-    /// Manifests that were read and cannot grow.
-    pub(super) finished: BTreeSet<ResourceName>,
-    /// Main playlists with a media playlist that may grow.
-    pub(super) growing: BTreeSet<ResourceName>,
-    /// Those of [`MediaFiles::parts`] that manifests name.
-    parts: BTreeSet<ResourceName>,
-}
-
-/// A segment in a file.
-#[derive(Clone, Debug)]
-pub(super) struct Cut {
-    /// Its bytes; `None` if it is the whole file.
-    pub(super) bytes: Option<Range<u64>>,
-    /// Duration of the segment, if known.
-    pub(super) duration: Option<Duration>,
-}
-
-/// Summary of a title, and the segments in its file.
-pub(super) fn index_of(title: &Title) -> (TitleSummary, Vec<Cut>) {
-    let cut = |segment: Segment| Cut {
-        bytes: Some(segment.bytes),
-        duration: Some(segment.duration),
-    };
-    let cuts = title.segments().into_iter().map(cut).collect();
-    (TitleSummary::of(title), cuts)
-}
 
 /// Files of a directory or a store before its manifests are read.
 #[derive(Clone, Copy)]
