@@ -1,7 +1,8 @@
 //! [`Offer`]: the older process's side of a handover.
 
 use std::fs;
-use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::io::{self, BufReader, Read, Write as _};
+use std::mem;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt as _;
@@ -72,7 +73,7 @@ impl Offer {
         services: TcpServices<Arc<TcpService>>,
     ) -> io::Result<Self> {
         let path = directory.join(SOCKET);
-        let ([media, metrics], [for_media, for_metrics]) = (services, std::mem::take(&mut offered.tcp));
+        let ([media, metrics], [for_media, for_metrics]) = (services, mem::take(&mut offered.tcp));
         let offer = |service: Option<_>, socket| service.zip(socket).map(OfferedService::new).transpose();
         let services = [offer(media, for_media)?, offer(metrics, for_metrics)?];
         let (listener, file) = listen(&path)?;
@@ -223,7 +224,6 @@ impl Offering {
         };
         let (sender, datagrams) = mpsc::channel(WAITING_DATAGRAMS);
         offered.router.receive_from(datagrams);
-        // Two of these, because a pause of the whole machine may use up one of them.
         stream.set_read_timeout(Some(FROZEN / 2))?;
         // If this fails, the sender is dropped, and the router reads the socket again.
         (&stream).write_all(TAKEN.as_bytes())?;
@@ -233,13 +233,9 @@ impl Offering {
 
     /// Passes on the datagrams that the newer process forwards, until it ends or freezes.
     fn receive(&self, stream: &UnixStream, take: Take, datagrams: &mpsc::Sender<Datagram>) {
-        let mut reader = BufReader::with_capacity(1 << 16, stream);
+        let mut reader = BufReader::with_capacity(1 << 16, NewerStream(stream, self));
         loop {
-            let begun = reader
-                .fill_buf()
-                .map(drop)
-                .or_else(|_| reader.fill_buf().map(drop));
-            match begun.and_then(|()| wire::read(&mut reader)) {
+            match wire::read(&mut reader) {
                 // Lost if there is no room, as with a full socket buffer.
                 Ok(Message::Datagram(datagram)) => drop(datagrams.try_send(datagram)),
                 Ok(Message::Alive) => {}
@@ -272,16 +268,19 @@ impl Offering {
         self.stage.send_replace(Stage::Taken);
     }
 
+    /// Returns true if a further process than `newer` has the port. A frozen process still listens at the path.
+    fn has_further(&self, newer: &UnixStream) -> bool {
+        let process = |stream: &UnixStream| Some(socket_peercred(stream).ok()?.pid);
+        UnixStream::connect(&self.path).is_ok_and(|further| process(&further) != process(newer))
+    }
+
     /// Reads the sockets again and renews the offer, unless a further process has them. `newer` leads to their
     /// previous owner, which has ended or is frozen.
     fn take_back(&self, newer: &UnixStream, datagrams: mpsc::Sender<Datagram>) -> Option<UnixListener> {
-        let process = |stream: &UnixStream| Some(socket_peercred(stream).ok()?.pid);
-        let further = UnixStream::connect(&self.path).ok();
-        // A frozen process still listens there.
-        if further.is_some_and(|further| process(&further) != process(newer)) {
+        if self.has_further(newer) {
             tracing::warn!("a further process has the port: this one's connections receive nothing more");
             // Dropping it would make the router read the socket.
-            std::mem::forget(datagrams);
+            mem::forget(datagrams);
             return None;
         }
         let listening = listen(&self.path);
@@ -295,6 +294,30 @@ impl Offering {
             Err(error) => {
                 tracing::warn!(%error, "cannot offer the port to a further process");
                 None
+            }
+        }
+    }
+}
+
+/// Stream from the process that took over. A read fails with `WouldBlock` if that process is frozen and has the port.
+struct NewerStream<'a>(&'a UnixStream, &'a Offering);
+
+impl Read for NewerStream<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let mut stream = self.0;
+        let mut is_reported = false;
+        loop {
+            // Twice, because a pause of the whole machine may use up one of the timeouts.
+            match stream.read(bytes).or_else(|_| stream.read(bytes)) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && self.1.has_further(stream) => {
+                    if !mem::replace(&mut is_reported, true) {
+                        tracing::warn!(
+                            "the process that passes on datagrams has not responded for {FROZEN:?}; a further one has \
+                             the port, so this one waits"
+                        );
+                    }
+                }
+                read => return read,
             }
         }
     }

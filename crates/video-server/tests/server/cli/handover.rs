@@ -269,6 +269,27 @@ async fn the_older_process_takes_the_port_back_from_a_frozen_one_which_ends_when
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pause_of_the_middle_process_loses_no_session() {
+    let site = StatefulSite::new();
+    let first = site.start("127.0.0.1:0", &[]);
+    let address = first.address().to_string();
+    let mut sessions = vec![Session::begin(&first).await];
+    let second = site.start(&address, &[]);
+    sessions.push(Session::begin(&second).await);
+    let third = site.start(&address, &[]);
+    second.signal("STOP");
+    first.logs("so this one waits", 1).await;
+    second.signal("CONT");
+    for session in sessions {
+        session.end(&site).await.close();
+    }
+    assert!(!first.exits(0).contains("port again"));
+    second.exits(0);
+    assert_eq!(status(&third.connect().await).await, StatusCode::OK);
+    third.stop();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_that_runs_keeps_the_port_from_an_older_one() {
     let site = StatefulSite::new();
     let old = site.start("127.0.0.1:0", &[]);
