@@ -20,7 +20,7 @@ use video_server::serve::{ResponseLog, ServedResponse};
 use super::Failure;
 use super::logging::ACCESS;
 
-/// Destinations that are no files.
+/// Destinations other than files.
 pub(super) const STDOUT: &str = "-";
 const NONE: &str = "none";
 /// Maximum number of bytes of one field of a request. The client chooses its length, up to 64 KiB.
@@ -47,16 +47,22 @@ pub(super) fn start(target: &Path, format: AccessLogFormat) -> Result<Option<Arc
         if path.as_os_str() == STDOUT {
             return Ok(Box::new(io::stdout()));
         }
-        Ok(Box::new(File::options().append(true).create(true).open(&path)?))
+        Ok(Box::new(open(&path, true)?))
     });
     started.with_context(|| named(target)).map_err(Failure::Input)?;
     Ok(Some(Arc::new(AccessLog(format))))
 }
 
-/// Returns an error if lines cannot be written to `target`. Creates no file.
+/// Opens a file to append lines. It is open for reading too, so that Linux does not wait for the reader of a FIFO.
+fn open(path: &Path, creates: bool) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true).append(true).create(creates).open(path)
+}
+
+/// Returns an error if `target` is not a file that can be written to, or its directory is missing. Creates no file.
 pub(super) fn check(target: &Path) -> Result<(), Failure> {
     let directory = target.parent().unwrap_or(target).join(".");
-    match File::options().append(true).open(target) {
+    match open(target, false) {
         _ if target.as_os_str() == NONE || target.as_os_str() == STDOUT => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound && directory.is_dir() => Ok(()),
         opened => opened

@@ -94,7 +94,7 @@ fn log() -> &'static LineQueue {
     &LOG
 }
 
-/// Number of lines that were dropped because stderr's reader was too slow.
+/// Number of lines that were dropped because stderr's reader was too slow, or could not be written.
 pub(super) fn dropped_lines() -> u64 {
     LOG.lost()
 }
@@ -112,6 +112,20 @@ pub(super) fn finish(last: &str) {
     }
     ACCESS.flush(FLUSH_LIMIT);
     LOG.flush(FLUSH_LIMIT);
+}
+
+/// Writes all `bytes`, or as many as possible until an error. Returns their number.
+fn write(out: &mut impl Write, bytes: &[u8]) -> (usize, io::Result<()>) {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        match out.write(rest) {
+            Ok(0) => return (bytes.len() - rest.len(), Err(io::ErrorKind::WriteZero.into())),
+            Ok(count) => rest = &rest[count..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return (bytes.len() - rest.len(), Err(error)),
+        }
+    }
+    (bytes.len(), Ok(()))
 }
 
 /// A destination of lines.
@@ -186,6 +200,7 @@ impl LineQueue {
     /// Waits for lines and writes them, forever.
     fn write_to(&self, mut out: Output, open: impl Fn() -> io::Result<Output>) -> ! {
         let (mut reported, mut failed, mut limit) = (0, 0, LogLimit::default());
+        let mut is_cut = false;
         loop {
             let mut state = self.state.lock();
             state.is_writing = false;
@@ -193,7 +208,7 @@ impl LineQueue {
             self.changed
                 .wait_while(&mut state, |state| state.lines.is_empty() && !state.reopens);
             state.is_writing = true;
-            let (lines, reopens) = (mem::take(&mut state.lines), mem::take(&mut state.reopens));
+            let (mut lines, reopens) = (mem::take(&mut state.lines), mem::take(&mut state.reopens));
             let lost = state.lost;
             drop(state);
             if lost > reported {
@@ -205,8 +220,16 @@ impl LineQueue {
                 );
                 reported = lost;
             }
-            if let Err(error) = out.write_all(&lines) {
-                let count = lines.split_inclusive(|&byte| byte == b'\n').count() as u64;
+            if is_cut && !lines.is_empty() {
+                lines.insert(0, b'\n');
+            }
+            let (written, result) = write(&mut out, &lines);
+            if let Some(last) = lines[..written].last() {
+                is_cut = *last != b'\n';
+            }
+            if let Err(error) = result {
+                let lost = lines[written..].split(|&byte| byte == b'\n');
+                let count = lost.filter(|line| !line.is_empty()).count() as u64;
                 self.state.lock().lost += count;
                 (reported, failed) = (reported + count, failed + count);
                 // An error of stderr cannot be reported.

@@ -322,7 +322,7 @@ async fn shut_down(
         biased;
         report = shutdown(deadline) => report,
         // A new certificate would be for new connections, which are refused.
-        signal = signals.end(|| {}) => {
+        signal = signals.end(|| logging::ACCESS.reopen()) => {
             tracing::warn!(signal, "shutting down at once");
             shutdown(Duration::ZERO).await
         }

@@ -253,7 +253,7 @@ impl Collector for ServerCollector {
             timer_lag [Seconds] = ConstGauge::new(load.lag.unwrap_or_default().as_secs_f64());
             /// Share of the processors' time; 0 unless --max-lag or --max-cpu is given.
             processor_time [Ratios] = ConstGauge::new(load.cpu.unwrap_or_default());
-            /// Lines of the log that were dropped because its reader was too slow.
+            /// Lines of the log that were dropped because its reader was too slow, or could not be written.
             dropped_log_lines = counter(logging::dropped_lines());
             /// Lines of the access log that were dropped because its reader was too slow, or could not be written.
             lost_access_log_lines = counter(logging::ACCESS.lost());

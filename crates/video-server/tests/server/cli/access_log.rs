@@ -11,6 +11,7 @@ use http::{HeaderMap, Method, Version};
 use http_body_util::BodyExt as _;
 use playrate_transport::Target;
 use rstest::rstest;
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::{Value, json};
 
 use crate::cli::process::{assert_fields, checked, program, refused, start_with_metrics};
@@ -225,6 +226,71 @@ async fn lines_that_cannot_be_written_are_counted_and_one_error_is_logged() {
     until("they are counted", async || serving.metric(LOST) == 5).await;
     let log = serving.stop();
     assert_eq!(log.matches("cannot write lines of a log").count(), 1, "{log}");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_line_that_a_full_disk_cut_ends_before_the_next_one() {
+    let (media, directory) = (Media::film(), Media::new());
+    let log = directory.path("access.log");
+    let mut command = Command::new("sh");
+    // Writes beyond the limit fail, as on a full disk, and do not end the process.
+    command
+        .args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""])
+        .arg(program().get_program());
+    let options = ["--metrics", "127.0.0.1:0", "--access-log", log.to_str().unwrap()];
+    let serving = ServerProcess::start(command, "127.0.0.1:0", media.root(), &options);
+    let limit = |bytes| {
+        let process = Pid::from_raw(i32::try_from(serving.id()).unwrap());
+        let limit = Rlimit {
+            current: bytes,
+            maximum: None,
+        };
+        prlimit(process, Resource::Fsize, limit).unwrap();
+    };
+    let connection = serving.connect().await;
+    let get = async |number| {
+        fetch(&connection, &format!("/none?{number}"), HeaderMap::new()).await;
+    };
+    get(0).await;
+    until("a line is there", async || lines(&log).len() == 1).await;
+    let whole = fs::metadata(&log).unwrap().len();
+    // Room for half of the second line.
+    limit(Some(whole + whole / 2));
+    get(1).await;
+    until("one is lost", async || serving.metric(LOST) == 1).await;
+    get(2).await;
+    until("two are lost", async || serving.metric(LOST) == 2).await;
+    limit(None);
+    get(3).await;
+    until("the last line is there", async || lines(&log).len() == 3).await;
+    assert_eq!(serving.metric(LOST), 2);
+    let found = lines(&log);
+    let is_whole = |line: &String| serde_json::from_str::<Value>(line).is_ok();
+    let whole: Vec<_> = found.iter().map(is_whole).collect();
+    assert_eq!(whole, [true, false, true], "{found:?}");
+    assert_contains(&found[2], &["/none?3"]);
+    serving.stop();
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fifo_without_a_reader_delays_neither_the_check_nor_the_start() {
+    let (media, directory) = (Media::film(), Media::new());
+    let [fifo, file] = ["fifo", "server.toml"].map(|name| directory.text(name));
+    let films = media.text("");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    directory.put(
+        "server.toml",
+        format!("media = {films:?}\naccess-log = {fifo:?}\n"),
+    );
+    checked(&file);
+    let serving = start_with_metrics(&media, &["--access-log", &fifo]);
+    let connection = serving.connect().await;
+    fetch(&connection, "/none", HeaderMap::new()).await;
+    let mut reader = BufReader::new(fs::File::open(&fifo).unwrap()).lines();
+    assert_contains(&reader.next().unwrap().unwrap(), &["\"/none\""]);
+    serving.stop();
 }
 
 #[test]
