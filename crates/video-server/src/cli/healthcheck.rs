@@ -1,6 +1,6 @@
 //! `video-server healthcheck`: asks a running server whether it takes clients, for containers without other programs.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -25,22 +25,19 @@ pub(super) fn run(options: &HealthcheckOptions) -> Result<(), Failure> {
     let status = status(address)
         .with_context(|| address.to_string())
         .map_err(Failure::Run)?;
-    if status.contains(" 200 ") {
+    if status == "HTTP/1.1 200" {
         return Ok(());
     }
-    Err(Failure::Run(anyhow!(
-        "{address}: not ready: {}",
-        status.trim_end()
-    )))
+    Err(Failure::Run(anyhow!("{address}: not ready: {status}")))
 }
 
-/// The status line of the answer to `/readyz`.
+/// The version and status of the answer to `/readyz`.
 fn status(address: SocketAddr) -> std::io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, LIMIT)?;
     stream.set_read_timeout(Some(LIMIT))?;
     stream.set_write_timeout(Some(LIMIT))?;
     stream.write_all(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")?;
-    let mut line = String::new();
-    BufReader::new(stream).read_line(&mut line)?;
-    Ok(line)
+    let mut status = String::new();
+    stream.take(12).read_to_string(&mut status)?;
+    Ok(status)
 }

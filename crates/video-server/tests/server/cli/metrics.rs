@@ -4,8 +4,9 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
+use std::thread;
 
 use http::HeaderMap;
 use playrate_transport::{Connection, ConnectionLost};
@@ -382,6 +383,25 @@ async fn responses_handshakes_and_connections_over_tcp_are_counted() {
     assert!(metric(&metrics, "process_open_fds ") > 3 && metric(&metrics, "process_threads ") > 1);
     assert!(metrics.contains("playrate_build_info{version=\""), "{metrics}");
     drop(held);
+}
+
+#[rstest]
+#[case::another_status("HTTP/1.1 500 Not 200 ", 1)]
+#[case::an_endless_line("x", 1 << 24)]
+#[case::nothing("", 1)]
+fn an_answer_other_than_ready_fails_the_health_check(#[case] answer: &str, #[case] times: usize) {
+    let answer = answer.repeat(times);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let answering = thread::spawn(move || {
+        let mut stream = listener.accept().unwrap().0;
+        stream.write_all(answer.as_bytes())
+    });
+    let output = run(&["healthcheck", &address]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_contains(&text(&output.stderr), &[&address]);
+    // The program does not read it all.
+    assert_eq!(answering.join().unwrap().is_err(), times > 1);
 }
 
 #[tokio::test]
