@@ -17,12 +17,11 @@ use crate::shared::{Fetched, Fetching, Shared};
 use crate::version::{ObjectVersion, quoted};
 use crate::{CHUNK, ChunkKey, ChunkNumber, WINDOW};
 
-/// Time after which a request that has no answer, or delivered fewer than [`LEAST`] bytes, is replaced by another one.
+/// Time after which a request that has no answer, or delivered fewer than [`LEAST`] bytes, is replaced by another one;
+/// at most a quarter of the timeout. The other one has the rest of the timeout, so a slow store can answer.
 const SLOW: Duration = Duration::from_secs(2);
 /// Minimum number of bytes of a request per period, until all have arrived.
 const LEAST: u64 = 2 * CHUNK as u64;
-/// Maximum number of requests that replace a slow one; the last one only has to deliver [`LEAST`] bytes per timeout.
-const REPLACEMENTS: u32 = 3;
 
 /// A chunk for a reader.
 pub(crate) enum Chunk {
@@ -183,12 +182,11 @@ impl Claim {
         }
         let mut chunk = BytesMut::new();
         let mut left = end - begin;
-        for replacements in 0..=REPLACEMENTS {
-            let period = if replacements < REPLACEMENTS {
-                SLOW.min(shared.timeout)
-            } else {
-                shared.timeout
-            };
+        let first = SLOW.min(shared.timeout / 4);
+        let periods = [first, shared.timeout - first].into_iter();
+        let mut next_periods = periods.clone();
+        while let Some(period) = next_periods.next() {
+            let before = left;
             shared.counters.lock().gets += 1;
             let since = Instant::now();
             let request = shared
@@ -250,6 +248,9 @@ impl Claim {
                 return Ok(());
             }
             tracing::debug!(url = version.url, left, "a request for bytes is too slow");
+            if before - left >= LEAST {
+                next_periods = periods.clone();
+            }
         }
         shared.counters.lock().errors += 1;
         let problem = format!(

@@ -30,8 +30,6 @@ use crate::windows::Windows;
 /// Memory of an object in a listing in bytes, in addition to its entity tag and to [`NAMES`] copies of its name.
 const OBJECT: usize = 400;
 const NAMES: usize = 4;
-/// Memory in bytes that a listing may take in any case; otherwise half of the cache's.
-const LEAST_LISTING: u64 = 64_000_000;
 /// Number of names without an object to remember.
 const ABSENT: usize = 10_000;
 /// Concurrent requests for bytes.
@@ -280,7 +278,7 @@ impl Shared {
         let begun = Instant::now();
         let mut stream = self.store.list(None);
         let mut found = Vec::new();
-        let room = LEAST_LISTING.max(self.cache.capacity() / 2);
+        let room = self.cache.capacity() / 2;
         let (mut without_tag, mut taken) = (0, 0);
         loop {
             let next = async { stream.next().await.transpose() };
