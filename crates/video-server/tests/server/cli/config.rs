@@ -123,6 +123,7 @@ fn packaged(name: &str, directory: &Media) -> String {
     let local = |path: &str| directory.text(path);
     text.replace("/srv/films", &local("media"))
         .replace("/var/lib/video-server", &local("state"))
+        .replace("/var/log/video-server", &local("state"))
         .replace("/etc/video-server/", &local(""))
 }
 
