@@ -1,15 +1,33 @@
 //! Numbers, lines and tables for people, at most [`WIDTH`] columns wide.
 
+use std::borrow::Borrow;
+use std::time::Duration;
+
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, TableStyle, Width, presets};
-use playrate_units::rounded::grouped;
+use playrate_units::{Bitrate, Bytes, rounded};
 
 /// A number with its noun: `1 stall`, `3 stalls`; `many` is the plural.
 pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
     match number {
         0 => format!("no {many}"),
         1 => format!("1 {one}"),
-        _ => format!("{} {many}", grouped(number)),
+        _ => format!("{} {many}", rounded::grouped(number)),
     }
+}
+
+/// [`rounded::time`] for templates, which pass references and values.
+pub(crate) fn time(value: impl Borrow<Duration>) -> String {
+    rounded::time(*value.borrow())
+}
+
+/// [`rounded::rate`] for templates, like [`time`].
+pub(crate) fn rate(value: impl Borrow<Bitrate>) -> String {
+    rounded::rate(*value.borrow())
+}
+
+/// [`rounded::size`] for templates, like [`time`].
+pub(crate) fn size(value: impl Borrow<Bytes>) -> String {
+    rounded::size(*value.borrow())
 }
 
 /// `words` after `mark`, wrapped at `width` columns; continuation lines are indented by the width of the mark. Ends

@@ -6,7 +6,7 @@ use std::time::Duration;
 use playrate_media::{FrameTrace, MediaError, TraceSource};
 use playrate_netsim::Seed;
 use playrate_units::Bitrate;
-use playrate_units::rounded::{rate, time};
+use playrate_units::rounded::rate;
 
 use super::error::{ScenarioError, SourceMap};
 use super::file::{EncoderTable, TitleTable, time as time_of};
@@ -26,15 +26,15 @@ const OF_RECEIVERS: [&str; 5] = ["count", "joins", "join_every", "ack_packets", 
 pub(crate) struct FrameSource {
     pub(crate) encoder: Encoder,
     pub(crate) stack: Stack,
-    highest: Bitrate,
+    pub(super) highest: Bitrate,
     duration: Duration,
-    frame_rate: f64,
+    pub(super) frame_rate: f64,
     /// Frames from one key frame to the next, that one excluded.
-    group: u64,
+    pub(super) group: u64,
     /// Size of key frames before scaling, bytes.
     key_frame: u64,
     /// Largest deviation of a frame's size, in millionths.
-    variation: u64,
+    pub(super) variation: u64,
 }
 
 impl FrameSource {
@@ -138,22 +138,5 @@ impl FrameSource {
             "encoder",
             TraceSource::new(&self.frames(seed)?),
         ))
-    }
-
-    /// The encoder's rule in words.
-    pub(super) fn words(&self) -> String {
-        let encoder = &self.encoder;
-        format!(
-            "{} frames/s, a key frame every {} frames, {}; rate {}, from {} to {}, changed every {}; frames are late \
-             after {}",
-            self.frame_rate,
-            self.group,
-            format_args!("sizes ± {} %", self.variation as f64 * 100.0 / MILLION as f64),
-            encoder.rate,
-            rate(encoder.least),
-            rate(self.highest),
-            time(encoder.update_every),
-            time(encoder.latency_bound),
-        )
     }
 }

@@ -2,17 +2,17 @@
 
 use std::borrow::Borrow;
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use askama::Template;
 use playrate_netsim::{Loss, QueueLimit, Rate};
-use playrate_units::{Bitrate, Bytes, rounded};
+use playrate_units::rounded;
 use video_client::dash::Abr;
 use video_client::playout::{Clock, Fill, Start};
 
 use super::file::TimeRange;
+use super::variation::MILLION;
 use super::{Flows, Scenario, Vary};
-use crate::words;
+use crate::words::{self, rate, size, time};
 
 /// Lines of a label, two spaces and a value each; after an empty line the diagram of the path, whose content the lines
 /// do not repeat.
@@ -72,18 +72,6 @@ fn joining(flows: &Flows) -> String {
         let _ = write!(text, ", leaving after {}", time(after));
     }
     text
-}
-
-fn time(value: impl Borrow<Duration>) -> String {
-    rounded::time(*value.borrow())
-}
-
-fn rate(value: impl Borrow<Bitrate>) -> String {
-    rounded::rate(*value.borrow())
-}
-
-fn size(value: impl Borrow<Bytes>) -> String {
-    rounded::size(*value.borrow())
 }
 
 fn count(number: impl Borrow<u32>, one: &str, many: &str) -> String {

@@ -2,18 +2,20 @@
 //!
 //! Every sentence states measured quantities; the measurements decide which sentences appear.
 
+use std::borrow::Borrow;
 use std::time::Duration;
 
+use askama::Template;
 use playrate_units::Bytes;
-use playrate_units::rounded::{percent, rate, size, time};
+use playrate_units::rounded::percent;
 
 use super::{DemoReport, DemoRun, SEEDS};
 use crate::controllers::short_name;
-use crate::live::{ControllerComparison, ReferenceVerdict};
+use crate::live::ReferenceVerdict;
 use crate::metric::{Metric, Unit};
 use crate::result::{Row, SessionOutcome};
 use crate::rounding::whole;
-use crate::words::{count, wrapped};
+use crate::words::{count, rate, size, time, wrapped};
 
 /// Summary of a demo in sentences.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,20 +48,21 @@ const CONTRASTS: [&str; 7] = [
     "rtt_p50_s",
 ];
 
+/// A line per reason.
+#[derive(Template)]
+#[template(path = "explanation.txt", escape = "none")]
+struct Reasons<'a> {
+    it: &'a DemoReport,
+}
+
 impl Explanation {
     pub(super) fn of(report: &DemoReport) -> Self {
-        let mut reasons = vec![report.demand()];
-        reasons.extend(report.rate_after_cuts());
-        reasons.extend(report.runs.iter().map(|run| report.account(run)));
-        reasons.extend(report.difference());
-        let random = |run: &DemoRun| run.row.link.as_ref().is_some_and(|link| link.random_losses > 0);
-        if report.runs.len() > 1 && report.runs.iter().any(random) {
-            reasons.push(report.other_seeds());
-        }
+        // Writing to a String cannot fail.
+        let reasons = Reasons { it: report }.render().unwrap_or_default();
         let verdict = ReferenceVerdict::of(&report.comparisons);
         Self {
             headline: report.headline(),
-            reasons,
+            reasons: reasons.lines().map(str::to_owned).collect(),
             warning: report.warning(verdict.as_ref()),
             verdict: verdict.map(|verdict| verdict.sentence),
         }
@@ -174,139 +177,57 @@ impl DemoReport {
         self.args.rate * self.args.rtt
     }
 
-    /// The title's demand on the path.
-    fn demand(&self) -> String {
-        let (title, args) = (self.scenario.title_rate(), &self.args);
-        // Headers add about 4 %.
-        let sufficient = if args.rate >= title.scaled(104, 100) {
-            "suffices"
-        } else {
-            "does not suffice for that under any controller"
-        };
-        let depth = self.queue.as_u64() as f64 / self.bdp().as_u64().max(1) as f64;
-        let depth = format!("{depth:.2}");
-        let depth = depth.trim_end_matches('0').trim_end_matches('.');
-        let (needed, flight, rtt) = (rate(title), size(self.needed_window()), time(args.rtt));
-        let (link, queue, bdp) = (rate(args.rate), size(self.queue), size(self.bdp()));
-        format!(
-            "The title needs {needed} on average, which at an RTT of {rtt} is {flight} in flight. The bottleneck's \
-             {link} {sufficient}; its queue holds {queue}, {depth} × the bandwidth-delay product of {bdp}."
-        )
+    /// True if the bottleneck carries the title at its average rate; headers add about 4 %.
+    fn rate_suffices(&self) -> bool {
+        self.args.rate >= self.scenario.title_rate().scaled(104, 100)
     }
 
-    /// The rate that remains immediately after a cut, if most cuts follow a full queue: the bandwidth-delay product and
-    /// the queue are then in flight, and the queue is empty again once the rest has been sent.
-    fn rate_after_cuts(&self) -> Option<String> {
-        let links = || self.runs.iter().filter_map(|run| run.row.link.as_ref());
-        let overflows: u64 = links().map(|link| link.queue_drops).sum();
-        let random: u64 = links().map(|link| link.random_losses).sum();
-        if overflows <= random {
-            return None;
-        }
-        let full = self.bdp() + self.queue;
-        let left = self.runs.iter().filter_map(|run| {
+    /// The queue in bandwidth-delay products, rounded to hundredths.
+    fn queue_depth(&self) -> f64 {
+        let depth = self.queue.as_u64() as f64 / self.bdp().as_u64().max(1) as f64;
+        (depth * 100.0).round() / 100.0
+    }
+
+    /// Bytes in flight when the queue is full.
+    fn full_path(&self) -> Bytes {
+        self.bdp() + self.queue
+    }
+
+    /// Overflows of the queue and random losses of all runs.
+    fn drops(&self) -> (u64, u64) {
+        let runs = self.runs.iter().map(|run| drops(&run.row));
+        runs.fold((0, 0), |sum, drops| (sum.0 + drops.0, sum.1 + drops.1))
+    }
+
+    /// The rate of each controller immediately after a cut that follows a full queue: the queue is empty again once the
+    /// rest of what was in flight has been sent.
+    fn rates_after_cuts(&self) -> Vec<String> {
+        let rates = self.runs.iter().filter_map(|run| {
             let kept = value(&run.row, "window_kept_share")?;
-            let left = Bytes::new(whole(full.as_u64() as f64 * kept)).per(self.args.rtt)?;
+            let left = Bytes::new(whole(self.full_path().as_u64() as f64 * kept)).per(self.args.rtt)?;
             let (kept, left) = (percent(kept), rate(left.min(self.args.rate)));
             Some(format!("{} keeps {kept} and sends at {left}", run.spec()))
         });
-        let left = left.collect::<Vec<_>>().join(", ");
-        let (full, needed) = (size(full), rate(self.scenario.title_rate()));
-        (!left.is_empty()).then(|| {
-            format!(
-                "Most losses came from the full queue, with {full} in flight. Right after a cut from there, {left}; \
-                 the title needs {needed}."
-            )
-        })
+        rates.collect()
     }
 
-    /// The account of one run.
-    fn account(&self, run: &DemoRun) -> String {
-        let row = &run.row;
-        let events = row.sender.as_ref().map_or(0, |sender| sender.congestion_events);
-        let (overflows, random) = row
-            .link
-            .as_ref()
-            .map_or((0, 0), |link| (link.queue_drops, link.random_losses));
-        let cause = if events == 0 || value(row, "window_kept_share").is_none() {
-            "nothing made it cut its window".to_owned()
-        } else {
-            format!(
-                "{} ({}, {}) in {}; a cut left {} of the window on average{}",
-                count(overflows + random, "lost packet", "lost packets"),
-                count(overflows, "overflow of the queue", "overflows of the queue"),
-                count(random, "random loss", "random losses"),
-                count(events, "congestion event", "congestion events"),
-                text(row, "window_kept_share"),
-                recovery(row),
-            )
-        };
+    fn share_of_link(&self, row: &Row) -> String {
         let link_rate = self.args.rate.as_bits_per_second().max(1) as f64;
-        let share = value(row, "throughput_bps").unwrap_or_default() / link_rate;
-        let queueing = value(row, "rtt_p50_s").map_or_else(String::new, |rtt| {
-            let queueing = Unit::Seconds.text((rtt - self.args.rtt.as_secs_f64()).max(0.0));
-            format!(", with {queueing} of queueing at the median")
-        });
-        let (window, needed) = (text(row, "window_mean_bytes"), size(self.needed_window()));
-        let (arrived, share) = (text(row, "throughput_bps"), percent(share));
-        format!(
-            "{}: {cause}. The window averaged {window}, where the title needs {needed}. Data arrived at {arrived}, \
-             {share} of the bottleneck's rate{queueing}.",
-            run.spec()
-        )
+        percent(value(row, "throughput_bps").unwrap_or_default() / link_rate)
     }
 
-    /// The largest differences between the best and the worst run.
-    fn difference(&self) -> Option<String> {
-        let Some((best, worst)) = self.extremes() else {
-            let all_equal = "On this path the controllers differ too little for a viewer to notice.";
-            return (self.runs.len() > 1).then(|| all_equal.to_owned());
-        };
-        let (best_spec, worst_spec) = (best.spec(), worst.spec());
-        let mut contrasts: Vec<(f64, String)> = CONTRASTS
-            .iter()
-            .filter_map(|name| {
-                let metric = Metric::find(name)?;
-                let (good, bad) = (metric.value(&best.row)?, metric.value(&worst.row)?);
-                let ratio = good.max(bad) / good.min(bad);
-                let label = metric.label.to_lowercase().replace("rtt", "RTT");
-                let [of_best, of_worst] = [good, bad].map(|value| metric.unit.text(value));
-                let said = format!("{label} ({of_best} for {best_spec}, {of_worst} for {worst_spec})");
-                (good > 0.0 && bad > 0.0 && ratio >= NOTABLE).then_some((ratio, said))
-            })
-            .collect();
-        contrasts.sort_by(|one, other| other.0.total_cmp(&one.0));
-        let [by_best, by_worst] = [best, worst].map(|run| text(&run.row, "throughput_bps"));
-        let outcome =
-            format!("On average {best_spec} delivered {by_best}, {worst_spec} delivered {by_worst}");
-        if contrasts.is_empty() {
-            return Some(format!(
-                "Neither windows nor cuts, recoveries or delays differ by more than a tenth between {best_spec} and \
-                 {worst_spec}: the difference is one of timing, and another seed may reverse it. {outcome}."
-            ));
-        }
-        let largest: Vec<String> = contrasts.into_iter().take(3).map(|(_, said)| said).collect();
-        let largest = largest.join("; ");
-        Some(format!("The largest differences: {largest}. {outcome}."))
+    fn median_queueing(&self, row: &Row) -> Option<String> {
+        let rtt = value(row, "rtt_p50_s")?;
+        Some(Unit::Seconds.text((rtt - self.args.rtt.as_secs_f64()).max(0.0)))
     }
 
     /// The stalled time over many seeds in virtual time: with random losses, a single session each is not a comparison.
-    fn other_seeds(&self) -> String {
-        let stalled = |compared: &ControllerComparison| {
+    fn stalled_with_seeds(&self) -> Vec<String> {
+        let stalled = self.comparisons.iter().filter_map(|compared| {
             let spread = compared.measured("frozen_s")?.spread();
             Some(format!("{} {spread}", short_name(&compared.controller)))
-        };
-        let stalled: Vec<String> = self.comparisons.iter().filter_map(stalled).collect();
-        if stalled.is_empty() {
-            return "One session each is not a comparison: random losses hit every run at different times. Another \
-                    --seed gives other losses."
-                .to_owned();
-        }
-        format!(
-            "Random losses hit every run at different times. Stalled time in virtual time, mean of {SEEDS} seeds \
-             (smallest to largest): {}.",
-            stalled.join(", ")
-        )
+        });
+        stalled.collect()
     }
 
     fn warning(&self, verdict: Option<&ReferenceVerdict>) -> Option<String> {
@@ -330,16 +251,44 @@ impl DemoReport {
     }
 }
 
-fn recovery(row: &Row) -> String {
-    let control = row.control.as_ref();
-    match control.map_or(0, |control| control.window_recoveries) {
-        0 => "; it never came back to 90 % of its former size".to_owned(),
-        some => format!(
-            "; {} it came back to 90 % of its former size, after {} on average",
-            count(some, "time", "times"),
-            text(row, "window_recovery_mean_s")
-        ),
-    }
+/// Overflows of the queue and random losses.
+fn drops(row: &Row) -> (u64, u64) {
+    let link = row.link.as_ref();
+    link.map_or((0, 0), |link| (link.queue_drops, link.random_losses))
+}
+
+fn congestion_events(row: &Row) -> u64 {
+    row.sender.as_ref().map_or(0, |sender| sender.congestion_events)
+}
+
+fn recoveries(row: &Row) -> u64 {
+    row.control
+        .as_ref()
+        .map_or(0, |control| control.window_recoveries)
+}
+
+/// The largest differences between the best and the worst run.
+fn contrasts(best: &DemoRun, worst: &DemoRun) -> Vec<String> {
+    let contrasts = CONTRASTS.iter().filter_map(|name| {
+        let metric = Metric::find(name)?;
+        let (good, bad) = (metric.value(&best.row)?, metric.value(&worst.row)?);
+        let ratio = good.max(bad) / good.min(bad);
+        let label = metric.label.to_lowercase().replace("rtt", "RTT");
+        let [of_best, of_worst] = [good, bad].map(|value| metric.unit.text(value));
+        let said = format!(
+            "{label} ({of_best} for {}, {of_worst} for {})",
+            best.spec(),
+            worst.spec()
+        );
+        (good > 0.0 && bad > 0.0 && ratio >= NOTABLE).then_some((ratio, said))
+    });
+    let mut contrasts: Vec<(f64, String)> = contrasts.collect();
+    contrasts.sort_by(|one, other| other.0.total_cmp(&one.0));
+    contrasts.into_iter().take(3).map(|(_, said)| said).collect()
+}
+
+fn counted(number: impl Borrow<u64>, one: &str, many: &str) -> String {
+    count(*number.borrow(), one, many)
 }
 
 #[cfg(test)]
