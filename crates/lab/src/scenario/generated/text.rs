@@ -1,8 +1,11 @@
 //! The scenario file of a generated path.
 
+use std::borrow::Borrow;
 use std::fmt::Write as _;
 
-use super::draw::{Competitors, Drawn, DrawnLoss, JOINS_S, Medium, Route, TITLE_S};
+use askama::Template;
+
+use super::draw::{Drawn, DrawnLoss, JOINS_S, Medium, Route, TITLE_S};
 
 /// Rates of a ladder's other representations as fractions of the highest rate, lowest first.
 const LADDER: [(&str, f64); 4] = [("r1", 0.12), ("r2", 0.25), ("r3", 0.5), ("r4", 1.0)];
@@ -30,89 +33,34 @@ pub(super) fn name(number: u32, drawn: &Drawn) -> String {
 }
 
 /// The scenario file of the path called `name`.
-pub(super) fn scenario(name: &str, drawn: &Drawn) -> String {
-    let mut text = format!(
-        "about = \"{}\"\nsource = \"{name}\"\ncontrollers = [\"cubic\"]\nseed = {}\nideal = false\n\n[title]\n",
-        about(drawn),
-        drawn.seed
-    );
-    // Writing to a String cannot fail, here and below.
-    let _ = if drawn.ladder {
-        let rates = LADDER.map(|(name, part)| format!("{name} = \"{}\"", mbps(part * drawn.title)));
-        writeln!(text, "ladder = \"bbb\"\nrates = {{ {} }}", rates.join(", "))
-    } else {
-        writeln!(text, "trace = \"film-1080p\"\nrate = \"{}\"", mbps(drawn.title))
-    };
-    let declared =
-        unless_normal(drawn.declared).map(|factor| format!("declared_rate_factor = {factor:.6}\n"));
-    text.extend(declared);
-    let _ = write!(
-        text,
-        "duration = \"{TITLE_S}s\"\n\n[path]\nrate = \"{}\"\nrtt = \"{}\"\nqueue = \"{:.0}B\"\n",
-        rate(drawn),
-        rtt(drawn),
-        drawn.queue_bytes,
-    );
-    let micros = |millis: f64| format!("{:.0}us", millis * 1e3);
-    let policer = match drawn.medium {
-        Medium::Policed { burst_ms, .. } => {
-            let burst = (burst_ms * drawn.rate * 1e3 / 8.0).max(LEAST_BURST_BYTES);
-            Some(format!("{},{burst:.0}B", mbps(drawn.rate)))
-        }
-        _ => None,
-    };
-    let reordering = drawn.reordering;
-    let reordering = reordering.map(|(share, by)| format!("{:.3}%,{}", share * 100.0, micros(by)));
-    for (key, value) in [
-        ("loss", loss(drawn.loss)),
-        ("aqm", drawn.codel.then(|| "codel".to_owned())),
-        ("policer", policer),
-        ("reordering", reordering),
-        ("jitter", drawn.jitter.map(micros)),
-        ("uplink", drawn.uplink.map(mbps)),
-        ("ack_batches", drawn.batches.map(micros)),
-    ] {
-        text.extend(value.map(|value| format!("{key} = \"{value}\"\n")));
-    }
-    if drawn.has_former_transport {
-        text.push_str("\n[transport]\nloss_thresholds = \"rfc9002\"\nmtu_discovery = false\n");
-    }
-    let _ = writeln!(text, "\n[viewer]\nleaves_after = \"{PATIENCE_S}s\"");
-    text.extend(unless_normal(drawn.speed).map(|speed| format!("speed = {speed:.2}\n")));
-    text.extend(drawn.seek.map(|(at, to)| format!("seeks = [\"{at}s->{to}s\"]\n")));
-    if !drawn.ladder {
-        let bytes = |seconds: f64| drawn.title * 1e6 / 8.0 * seconds;
-        let _ = writeln!(text, "playout_buffer = \"{:.0}B\"", bytes(PLAYOUT_S));
-        if drawn.pauses {
-            let _ = writeln!(text, "receive_buffer = \"{:.0}B\"", bytes(FULL_S));
-        }
-    }
-    if drawn.viewers > 1 {
-        let _ = writeln!(text, "count = {}\njoin_every = \"10s\"", drawn.viewers);
-    }
-    if let Some(competitors) = drawn.competitors {
-        let _ = write!(
-            text,
-            "\n[bulk]\ncontroller = \"{}\"\ncount = {}\nstays = \"{TITLE_S}s\"\n",
-            competitors.controller, competitors.count
-        );
-        let stay = |lasts_s| format!("joins = \"0s..{JOINS_S}s\"\nleaves_after = \"{lasts_s}s\"\n");
-        text.extend(competitors.lasts_s.map(stay));
-    }
-    text
+#[derive(Template)]
+#[template(path = "generated.toml", escape = "none")]
+struct File<'a> {
+    name: &'a str,
+    it: &'a Drawn,
 }
 
-/// A factor other than exactly 1.
-fn unless_normal(factor: f64) -> Option<f64> {
-    (factor.to_bits() != 1.0_f64.to_bits()).then_some(factor)
+/// The scenario file of the path called `name`.
+pub(super) fn scenario(name: &str, drawn: &Drawn) -> String {
+    // Writing to a String cannot fail, here and below.
+    let text = File { name, it: drawn }.render().unwrap_or_default();
+    text + "\n"
+}
+
+/// Bytes in the full bucket of the path's policer; `None` without one.
+fn bucket(drawn: &Drawn) -> Option<f64> {
+    match drawn.medium {
+        Medium::Policed { burst_ms, .. } => Some((burst_ms * drawn.rate * 1e3 / 8.0).max(LEAST_BURST_BYTES)),
+        _ => None,
+    }
 }
 
 /// A rate with three digits.
-fn mbps(rate: f64) -> String {
-    match rate {
-        _ if rate < 1.0 => format!("{:.0}kbit/s", rate * 1e3),
-        _ if rate < 10.0 => format!("{rate:.2}Mbit/s"),
-        _ => format!("{rate:.1}Mbit/s"),
+fn mbps(rate: impl Borrow<f64>) -> String {
+    match *rate.borrow() {
+        rate if rate < 1.0 => format!("{:.0}kbit/s", rate * 1e3),
+        rate if rate < 10.0 => format!("{rate:.2}Mbit/s"),
+        rate => format!("{rate:.1}Mbit/s"),
     }
 }
 
@@ -165,7 +113,7 @@ fn rtt(drawn: &Drawn) -> String {
 }
 
 /// Value of the key `path.loss`, if there is any.
-fn loss(loss: DrawnLoss) -> Option<String> {
+fn loss(loss: &DrawnLoss) -> Option<String> {
     match loss {
         DrawnLoss::None => None,
         DrawnLoss::Random(share) => Some(format!("{:.4}%", share * 100.0)),
@@ -176,67 +124,4 @@ fn loss(loss: DrawnLoss) -> Option<String> {
             Some(format!("gilbert({:.5}%,{:.2}%)", to_bad * 100.0, to_good * 100.0))
         }
     }
-}
-
-/// Describes the path in words.
-fn about(drawn: &Drawn) -> String {
-    let mut words = vec![
-        format!("{} on average", mbps(drawn.rate)),
-        format!("RTT {:.0} ms", drawn.rtt),
-        format!("queue of {:.2} products", drawn.products),
-    ];
-    words.extend(match &drawn.medium {
-        Medium::Constant => None,
-        Medium::Policed { times, burst_ms } => Some(format!(
-            "enforced by a policer with a bucket of {burst_ms:.0} ms on a link {times:.1} times as fast"
-        )),
-        Medium::Cellular("cellular", _) => Some("cellular".to_owned()),
-        Medium::Cellular(kind, _) => Some(format!("{} with its fades", kind.to_uppercase())),
-        Medium::Steps(steps) => Some(format!("{} rates in turn", steps.len())),
-        Medium::Outages {
-            length_s, every_s, ..
-        } => Some(format!("an outage of {length_s:.1} s every {every_s:.0} s")),
-        Medium::Wifi((kind, _)) => Some((*kind).to_owned()),
-    });
-    words.extend(match drawn.loss {
-        DrawnLoss::None => None,
-        DrawnLoss::Random(share) => Some(format!("{:.3} % lost at random", share * 100.0)),
-        DrawnLoss::Bursts { share, burst } => {
-            let percent = share * 100.0;
-            Some(format!("{percent:.3} % lost in bursts of {burst:.0} packets"))
-        }
-    });
-    words.extend(drawn.codel.then(|| "CoDel".to_owned()));
-    let reordered = |(share, by)| format!("{:.2} % overtaken by {by:.0} ms", share * 100.0);
-    words.extend(drawn.reordering.map(reordered));
-    words.extend(drawn.jitter.map(|jitter| format!("jitter {jitter:.0} ms")));
-    let rtts = drawn.routes.iter().map(|route| format!("{:.0}", route.rtt));
-    let rtts: Vec<_> = rtts.collect();
-    if !rtts.is_empty() {
-        let again = drawn.routes_repeat_s.map_or("", |_| ", over and over");
-        words.push(format!("then RTTs of {} ms{again}", rtts.join(", ")));
-    }
-    words.extend(drawn.uplink.map(|uplink| format!("uplink {}", mbps(uplink))));
-    words.extend(drawn.batches.map(|batches| format!("ACKs every {batches:.0} ms")));
-    words.extend(drawn.competitors.map(beside));
-    let title = if drawn.ladder { "ladder up to" } else { "title of" };
-    words.push(format!(
-        "{title} {}; fair share {:.2} λ",
-        mbps(drawn.title),
-        drawn.ratio
-    ));
-    words.extend((drawn.viewers > 1).then(|| format!("{} viewers", drawn.viewers)));
-    let pauses = drawn.pauses && !drawn.ladder;
-    words.extend(pauses.then(|| "pauses when 30 s ahead".to_owned()));
-    format!("{}.", words.join("; "))
-}
-
-fn beside(competitors: Competitors) -> String {
-    let Competitors {
-        count, controller, ..
-    } = competitors;
-    let stay = competitors
-        .lasts_s
-        .map(|lasts_s| format!(" for {lasts_s} s each"));
-    format!("beside {count} {controller}{}", stay.unwrap_or_default())
 }
