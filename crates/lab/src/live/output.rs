@@ -1,8 +1,8 @@
 //! [`LiveReport`]: the results of `lab demo scenario`, as tables on stdout and as a file.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use askama::Template;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use super::compare::{ControllerComparison, ReferenceVerdict};
 use crate::controllers::short_name;
 use crate::error::CommandError;
 use crate::scenario::full_name;
-use crate::words::{self, WIDTH, wrapped};
+use crate::words::{self, folded};
 
 /// Name of the report's format.
 pub(super) const FORMAT: &str = "lab-live";
@@ -48,43 +48,19 @@ pub struct LiveReport {
     pub not_run: Vec<String>,
 }
 
+/// The text of a report, with lines of any length.
+#[derive(Template)]
+#[template(path = "live.txt", escape = "none")]
+struct Comparisons<'a> {
+    it: &'a LiveReport,
+}
+
 impl LiveReport {
     /// The report as tables.
     pub(super) fn text(&self) -> String {
-        let mut text = String::new();
-        for compared in &self.comparisons {
-            // Writing to a String cannot fail.
-            let _ = writeln!(
-                text,
-                "{}, {}",
-                full_name(&self.scenario, &self.case),
-                short_name(&compared.controller)
-            );
-            let _ = writeln!(
-                text,
-                "{}\n{}",
-                table(compared),
-                wrapped("", &validity(compared), WIDTH).trim_end()
-            );
-            match ReferenceVerdict::of([compared]) {
-                Some(verdict) if compared.agrees.is_some() => {
-                    let _ = writeln!(text, "{}\n", wrapped("", &verdict.sentence, WIDTH));
-                }
-                _ => text.push('\n'),
-            }
-        }
-        let (differ, unknown) = (self.any(Some(false)), self.any(None));
-        text.push_str(match (differ, unknown, self.any(Some(true))) {
-            (true, ..) => "Live and virtual do NOT agree everywhere.",
-            (false, true, true) => "Live and virtual agree where a live run is valid.",
-            (false, true, false) => "No verdict: no live run is valid.",
-            (false, false, _) => "Live and virtual agree.",
-        });
-        text.push('\n');
-        if !self.not_run.is_empty() {
-            let _ = writeln!(text, "Stopped before {}.", self.not_run.join(", "));
-        }
-        text
+        // Writing to a String cannot fail.
+        let text = Comparisons { it: self }.render().unwrap_or_default();
+        folded(text.trim_end())
     }
 
     /// Returns true if some controller has this verdict.
@@ -113,27 +89,13 @@ fn table(compared: &ControllerComparison) -> Table {
     table
 }
 
-/// Validity of the last live run, with the relay's lateness.
-fn validity(compared: &ControllerComparison) -> String {
-    let Some(last) = compared.attempts.last() else {
-        return "No live run.".to_owned();
-    };
-    let punctual = format!(
-        "the relay was {:.2} ms late on average, {:.1} ms at worst",
-        last.lateness_mean_s * 1e3,
-        last.lateness_max_s * 1e3
-    );
-    let broken = compared.live.iter().find_map(|row| row.error.as_ref());
-    match (compared.agrees, broken, compared.attempts.len()) {
-        (None, _, tries) => format!(
-            "No verdict: none of {tries} live runs is valid ({}). Run it on an idle machine, or with real-time \
-             priority: chrt -r 10 lab demo scenario …",
-            last.flaws.join("; ")
-        ),
-        (Some(_), Some(broken), _) => format!("The live session broke off: {broken}"),
-        (Some(_), None, 1) => format!("Valid: {punctual}."),
-        (Some(_), None, tries) => format!("Valid at attempt {tries}: {punctual}."),
-    }
+fn failure(compared: &ControllerComparison) -> Option<&String> {
+    compared.live.iter().find_map(|row| row.error.as_ref())
+}
+
+fn verdict(compared: &ControllerComparison) -> Option<String> {
+    compared.agrees?;
+    ReferenceVerdict::of([compared]).map(|verdict| verdict.sentence)
 }
 
 /// Creates the output directory before any run, so that no results are lost.
