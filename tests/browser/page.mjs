@@ -1,7 +1,7 @@
 // Opens the web page of `video-server`, plays a title, and writes what the page showed while it played.
 //
-// A job as JSON on stdin: {origin, pin, quic, title, screenshots, name}, for screenshots dark and width, and for another browser
-// than Chromium `"firefox": {}` with options of `launchFirefox`; a report as JSON on stdout. Exit code 1 with a message if the
+// A job as JSON on stdin: {origin, pin, quic, title, screenshots, name}, for screenshots dark and width, with `"captions": true` to
+// switch the first captions on, and for another browser than Chromium `"firefox": {}` with options of `launchFirefox`; a report as JSON on stdout. Exit code 1 with a message if the
 // title was not played.
 import { readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
@@ -30,6 +30,8 @@ try {
     // Pixels of the canvases that show.
     posters: [...document.querySelectorAll('.poster canvas')].filter((canvas) => canvas.getContext('2d').getImageData(canvas.width / 2, canvas.height / 2, 1, 1).data[3] === 255).length,
     curves: [0, 1, 2, 3].map((i) => document.getElementById(`p${i}`)).map((canvas) => (canvas.clientWidth > 0 ? canvas.toDataURL() : null)),
+    captions: [...video.textTracks].flatMap((track) => [...track.activeCues ?? []].map((cue) => cue.text)),
+    titles: document.querySelectorAll('.title').length,
     legends: [0, 1, 2, 3].map((i) => document.getElementById(`l${i}`).textContent),
   }));
   const until = (condition, argument) => page.waitForFunction(condition, { timeout: 90_000, polling: 100 }, argument);
@@ -41,6 +43,11 @@ try {
   await until((least) => video.currentTime > least && !document.hidden, seconds / 2).catch(failed);
   const first = await look();
   await until((least) => video.currentTime > least, seconds).catch(failed);
+  if (job.captions) {
+    await until(() => video.textTracks.length > 0).catch(failed);
+    await page.evaluate(() => { video.textTracks[0].mode = 'showing'; });
+    await until(() => video.textTracks[0].activeCues?.length > 0).catch(failed);
+  }
   const second = await look();
   if (screenshots) {
     await mkdir(screenshots, { recursive: true });

@@ -16,7 +16,7 @@ pub(crate) fn tests() -> Vec<Trial> {
         &missing,
         an_mp4_plays_over_http_3_beside_curves_of_its_connection_that_move,
         an_mp4_plays_over_http_2_and_the_page_says_how_to_get_http_3,
-        manifests_play_with_the_players_of_a_directory
+        manifests_of_one_title_play_with_the_players_of_a_directory_and_with_captions
     ]
 }
 
@@ -109,9 +109,12 @@ fn an_mp4_plays_over_http_2_and_the_page_says_how_to_get_http_3() {
     names_the_pin(&report, &server);
 }
 
-fn manifests_play_with_the_players_of_a_directory() {
+fn manifests_of_one_title_play_with_the_players_of_a_directory_and_with_captions() {
     for (title, name) in [("manifest.mpd", "page-dash"), ("master.m3u8", "page-hls")] {
-        let report = play_packaged(title, true, &json!({ "name": name }));
+        let more = json!({ "name": name, "posters": 1, "captions": true });
+        let report = play_packaged(title, true, &more);
         assert_eq!(report["moved"], json!([true, true, true, true]), "{report}");
+        assert_eq!(report["before"]["titles"], 1, "{report}");
+        assert_eq!(report["after"]["captions"], json!(["A caption"]), "{report}");
     }
 }

@@ -226,6 +226,7 @@ impl MpdReader {
             _ if levels.iter().any(|level| level.is_special) => Component::Other,
             Some("video") => Component::Video,
             Some("audio") => Component::Audio,
+            Some("text") => Component::Text,
             Some(_) => Component::Other,
             None => Component::Unknown,
         })

@@ -180,6 +180,7 @@ impl<'a> PlaylistReader<'a> {
                     component: match kind {
                         "AUDIO" => Component::Audio,
                         "VIDEO" => Component::Video,
+                        "SUBTITLES" => Component::Text,
                         _ => Component::Other,
                     },
                     ..ManifestRepresentation::default()

@@ -98,7 +98,9 @@ pub enum Component {
     Video,
     /// Audio, without any video.
     Audio,
-    /// Subtitles, thumbnails, trick modes and other parts that a player does not choose.
+    /// Captions or subtitles, which players show on demand.
+    Text,
+    /// Thumbnails, trick modes and other parts that a player does not choose.
     Other,
     /// The manifest does not declare it.
     #[default]

@@ -274,6 +274,16 @@ fn an_element_that_resolves_to_nothing_is_removed() {
 }
 
 #[rstest]
+#[case::of_its_type("contentType='text'", Component::Text)]
+#[case::as_a_file("mimeType='text/vtt'", Component::Text)]
+#[case::video("mimeType='video/mp4'", Component::Video)]
+#[case::another("contentType='application'", Component::Other)]
+fn an_adaptation_set_of_text_has_captions(#[case] set: &str, #[case] expected: Component) {
+    let content = period("", "").replace("<AdaptationSet>", &format!("<AdaptationSet {set}>"));
+    assert_eq!(dash("", &content).unwrap()[0].component, expected);
+}
+
+#[rstest]
 #[case::trick_mode(
     "<EssentialProperty schemeIdUri='http://dashif.org/guidelines/trickmode'/>",
     "",

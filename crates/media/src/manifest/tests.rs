@@ -286,6 +286,7 @@ fn times_whose_sum_overflows_are_refused(#[case] name: &str, #[case] text: &str)
 
 const MAIN: &str = "#EXTM3U\n#EXT-X-VERSION:6\n\
 #EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"a\",NAME=\"audio_1\",DEFAULT=YES,URI=\"sound/media_3.m3u8\"\n\
+#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID=\"t\",NAME=\"English\",URI=\"text.m3u8\"\n\
 #EXT-X-STREAM-INF:BANDWIDTH=5302000,AVERAGE-BANDWIDTH=4820000,RESOLUTION=1920x1080,CODECS=\"avc1.640028,mp4a.40.2\",\
 AUDIO=\"a\"\nmedia_0.m3u8\n\n\
 #EXT-X-STREAM-INF:BANDWIDTH=440000,RESOLUTION=848x480,CODECS=\"avc1.64001f\"\nmedia_2.m3u8\n";
@@ -296,7 +297,7 @@ fn main(stream: &str) -> String {
 }
 
 #[test]
-fn a_main_playlist_names_its_streams_and_their_sound() {
+fn a_main_playlist_names_its_streams_their_sound_and_captions() {
     let Manifest::Main(found) =
         Manifest::read("f/master.m3u8", MAIN.as_bytes(), &Variables::default()).unwrap()
     else {
@@ -316,6 +317,7 @@ fn a_main_playlist_names_its_streams_and_their_sound() {
         (Some("f/media_0.m3u8"), 0, rate(4_820), Component::Video),
         (Some("f/media_2.m3u8"), 0, rate(440), Component::Video),
         (Some("f/sound/media_3.m3u8"), 1, None, Component::Audio),
+        (Some("f/text.m3u8"), 2, None, Component::Text),
     ];
     assert_eq!(said.collect::<Vec<_>>(), expected);
 }

@@ -85,7 +85,7 @@ pub(super) const SOUND: u8 = 2;
 pub(super) fn preference(it: &Declared) -> Option<u8> {
     let mut codecs = it.codecs.as_deref().unwrap_or("avc1").split(',');
     match it.component {
-        Component::Other => None,
+        Component::Other | Component::Text => None,
         Component::Audio => Some(SOUND),
         _ => Some(u8::from(!codecs.any(|codec| codec.trim().starts_with("avc")))),
     }

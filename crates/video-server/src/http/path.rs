@@ -17,6 +17,11 @@ impl ResourceName {
         &self.0
     }
 
+    /// The name without its extension.
+    pub(crate) fn stem(&self) -> &str {
+        self.0.rsplit_once('.').map_or(&self.0, |(stem, _)| stem)
+    }
+
     /// The name of a file in the media directory, from its relative path; `None` if no request can name it: hidden, not
     /// UTF-8, or not below the directory.
     pub fn from_relative(path: &std::path::Path) -> Option<Self> {

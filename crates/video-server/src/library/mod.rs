@@ -25,7 +25,7 @@ mod stored;
 
 use core::num::NonZeroU32;
 use core::ops::Range;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -154,6 +154,8 @@ pub struct Library {
     faults: Vec<Fault>,
     /// Number of files in the directory that are not titles.
     other_files: usize,
+    /// Files that may be the picture or the captions of a title.
+    companions: BTreeSet<ResourceName>,
 }
 
 /// A directory of titles and files.
@@ -324,6 +326,15 @@ impl Library {
         self.other_files
     }
 
+    /// Pictures and captions of the title `name`, in the order of their names. Their names differ from the title's in
+    /// the extension, before which captions may have a language: `film.jpg`, `film.vtt`, `film.en.vtt`.
+    pub(crate) fn companions(&self, name: &ResourceName) -> impl Iterator<Item = &ResourceName> {
+        let start = format!("{}.", name.stem());
+        let first = ResourceName::from_relative(Path::new(&start));
+        let from = first.into_iter().flat_map(|first| self.companions.range(first..));
+        from.take_while(move |name| name.as_str().starts_with(&start))
+    }
+
     /// Returns true if a file of the library replaces its root page.
     pub(crate) fn has_index(&self) -> bool {
         let name = ResourceName::from_relative(Path::new("index.html"));
@@ -392,11 +403,10 @@ impl Library {
                 CacheKind::GrowingManifest
             }
         } else if let Some(one) = representation {
-            let (finished, growing) = (&self.packaged.finished, &self.packaged.growing);
-            if finished.contains(&one.title) && !growing.contains(&one.title) {
-                CacheKind::Segment
-            } else {
+            if one.live {
                 CacheKind::File
+            } else {
+                CacheKind::Segment
             }
         } else if rate.is_some() {
             CacheKind::Title

@@ -79,6 +79,7 @@ fn read(
         }
         if !is_title(&path) || library.sources.contains_key(&name) {
             library.other_files += 1;
+            library.companions.extend(is_companion(&path).then_some(name));
             continue;
         }
         // A part of a packaged title does not count.
@@ -203,10 +204,17 @@ impl Library {
 /// Returns true if a file must be a title. A `.m4s` need not be: it is a segment, which cannot be read without its
 /// initialisation segment.
 pub(super) fn is_title(path: &Path) -> bool {
+    has_extension(path, &["mp4", "m4v"])
+}
+
+/// Returns true if a file may be the picture or the captions of a title.
+pub(super) fn is_companion(path: &Path) -> bool {
+    has_extension(path, &["jpeg", "jpg", "png", "vtt", "webp"])
+}
+
+fn has_extension(path: &Path, known: &[&str]) -> bool {
     let extension = path.extension().unwrap_or_default();
-    ["mp4", "m4v"]
-        .iter()
-        .any(|title| extension.eq_ignore_ascii_case(title))
+    known.iter().any(|one| extension.eq_ignore_ascii_case(one))
 }
 
 /// Returns true if an `.mp4` of a packaged title may have this error: as an initialisation segment (no frames), as

@@ -16,7 +16,7 @@ use playrate_media::{MediaError, Title};
 use playrate_origin::{IndexReader, Object, Origin, OriginTotals};
 
 use super::packaged::{self, Cut, MediaFiles, index_of};
-use super::scan::{TITLES, is_part, is_title};
+use super::scan::{TITLES, is_companion, is_part, is_title};
 use super::{Fault, FaultKind, Library, LibraryError, TitleSummary};
 use crate::http::path::ResourceName;
 use crate::http::validator::EntityTag;
@@ -133,6 +133,7 @@ impl Stored {
     fn read(&self, files: Objects, faults: Vec<Fault>, previous: &Library) -> Result<Library, LibraryError> {
         let names = files.keys();
         let manifests: Vec<_> = names
+            .clone()
             .filter(|name| Manifest::is_named(Path::new(name.as_str())))
             .collect();
         let above: BTreeSet<&str> = manifests.iter().map(|name| directory_of(name.as_str())).collect();
@@ -146,6 +147,11 @@ impl Stored {
         let mut library = Library {
             faults,
             other_files: files.len() - titles.len(),
+            companions: names
+                .clone()
+                .filter(|name| is_companion(Path::new(name.as_str())))
+                .cloned()
+                .collect(),
             ..previous.without_media()
         };
         let read = self.read_titles(titles);

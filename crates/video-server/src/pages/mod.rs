@@ -38,13 +38,15 @@ const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = concat!(include_str!("curves.js"), include_str!("page.js"));
 
 /// Fields of every response. The page runs only scripts of this server, and no inline ones; `blob:` is the address of a
-/// video that dash.js or hls.js fills. Other sites may neither frame the page nor load its parts.
+/// video that dash.js or hls.js fills, and `data:` that of hls.js's empty track of captions. Other sites may neither
+/// frame the page nor load its parts.
 const FIELDS: [(HeaderName, HeaderValue); 4] = [
     (
         CONTENT_SECURITY_POLICY,
         HeaderValue::from_static(
-            "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; media-src 'self' blob:; \
-             img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+            "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+             media-src 'self' blob: data:; img-src 'self' data:; base-uri 'none'; form-action 'none'; \
+             frame-ancestors 'none'",
         ),
     ),
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
@@ -86,11 +88,7 @@ impl Pages {
     /// The page at `path` of a site with `library` for a connection in this `state`, if there is one.
     pub(crate) fn find(&self, path: &str, library: &Library, state: impl FnOnce() -> Value) -> Option<Page> {
         if path == HOME {
-            let page = HomePage {
-                pin: self.pin.to_string(),
-                scripts: self.scripts.names().join(" "),
-                library,
-            };
+            let page = HomePage::new(self.pin.to_string(), self.scripts.names().join(" "), library);
             return Some(Page::new("text/html; charset=utf-8", page.to_string()));
         }
         match path.strip_prefix(PREFIX)? {

@@ -1,21 +1,24 @@
 // The page at `/`: plays a title of the library, and draws the state of the connection that carries it.
 
 const SPAN = 60, HTTP3 = "HTTP/3.0", $ = id => document.getElementById(id);
-const video = $("video"), scripts = document.body.dataset.scripts.split(" ").filter(Boolean);
+const scripts = document.body.dataset.scripts.split(" ").filter(Boolean);
 const sleep = ms => new Promise(done => setTimeout(done, ms));
-let player = null, chosen = null, problem = null;
+let video = $("video"), player = null, chosen = null, problem = null;
 
 // --- Commands to paste
 
-// A host that a shell would not take as it stands is not written into a command.
-const safe = /^https:\/\/[\w.:[\]-]+$/.test(location.origin);
-const base = safe ? location.origin : "https://HOST";
+// An address that quotes would not keep from a shell is not written into a command. It may begin with a token.
+const address = location.origin + location.pathname;
+const safe = /^https:\/\/[\w.:[\]-]+\/(~[\w.-]+\/)?$/.test(address);
+const base = safe ? address : "https://HOST/";
 const host = safe ? `${location.hostname}:${location.port || 443}` : "HOST:443";
 const pin = document.body.dataset.pin;
-$("chromium").textContent = `chromium --user-data-dir="$(mktemp -d)" --origin-to-force-quic-on=${host} --ignore-certificate-errors-spki-list=${pin} ${base}/`;
+// Quotes, because shells take brackets (of IPv6 addresses) for patterns.
+$("chromium").textContent = `chromium --user-data-dir="$(mktemp -d)" '--origin-to-force-quic-on=${host}' --ignore-certificate-errors-spki-list=${pin} '${base}'`;
+// `video-client` plays no live titles.
 function command(title) {
-  $("client").hidden = !title;
-  if (title) $("command").textContent = `video-client play ${base}${title.path} --pin ${pin}`;
+  $("client").hidden = !title || title.live;
+  if (title) $("command").textContent = `video-client play '${base}${title.url.slice(address.length)}' --pin ${pin}`;
 }
 for (const button of document.querySelectorAll("[data-copy]")) {
   button.addEventListener("click", async () => {
@@ -28,17 +31,19 @@ for (const button of document.querySelectorAll("[data-copy]")) {
 
 // --- Playing
 
-const titles = [...document.querySelectorAll(".title")].map(item => {
-  const link = item.querySelector("a");
-  return { item, kind: item.dataset.kind, path: link.getAttribute("href"), name: link.textContent };
+// All addresses are relative, because that of the page may begin with a token.
+const titles = [...document.querySelectorAll("a[data-kind]")].map(link => {
+  const item = link.closest(".title");
+  return { item, kind: link.dataset.kind, url: link.href, name: link.textContent, live: "live" in item.dataset };
 });
 
+const loaded = {};
 function load(name) {
-  return new Promise((done, failed) => {
+  return loaded[name] ??= new Promise((done, failed) => {
     const script = document.createElement("script");
-    script.src = `/.playrate/${name}`;
+    script.src = `.playrate/${name}`;
     script.addEventListener("load", done);
-    script.addEventListener("error", () => failed(new Error(`the server did not send ${name}`)));
+    script.addEventListener("error", () => { delete loaded[name]; failed(new Error(`the server did not send ${name}`)); });
     document.head.append(script);
   });
 }
@@ -51,68 +56,99 @@ function complain(text) {
 
 const native = kind => kind === "mp4" || kind === "hls" && video.canPlayType("application/vnd.apple.mpegurl") !== "";
 
+const playable = kind => scripts.includes(`${kind}.js`) || native(kind);
+
+// Each gives `film` the media at `url`, in its lowest rate unless it is watched, and returns what ends that.
+// The server's controller learns of a watched player's buffer by CMCD.
 const players = {
-  async dash(path) {
+  async dash(film, url, watched) {
     await load("dash.js");
     const { MediaPlayer } = window.dashjs, made = MediaPlayer().create();
-    // The server's controller learns of the player's buffer by these fields.
-    made.updateSettings({ streaming: { cmcd: { enabled: true, mode: "headers", sid: crypto.randomUUID() } } });
-    made.on(MediaPlayer.events.ERROR, event => complain(`dash.js: ${event.error && event.error.message}`));
-    made.initialize(video, path, true);
+    // A live title's clock is this server's, not one elsewhere.
+    const clock = { scheme: "urn:mpeg:dash:utc:http-head:2014", value: address };
+    made.updateSettings({ streaming: { abr: { initialBitrate: { video: watched ? -1 : 1 } }, text: { defaultEnabled: false }, utcSynchronization: { defaultTimingSource: clock } } });
+    if (watched) {
+      made.updateSettings({ streaming: { cmcd: { enabled: true, mode: "headers", sid: crypto.randomUUID() } } });
+      made.on(MediaPlayer.events.ERROR, event => complain(`dash.js: ${event.error && event.error.message}`));
+    }
+    made.initialize(film, url, watched);
+    if (watched) made.attachTTMLRenderingDiv($("captions"));
+    // It does not observe the menu of captions itself. Its tracks come after those of the page.
+    made.on(MediaPlayer.events.STREAM_INITIALIZED, () => {
+      film.textTracks.onchange = () => {
+        const shown = [...film.textTracks].findIndex(track => track.mode === "showing");
+        made.setTextTrack(Math.max(-1, shown - film.querySelectorAll("track").length));
+      };
+    });
     return () => made.destroy();
   },
-  async hls(path) {
+  async hls(film, url, watched) {
     await load("hls.js");
-    const { Hls } = window;
+    const { Hls } = window, cmcd = watched ? { sessionId: crypto.randomUUID(), useHeaders: true } : undefined;
     // The page's policy allows no worker made from a text.
-    const made = new Hls({ enableWorker: false, cmcd: { sessionId: crypto.randomUUID(), useHeaders: true } });
-    made.on(Hls.Events.ERROR, (_, { fatal, details }) => { if (fatal) complain(`hls.js: ${details}`); });
-    made.on(Hls.Events.MANIFEST_PARSED, () => video.play());
-    made.loadSource(path);
-    made.attachMedia(video);
+    const made = new Hls({ enableWorker: false, startLevel: watched ? undefined : 0, cmcd });
+    if (watched) {
+      made.on(Hls.Events.ERROR, (_, { fatal, details }) => { if (fatal) complain(`hls.js: ${details}`); });
+      made.on(Hls.Events.MANIFEST_PARSED, () => film.play());
+    }
+    made.loadSource(url);
+    made.attachMedia(film);
     return () => made.destroy();
+  },
+  async mp4(film, url, watched) {
+    film.src = url;
+    if (watched) await film.play();
+    return () => { film.removeAttribute("src"); film.load(); };
   },
 };
+const start = (film, { kind, url }, watched) => players[scripts.includes(`${kind}.js`) ? kind : "mp4"](film, url, watched);
 
 async function play(title) {
   if (player) player();
   player = null; chosen = title;
   posters.length = 0;
-  for (const other of titles) other.item.classList.toggle("on", other === title);
+  for (const other of titles) other.item.classList.toggle("on", other.item === title.item);
   $("watch").classList.add("playing"); $("name").textContent = title.name;
   complain(null); command(title);
+  // A new element, because a player's captions cannot be taken from the old one.
   video.removeAttribute("src"); video.load();
+  const film = video.cloneNode();
+  video.replaceWith(film); video = film;
+  $("captions").replaceChildren();
+  for (const link of title.item.querySelectorAll("a[data-language]")) {
+    const track = document.createElement("track");
+    track.kind = "captions"; track.srclang = link.dataset.language; track.label = link.textContent; track.src = link.href;
+    film.append(track);
+  }
   $("watch").scrollIntoView({ block: "start" });
   keep(10);
   try {
-    if (scripts.includes(`${title.kind}.js`)) {
-      const stop = await players[title.kind](title.path);
-      if (chosen === title) player = stop; else stop();
-    } else if (native(title.kind)) {
-      video.src = title.path;
-      await video.play();
+    if (playable(title.kind)) {
+      const stop = await start(film, title, true);
+      if (film === video) player = stop; else stop();
     } else if (title.kind === "payload") {
       complain("This is generated payload without pictures: watch it with video-client, as below.");
     } else {
-      complain(`This browser does not play ${title.kind.toUpperCase()} by itself, and the server has no ${title.kind}.js: it needs the option --player-scripts. The line below plays it without a browser.`);
+      complain(`This browser does not play ${title.kind.toUpperCase()} by itself, and the server has no ${title.kind}.js: it needs the option --player-scripts.${title.live ? "" : " The line below plays it without a browser."}`);
     }
   } catch (error) {
     // A title that is replaced by another has its start aborted, and what the video says is better.
-    if (chosen === title && error.name !== "AbortError" && !problem) complain(error.message);
+    if (film === video && error.name !== "AbortError" && !problem) complain(error.message);
   }
 }
-video.addEventListener("error", () => {
-  if (video.hasAttribute("src") && video.error) complain(`The browser cannot play this: ${video.error.message || `error ${video.error.code}`}`);
-});
+// Events of the video do not bubble.
+$("watch").addEventListener("error", ({ target }) => {
+  if (target === video && video.hasAttribute("src") && video.error) complain(`The browser cannot play this: ${video.error.message || `error ${video.error.code}`}`);
+}, true);
 for (const title of titles) {
-  const button = document.createElement("button");
-  button.type = "button"; button.textContent = "Play"; button.setAttribute("aria-label", `Play ${title.name}`);
+  const button = document.createElement("button"), single = title.item.querySelectorAll("a[data-kind]").length === 1;
+  button.type = "button"; button.textContent = single ? "Play" : `Play ${title.kind.toUpperCase()}`; button.setAttribute("aria-label", `Play ${title.name}`);
   button.addEventListener("click", () => play(title));
   title.item.lastElementChild.append(button);
 }
-command(titles[0]);
+command(titles.find(title => !title.live));
 
-// --- Posters: the first frame of each MP4 that comes into view, one at a time, until something plays
+// --- Posters: the first frame of each title that comes into view and has no picture, one at a time, until something plays
 
 const posters = [];
 let drawing = false;
@@ -122,15 +158,15 @@ async function drawPosters() {
   while (posters.length > 0) await drawPoster(posters.shift());
   drawing = false;
 }
-async function drawPoster({ item, path }) {
-  const film = document.createElement("video"), place = item.querySelector(".poster");
+async function drawPoster(title) {
+  const film = document.createElement("video"), place = title.item.querySelector(".poster"), name = place.textContent;
   film.muted = true; film.preload = "metadata";
   const loaded = new Promise(done => { film.addEventListener("loadeddata", () => done(true)); film.addEventListener("error", () => done(false)); });
   // Only a video that is shown has a frame to draw, and only once the frame has come up.
   const shown = film.requestVideoFrameCallback ? new Promise(done => film.requestVideoFrameCallback(done)) : sleep(300);
-  film.src = path;
   place.replaceChildren(film);
-  if (await Promise.race([loaded, sleep(8000)])) {
+  const stop = await start(film, title, false).catch(() => null);
+  if (stop && await Promise.race([loaded, sleep(8000)]) && film.videoWidth > 0) {
     await Promise.race([shown, sleep(1000)]);
     const canvas = document.createElement("canvas");
     canvas.width = 224; canvas.height = 126;
@@ -139,19 +175,18 @@ async function drawPoster({ item, path }) {
     canvas.getContext("2d").drawImage(film, (canvas.width - w) / 2, (canvas.height - h) / 2, w, h);
     place.replaceChildren(canvas);
   } else {
-    place.replaceChildren();
+    place.replaceChildren(name);
   }
-  // Ends its request.
-  film.removeAttribute("src"); film.load();
+  if (stop) stop();
 }
 const inView = new IntersectionObserver(entries => {
   for (const entry of entries.filter(entry => entry.isIntersecting)) {
     inView.unobserve(entry.target);
-    if (!chosen) posters.push(titles.find(title => title.item === entry.target));
+    if (!chosen) posters.push(titles.find(title => title.item === entry.target && playable(title.kind)));
   }
   drawPosters();
 });
-for (const title of titles) if (title.kind === "mp4") inView.observe(title.item);
+for (const { item, kind } of titles) if (playable(kind) && !item.querySelector(".poster img")) inView.observe(item);
 
 // --- The connection
 
@@ -167,7 +202,7 @@ async function ask() {
   while (performance.now() < active) {
     if (!document.hidden) {
       try {
-        const answer = await fetch("/.playrate/connection.json", { cache: "no-store" });
+        const answer = await fetch(".playrate/connection.json", { cache: "no-store" });
         take(answer.ok ? await answer.json() : null);
       } catch { take(null); }
     }
@@ -176,7 +211,7 @@ async function ask() {
   }
   asking = false;
 }
-for (const event of ["play", "seeking", "waiting"]) video.addEventListener(event, () => keep(10));
+for (const event of ["play", "seeking", "waiting"]) $("watch").addEventListener(event, () => keep(10), true);
 
 function ahead() {
   for (let i = 0; i < video.buffered.length; i += 1) {

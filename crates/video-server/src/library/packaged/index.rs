@@ -10,8 +10,8 @@ use playrate_media::{Segment, Title};
 use playrate_units::{Bitrate, seconds};
 use serde::{Serialize, Serializer};
 
-use crate::library::TitleSummary;
 use crate::http::path::ResourceName;
+use crate::library::TitleSummary;
 
 /// A title in representations, as one manifest names them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -23,6 +23,16 @@ pub struct PackagedTitle {
     /// Representations to choose from.
     #[serde(serialize_with = "as_sequence")]
     pub representations: Vec<Arc<RepresentationSummary>>,
+    /// The first manifest with most of the same files: the other format of the same film.
+    #[serde(skip)]
+    pub same_as: Option<ResourceName>,
+}
+
+impl PackagedTitle {
+    /// Returns true if a representation may still grow.
+    pub fn is_live(&self) -> bool {
+        self.representations.iter().any(|one| one.live)
+    }
 }
 
 fn as_sequence<S: Serializer>(all: &[Arc<RepresentationSummary>], to: S) -> Result<S::Ok, S::Error> {
@@ -43,6 +53,9 @@ pub struct RepresentationSummary {
     /// Video, audio or another kind of content.
     #[serde(skip)]
     pub component: Component,
+    /// True if its manifest may still grow.
+    #[serde(skip)]
+    pub live: bool,
     /// Codecs as RFC 6381 writes them, if the manifest has them.
     pub codecs: Option<String>,
     /// Width and height of the video in pixels, if the manifest has them.
@@ -105,8 +118,6 @@ pub(in crate::library) struct PackagedIndex {
     pub(in crate::library) next: BTreeMap<ResourceName, ResourceName>,
     /// Manifests that were read and cannot grow.
     pub(in crate::library) finished: BTreeSet<ResourceName>,
-    /// Main playlists with a media playlist that may grow.
-    pub(in crate::library) growing: BTreeSet<ResourceName>,
     /// Those of [`MediaFiles::parts`](super::MediaFiles::parts) that manifests name.
     pub(super) parts: BTreeSet<ResourceName>,
 }

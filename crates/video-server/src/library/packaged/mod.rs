@@ -133,6 +133,8 @@ impl Library {
         self.faults.sort_by_key(|fault| fault.kind);
         self.indexed.retain(|name, _| !parts.contains(name));
         self.other_files += parts.len();
+        // A playlist's segments may be captions.
+        self.companions.retain(|name| !packaged.files.contains_key(name));
         self.packaged = packaged;
     }
 }
@@ -354,18 +356,13 @@ impl ManifestReader<'_> {
             self.keep(&path, &name);
             return found;
         }
-        if named_here
-            .iter()
-            .any(|(_, playlist)| playlist.representation.live)
-        {
-            self.packaged.growing.insert(name.clone());
-        }
         // Many main playlists may name the same long one, so it is copied for one of them at a time.
         let count = named_here.iter().map(|(_, playlist)| playlist.segments).sum();
         if self.allows(&path, count) {
             let with_pieces = |(variant, playlist): (Variant, Arc<MediaPlaylist>)| {
                 let mut representation = variant.representation;
                 representation.pieces.clone_from(&playlist.representation.pieces);
+                representation.live = playlist.representation.live;
                 representation
                     .warnings
                     .clone_from(&playlist.representation.warnings);
@@ -436,13 +433,17 @@ impl ManifestReader<'_> {
             );
             self.faults.push(Fault::warning(path, "segments", message));
         }
+        let (count, mut shared) = (files.len(), BTreeMap::new());
         for (file, mut known) in files {
             known.segments.shrink_to_fit();
             // The first manifest that names a file determines its meaning.
             let files = &mut self.packaged.files;
-            files.entry(file).or_insert_with(|| Arc::new(known));
+            let first = files.entry(file).or_insert_with(|| Arc::new(known));
+            *shared.entry(first.representation.title.clone()).or_insert(0) += 1;
         }
+        let most = shared.into_iter().find(|&(_, files)| 2 * files > count);
         self.packaged.titles.push(PackagedTitle {
+            same_as: most.map(|(first, _)| first).filter(|first| *first != title),
             manifest: title,
             representations: summaries,
         });
@@ -458,6 +459,7 @@ impl ManifestReader<'_> {
             id,
             set,
             component,
+            live,
             codecs,
             resolution,
             declared_rate,
@@ -472,6 +474,7 @@ impl ManifestReader<'_> {
             id,
             set,
             component,
+            live,
             codecs,
             resolution,
             average_rate: None,

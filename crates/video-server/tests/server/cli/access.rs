@@ -15,7 +15,7 @@ use crate::cli::process::{program, refused, run, start_with_metrics};
 use crate::cli::tcp::{Site, field};
 use crate::http3::common;
 
-const KEY: &str = "k1:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+pub(super) const KEY: &str = "k1:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 const OTHER: &str = "k2:202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f";
 const SECRET: &str = "a secret of at least thirty-two bytes";
 /// Under `SECRET`: HS256, until 2100, `path` is `/`. Made with OpenSSL.
@@ -23,14 +23,14 @@ const JWT: &str = "eyJhbGciOiJIUzI1NiJ9.\
     eyJleHAiOjQxMDI0NDQ4MDAsInBhdGgiOiIvIn0.MlOQeT1XqS3IMswO2Sfh_pazpxSYytrVBAMUr52QbVw";
 
 /// Writes a file that only its owner may read, and returns its path.
-fn keep(directory: &Media, name: &str, content: &str) -> String {
+pub(super) fn keep(directory: &Media, name: &str, content: &str) -> String {
     directory.put(name, content);
     fs::set_permissions(directory.path(name), Permissions::from_mode(0o600)).unwrap();
     directory.text(name)
 }
 
 /// The URL that `sign` prints, without scheme and authority.
-fn sign(key: &str, path: &str, more: &[&str]) -> String {
+pub(super) fn sign(key: &str, path: &str, more: &[&str]) -> String {
     let url = format!("https://localhost{path}");
     let arguments = ["sign", "--signing-key", key, "--expires", "1h", "--url", &url];
     let output = run(&[&arguments, more].concat());

@@ -2,11 +2,12 @@
 
 use http::HeaderMap;
 use playrate_transport::Identity;
+use rstest::rstest;
 use serde_json::Value;
 use video_server::pages::Pages;
 
 use crate::http3::common::{Running, Setup, field, get};
-use playrate_test_support::{assert_contains, until};
+use playrate_test_support::{Media, assert_contains, until};
 
 const CONNECTION: &str = "/.playrate/connection.json";
 
@@ -28,18 +29,18 @@ async fn the_page_lists_titles_and_loads_nothing_from_elsewhere() {
     let pin = running.pin().to_string();
     assert_contains(
         page,
-        &["href=\"/film.mp4\"", "href=\"/other.mp4\"", "2 titles", &pin],
+        &["href=\"./film.mp4\"", "href=\"./other.mp4\"", "2 titles", &pin],
     );
     assert!(!page.contains("long.bin") && !page.contains("%%"), "{page}");
     for elsewhere in ["http://", "https://", "//cdn", "<style", "onclick"] {
         assert!(!page.contains(elsewhere), "{elsewhere}");
     }
     for (path, kind) in [
-        ("/.playrate/page.js", "text/javascript; charset=utf-8"),
-        ("/.playrate/page.css", "text/css; charset=utf-8"),
+        (".playrate/page.js", "text/javascript; charset=utf-8"),
+        (".playrate/page.css", "text/css; charset=utf-8"),
     ] {
         assert!(page.contains(&format!("\"{path}\"")), "{path}");
-        let (response, content) = get(&connection, path, &[]).await;
+        let (response, content) = get(&connection, &format!("/{path}"), &[]).await;
         assert_eq!(response.status(), 200);
         assert_eq!(field(&response, "content-type"), kind);
         assert!(!content.is_empty());
@@ -82,10 +83,121 @@ async fn a_title_with_markup_in_its_name_is_shown_as_text() {
     assert!(!page.contains("<img"), "{page}");
     let parts = [
         ">&#60;img src=x onerror=alert(1)&#62;&#34;&#39;&#38;.mp4<",
-        "href=\"/%3Cimg%20src%3Dx%20onerror%3Dalert%281%29%3E%22%27%26.mp4\"",
+        "href=\"./%3Cimg%20src%3Dx%20onerror%3Dalert%281%29%3E%22%27%26.mp4\"",
         ">%%pin%%.mp4<",
     ];
     assert_contains(page, &parts);
+}
+
+/// DASH and HLS of `film/1.m4s` to `film/3.m4s`.
+fn put_film(media: &Media, mpd: &str, playlist: &str, end: &str) {
+    let dash = "<MPD TYPE mediaPresentationDuration=\"PT9S\"><Period><AdaptationSet contentType=\"video\">\
+        <SegmentTemplate media=\"$Number$.m4s\" duration=\"3\"/><Representation id=\"v\" bandwidth=\"7\"/>\
+        </AdaptationSet></Period></MPD>";
+    let kind = if end.is_empty() { "type=\"dynamic\"" } else { "" };
+    media.put(mpd, dash.replace("TYPE", kind));
+    let segments: String = (1..=3)
+        .map(|number| format!("#EXTINF:3,\n{number}.m4s\n"))
+        .collect();
+    media.put(
+        playlist,
+        format!("#EXTM3U\n#EXT-X-TARGETDURATION:3\n{segments}{end}"),
+    );
+    for number in 1..=3 {
+        media.put(&format!("film/{number}.m4s"), [0; 1_000]);
+    }
+}
+
+/// The cards of the page of a library that has these files, too.
+async fn cards(media: fn(&Media)) -> Vec<String> {
+    let (_running, connection) = Running::connected(|setup| {
+        with_pages(setup);
+        setup.media = media;
+    })
+    .await;
+    let (_, page) = get(&connection, "/", &[]).await;
+    let cards = text(&page).split("<li class=\"title card\"").skip(1);
+    cards.map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn dash_and_hls_of_the_same_segments_or_of_one_name_are_one_title() {
+    let cards = cards(|media| {
+        put_film(media, "film/manifest.mpd", "film/main.m3u8", "#EXT-X-ENDLIST\n");
+        // Of other segments.
+        media.put(
+            "film.m3u8",
+            "#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:9,\nfilm.ts\n#EXT-X-ENDLIST\n",
+        );
+        media.put("film.ts", [0; 1_000]);
+        let dash = "<MPD mediaPresentationDuration=\"PT9S\"><Period><AdaptationSet>\
+            <Representation id=\"v\" bandwidth=\"7\"><BaseURL>film.m4v</BaseURL></Representation>\
+            </AdaptationSet></Period></MPD>";
+        media.put("film.mpd", dash);
+        media.copy("fragmented.mp4", "film.m4v");
+    })
+    .await;
+    let cards: Vec<_> = cards.iter().filter(|card| card.contains("HLS")).collect();
+    assert_eq!(cards.len(), 2, "{cards:?}");
+    let names = [
+        ["href=\"./film.mpd\"", "href=\"./film.m3u8\""],
+        ["href=\"./film/manifest.mpd\"", "href=\"./film/main.m3u8\""],
+    ];
+    for (card, names) in cards.iter().zip(names) {
+        assert_contains(card, &names);
+        assert_contains(card, &["DASH and HLS · 1 representation<"]);
+    }
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_live_title_is_named_as_live_without_a_duration(#[values(true, false)] live: bool) {
+    let media: fn(&Media) = if live {
+        |media| put_film(media, "film/manifest.mpd", "film/main.m3u8", "")
+    } else {
+        |media| put_film(media, "film/manifest.mpd", "film/main.m3u8", "#EXT-X-ENDLIST\n")
+    };
+    let cards = cards(media).await;
+    let card = &cards[0];
+    assert_contains(card, &["DASH and HLS"]);
+    assert_eq!(card.contains("<b>live</b>"), live, "{card}");
+    assert_eq!(card.contains("9.0 s"), !live, "{card}");
+}
+
+#[tokio::test]
+async fn a_title_has_the_captions_and_the_picture_of_its_name() {
+    let cards = cards(|media| {
+        for film in ["film.mp4", "film2.mp4"] {
+            media.copy("progressive-moov-first.mp4", film);
+        }
+        for file in [
+            "film.jpg",
+            "film.de.jpg",
+            "film.vtt",
+            "film.pt-BR.vtt",
+            "fil.vtt",
+            "films/film.en.vtt",
+        ] {
+            media.put(file, "-");
+        }
+    })
+    .await;
+    let (film, other) = (&cards[0], &cards[1]);
+    assert_contains(
+        film,
+        &[
+            "<img src=\"./film.jpg\"",
+            "<a data-language=\"pt-BR\" href=\"./film.pt-BR.vtt\">pt-BR</a>",
+            "<a data-language=\"\" href=\"./film.vtt\">film.vtt</a>",
+        ],
+    );
+    assert_eq!(film.matches("data-language").count(), 2, "{film}");
+    // Without a picture its name takes the place.
+    assert_contains(other, &["<div class=\"poster\" aria-hidden=\"true\">film2</div>"]);
+    assert!(
+        !other.contains("<img") && !other.contains("data-language"),
+        "{other}"
+    );
 }
 
 #[tokio::test]
