@@ -124,6 +124,10 @@ impl quic::RecvStream for RecvStream {
                 .received
                 .saturating_add(chunk.as_ref().map_or(0, Bytes::len) as u64);
             if self.received > self.limit {
+                if self.request.as_ref().is_some_and(RequestFrames::lacks_head) {
+                    // There will be no response.
+                    self.stop_code = Code::H3_EXCESSIVE_LOAD;
+                }
                 let error = TooManyBytes { limit: self.limit };
                 return Poll::Ready(Err(StreamErrorIncoming::Unknown(Box::new(error))));
             }
@@ -160,14 +164,21 @@ const MALFORMED: &[u8] = &[0x01, 0x04, 0x00, 0x00, 0x20, 0x00];
 struct RequestFrames {
     /// Bytes that `h3` has not received.
     unread: BytesMut,
-    /// Bytes that the present frame lacks, with its header.
+    /// Bytes of the current frame, including its header, that `h3` has not received.
     missing: usize,
+    /// Type of the current frame, or of the last one.
+    kind: u64,
     /// Number of HEADERS frames so far: the header section and the trailers.
     sections: u8,
     peer: PeerStreams,
 }
 
 impl RequestFrames {
+    /// Returns true until `h3` has the whole header section.
+    fn lacks_head(&self) -> bool {
+        self.sections == 0 || self.sections == 1 && self.kind == HEADERS && self.missing > 0
+    }
+
     /// The next piece for `h3`, of one frame; `None` if more bytes must arrive first.
     fn next(&mut self) -> Result<Option<Bytes>, PeerStreamError> {
         while self.missing == 0 {
@@ -189,7 +200,7 @@ impl RequestFrames {
                 (DATA, 1) if length == 0 => self.unread.advance(whole),
                 _ => self.missing = whole,
             }
-            self.sections = sections;
+            (self.kind, self.sections) = (kind, sections);
         }
         let length = self.missing.min(self.unread.len());
         self.missing -= length;

@@ -38,7 +38,7 @@ const QPACK_DECODER: u64 = 0x03;
 /// Maximum number of bytes of an integer of 62 bits after its prefix (RFC 9204 §4.1.1).
 const INTEGER_BYTES: u8 = 9;
 
-/// An error of the peer on a unidirectional stream, which ends the connection.
+/// An error of the peer in its frames or streams, which ends the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum PeerStreamError {
     /// A stream that must stay open has ended (RFC 9204 §4.2).
@@ -86,7 +86,7 @@ impl PeerStreamError {
     }
 }
 
-/// The streams of a connection that `h3` ignores, and the first error on a unidirectional stream. Clones are the same.
+/// The streams of a connection that `h3` ignores, and the peer's first error. Clones are the same.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PeerStreams {
     state: Arc<Mutex<PeerStreamsState>>,
@@ -287,7 +287,7 @@ impl quic::RecvStream for UniStream {
         };
         loop {
             let begins = matches!(self.part, Part::Frame(0));
-            match self.part.next(&self.unread) {
+            match self.part.next(&self.unread, self.others.turns.is_some()) {
                 Ok(0) => {}
                 Ok(length) => {
                     if begins && let Err(error) = self.others.read_frame(&self.unread[..length]) {
@@ -304,13 +304,8 @@ impl quic::RecvStream for UniStream {
                     return Poll::Ready(Ok(Some(kind)));
                 }
                 Err(error) => {
-                    // `h3` polls the connection, which ends with the error's code. A client allows no push (§4.6).
-                    let is_of_server = error == PeerStreamError::ClientPush && self.others.turns.is_none();
-                    self.others.fail(if is_of_server {
-                        PeerStreamError::NoSuchId
-                    } else {
-                        error
-                    });
+                    // `h3` polls the connection, which ends with the error's code.
+                    self.others.fail(error);
                     return Poll::Pending;
                 }
             }
@@ -350,11 +345,12 @@ enum Part {
 
 impl Part {
     /// Number of bytes at the beginning of `bytes` that `h3` may receive at once: the stream's type, or the bytes of
-    /// one frame. Zero if more bytes must arrive first: the rest of a header, or of a frame that is read here.
+    /// one frame. Zero if more bytes must arrive first: the rest of a header, or of a frame that is read here. The peer
+    /// `is_client` or a server.
     ///
     /// # Errors
     /// The frame is too long, or the stream is a push.
-    fn next(&mut self, bytes: &[u8]) -> Result<usize, PeerStreamError> {
+    fn next(&mut self, bytes: &[u8], is_client: bool) -> Result<usize, PeerStreamError> {
         let mut rest = bytes;
         match self {
             Self::Kind => {
@@ -363,7 +359,9 @@ impl Part {
                 };
                 *self = match kind.into_inner() {
                     CONTROL => Self::Frame(0),
-                    PUSH => return Err(PeerStreamError::ClientPush),
+                    PUSH if is_client => return Err(PeerStreamError::ClientPush),
+                    // This side allows none (RFC 9114 §4.6).
+                    PUSH => return Err(PeerStreamError::NoSuchId),
                     QPACK_ENCODER => Self::Qpack(Instructions::Encoder),
                     QPACK_DECODER => Self::Qpack(Instructions::Decoder(0)),
                     _ => Self::Other,
@@ -411,7 +409,7 @@ mod tests {
         let (mut part, mut unread, mut pieces) = (Part::Kind, Vec::new(), Vec::new());
         for chunk in bytes.chunks(chunk) {
             unread.extend_from_slice(chunk);
-            while let length @ 1.. = part.next(&unread)? {
+            while let length @ 1.. = part.next(&unread, true)? {
                 pieces.push(unread.drain(..length).collect());
             }
             assert!(

@@ -99,7 +99,7 @@ impl Arrival {
     }
 
     /// As [`receive`](Self::receive), but keeps the beginning of the body, up to the number of bytes that `most`
-    /// returns for the head.
+    /// returns for the head. A body that is not read to its end has this number of bytes, zeros after what was read.
     pub async fn receive_content(
         self,
         most: impl FnOnce(&Request<()>) -> usize,
@@ -116,7 +116,10 @@ impl Arrival {
                 stream.recv_trailers().await
             };
             match read.await {
-                Err(StreamError::Undefined { 0: error, .. }) if error.is::<TooManyBytes>() => {}
+                Err(StreamError::Undefined { 0: error, .. }) if error.is::<TooManyBytes>() => {
+                    // It must not look complete.
+                    body.resize(most, 0);
+                }
                 Err(error) => {
                     if let StreamError::StreamError { code, .. } = error {
                         stream.stop_stream(code);

@@ -326,3 +326,24 @@ async fn content_without_end_is_not_read_after_the_answer() {
         "other requests go on"
     );
 }
+
+#[rstest]
+#[case::header_section(b"\x01\x80\x03\x00\x00", 0x107)] // H3_EXCESSIVE_LOAD
+#[case::unknown_frame(b"\x21\x80\x03\x00\x00", 0x107)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_that_is_too_long_for_a_response_is_stopped_with_the_reason(
+    #[case] beginning: &[u8],
+    #[case] expected: u32,
+) {
+    let rig = ok_rig(|_| {});
+    let (_endpoint, connection, _streams) = client(&rig, &[CONTROL]).await;
+    let (mut send, _receive) = connection.open_bi().await.unwrap();
+    send.write_all(beginning).await.unwrap();
+    let stopped = loop {
+        if let Err(error) = send.write(&[0; 1_000]).await {
+            break error;
+        }
+    };
+    assert_eq!(stopped, WriteError::Stopped(VarInt::from_u32(expected)));
+    assert!(!raw::response(&connection).await.is_empty());
+}

@@ -77,7 +77,7 @@ pub struct HeaderRule {
     value: HeaderValue,
 }
 
-/// Reason why a text is no [`HeaderRule`].
+/// Error of parsing a [`HeaderRule`].
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub struct HeaderRuleError(String);

@@ -29,11 +29,11 @@ impl TestPlaces {
         }
     }
 
-    /// Connects from `address`. Returns the activity's position.
+    /// Connects from `address`, or for a proxy if that is no address. Returns the activity's position.
     fn connect(&mut self, address: &str) -> Result<usize, Refusal> {
         let activity = self.clock.activity();
         self.places
-            .take(address.parse::<IpAddr>().unwrap(), activity.clone())?;
+            .take(address.parse::<IpAddr>().ok(), activity.clone())?;
         self.activities.push(activity);
         Ok(self.activities.len() - 1)
     }
@@ -202,4 +202,20 @@ fn an_evicted_connection_that_ends_later_frees_no_place_a_second_time() {
     assert_eq!((places.places.taken(), places.places.evicted()), (1, 1));
     places.places.free(1);
     assert_eq!(places.places.taken(), 0);
+}
+
+#[test]
+fn connections_of_a_proxy_have_no_limit_of_their_own_and_make_room_like_others() {
+    let mut places = TestPlaces::new(4, 1);
+    let [first, second] = [(); 2].map(|()| {
+        places.clock.advance(MOMENT);
+        places.connect("a proxy").unwrap()
+    });
+    places.clock.advance(FIRST_REQUEST);
+    places.connect("192.0.2.1").unwrap();
+    places.connect("a proxy").unwrap();
+    assert!(places.evicted().is_empty());
+    places.connect("a proxy").unwrap();
+    places.connect("192.0.2.2").unwrap();
+    assert_eq!(places.evicted(), [first, second]);
 }

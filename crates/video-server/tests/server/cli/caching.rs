@@ -3,7 +3,7 @@
 use std::io::Read as _;
 
 use flate2::read::GzDecoder;
-use http::{HeaderMap, StatusCode, Version};
+use http::{HeaderMap, Method, StatusCode, Version};
 use playrate_test_support::{Media, ServerProcess, assert_contains};
 use rstest::rstest;
 
@@ -40,6 +40,23 @@ fn site() -> Site {
     site.directory.put("media/page.html", "<p>");
     site.directory.put("media/poster.jpg", "no picture");
     site
+}
+
+/// Status and fields of the response to a HEAD over this version.
+async fn head(
+    (site, serving): (&Site, &ServerProcess),
+    version: Version,
+    path: &str,
+    fields: &[(&'static str, &str)],
+) -> (StatusCode, HeaderMap) {
+    if version != Version::HTTP_3 {
+        let mut client = site.connect(serving.address(), version).await;
+        let (status, fields, _) = client.request(Method::HEAD, path, fields).await;
+        return (status, fields);
+    }
+    let connection = serving.connect().await;
+    let (answer, ()) = connection.head(path, headers(fields)).await.unwrap().into_parts();
+    (answer.status, answer.headers)
 }
 
 /// One response over this version.
@@ -135,7 +152,18 @@ async fn manifests_and_pages_are_compressed_for_clients_that_accept_it(#[case] v
             let mut decoded = Vec::new();
             GzDecoder::new(&encoded[..]).read_to_end(&mut decoded).unwrap();
             assert!(decoded == content && encoded.len() < content.len() / 2);
+            // The response to a HEAD has the same fields, but for the length, which it may leave out.
+            let (status, mut known) = head((&site, &serving), version, path, &[gzip]).await;
+            let mut fields = fields;
+            for name in ["content-length", "date"] {
+                fields.remove(name);
+                known.remove(name);
+            }
+            assert_eq!((status, known), (StatusCode::OK, fields));
         }
+        let (_, known) = head((&site, &serving), version, path, &[]).await;
+        assert_eq!(field(&known, "content-length"), content.len().to_string());
+        assert_eq!(field(&known, "etag"), field(&plain, "etag"));
     }
 
     let path = "/vod/list.m3u8";

@@ -81,6 +81,22 @@ async fn a_request_larger_than_is_taken_is_answered_and_not_read_further() {
 }
 
 #[tokio::test]
+async fn a_report_that_is_cut_because_of_long_fields_is_refused() {
+    let running = Running::with(|setup| setup.settings.event_path = Some("/cmcd".to_owned()));
+    let (_viewer, mut session) = connect(&running).await;
+    // More than a request may have in all, but not more content than a report may have.
+    let request = Request::post("https://localhost/cmcd").header("x-long", "X".repeat(56_000));
+    let mut stream = session
+        .sender
+        .send_request(request.body(()).unwrap())
+        .await
+        .unwrap();
+    let _ = stream.send_data(Bytes::from(b"e=t\n".repeat(7_500))).await;
+    let _ = stream.finish().await;
+    assert_eq!(stream.recv_response().await.unwrap().status(), 413);
+}
+
+#[tokio::test]
 async fn reports_of_events_are_counted_where_they_are_received() {
     let running = Running::with(|setup| setup.settings.event_path = Some("/cmcd".to_owned()));
     let (_viewer, mut session) = connect(&running).await;
