@@ -1,4 +1,4 @@
-//! Bearer tokens: JSON Web Tokens (RFC 7519), verified by ring. The key alone decides on the algorithm.
+//! Bearer tokens: JSON Web Tokens (RFC 7519), verified by ring. The key alone determines the algorithm.
 
 use std::str::FromStr;
 
@@ -26,6 +26,9 @@ const P256: &[u8] = b"\x30\x59\x30\x13\x06\x07\x2a\x86\x48\xce\x3d\x02\x01\
     \x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x07\x03\x42\x00";
 /// The algorithm in a public key of RSA (RFC 3279 §2.3.1), with the beginning of a long bit string.
 const RSA: &[u8] = b"\x30\x0d\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01\x05\x00\x03\x82";
+
+/// Bytes of a modulus of 2,048 to 8,192 bits, which ring accepts, with the sign's.
+const MODULUS: core::ops::RangeInclusive<usize> = 257..=1025;
 
 /// Claims that a token must have.
 #[derive(Clone, Debug, Default)]
@@ -142,18 +145,25 @@ fn read(text: &str) -> Result<(Algorithm, Vec<u8>), AccessError> {
         .map(str::trim)
         .filter(|line| !line.starts_with("-----"));
     let der = STANDARD.decode(lines.collect::<String>()).unwrap_or_default();
-    let found = if let Some(key) = der.strip_prefix(ED25519) {
-        Some((Algorithm::EdDSA, key))
-    } else if let Some(key) = der.strip_prefix(P256) {
-        Some((Algorithm::ES256, key))
-    } else {
-        // After the length of the whole; before the key are its own length and the number of unused bits.
-        let key = der.get(4..).and_then(|rest| rest.strip_prefix(RSA)?.get(3..));
-        key.map(|key| (Algorithm::RS256, key))
+    let of_length = |algorithm, prefix, length| {
+        let key = der
+            .strip_prefix(prefix)
+            .filter(|key: &&[u8]| key.len() == length)?;
+        Some((algorithm, key.to_vec()))
     };
-    let found = found
-        .filter(|_| JwtKey::is_public(text))
-        .map(|(algorithm, key)| (algorithm, key.to_vec()));
+    let rsa = || {
+        let (length, rest) = der.strip_prefix(b"\x30\x82")?.split_first_chunk()?;
+        // Before the key are its own length and the number of unused bits.
+        let key = rest.strip_prefix(RSA)?.get(3..)?;
+        let modulus = key.get(4..)?.strip_prefix(b"\x02\x82")?.first_chunk()?;
+        let [length, modulus] = [length, modulus].map(|length| usize::from(u16::from_be_bytes(*length)));
+        let is_usable = length == rest.len() && MODULUS.contains(&modulus);
+        is_usable.then(|| (Algorithm::RS256, key.to_vec()))
+    };
+    let found = of_length(Algorithm::EdDSA, ED25519, 32)
+        .or_else(|| of_length(Algorithm::ES256, P256, 65))
+        .or_else(rsa)
+        .filter(|_| JwtKey::is_public(text));
     found.ok_or_else(|| {
         AccessError::new(format!(
             "expected a secret of at least {MIN_SECRET} characters, as `openssl rand -hex 32` makes, or a public key \

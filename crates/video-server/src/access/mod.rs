@@ -21,10 +21,10 @@ use quinn::{Runtime as _, TokioRuntime};
 use thiserror::Error;
 
 pub use jwt::{Claims, JwtKey};
-pub use signed::{Grant, SigningKeys, redacted};
+pub use signed::{Grant, SigningKeys};
 
 use crate::http::path::{ResourceName, is_public};
-pub(crate) use signed::without_token;
+pub(crate) use signed::{redacted, without_token};
 
 /// An unusable key, path or address.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -66,11 +66,16 @@ impl Scope {
 
 /// Parses an IP address or a network such as `2001:db8::/64`.
 pub fn network(text: &str) -> Result<IpNet, AccessError> {
-    let single = |_| {
-        text.parse::<IpAddr>()
-            .map(|address| address.to_canonical().into())
-    };
-    text.parse::<IpNet>().or_else(single).map_err(|_| {
+    let single = |_| text.parse::<IpAddr>().map(IpNet::from);
+    let parsed = text.parse::<IpNet>().or_else(single).ok();
+    // Clients' addresses are compared as IPv4 if an IPv6 socket has mapped them.
+    let parsed = parsed.and_then(|network| match (network, network.addr().to_canonical()) {
+        (IpNet::V6(mapped), address @ IpAddr::V4(_)) => {
+            IpNet::new(address, mapped.prefix_len().checked_sub(96)?).ok()
+        }
+        _ => Some(network),
+    });
+    parsed.ok_or_else(|| {
         AccessError::new(format!(
             "`{text}` is not an address; expected one such as 192.0.2.7, or a network such as 2001:db8::/64"
         ))
@@ -172,10 +177,10 @@ impl Access {
             .chain(kept)
             .collect::<Vec<_>>()
             .join(", ");
-        let value = HeaderValue::from_str(&value);
+        let value = HeaderValue::try_from(value);
         fields.insert(
             CACHE_CONTROL,
-            value.unwrap_or(HeaderValue::from_static("private, no-store")),
+            value.unwrap_or(HeaderValue::from_static("no-store")),
         );
     }
 
@@ -207,11 +212,14 @@ impl Access {
             (Some(Err(denial)), _) | (None, Some(Err(denial))) => denial,
             (None, None) => Denial::Missing,
         };
-        let (refused, limit) = &mut *self.refused.lock();
-        *refused.entry(denial).or_default() += 1;
+        let refused = {
+            let (refused, limit) = &mut *self.refused.lock();
+            *refused.entry(denial).or_default() += 1;
+            limit.count(TokioRuntime.now())
+        };
         let path = redacted(request.uri().path());
         tracing::debug!(%denial, %path, ?client, "refused a request");
-        if let Some(refused) = limit.count(TokioRuntime.now()) {
+        if let Some(refused) = refused {
             tracing::warn!(refused, last = %denial, %path, ?client, "refused requests without a valid token");
         }
         Err(denial)

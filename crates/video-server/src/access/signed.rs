@@ -20,8 +20,10 @@ use super::{AccessError, Denial, Scope, network};
 const MIN_KEY: usize = 32;
 /// Maximum number of keys: the one in use and the one before.
 const MAX_KEYS: usize = 2;
-/// Minimum length of a first segment, without its `~`, that is a token and not a name. A signature has 43 characters.
-const MIN_TOKEN: usize = 44;
+/// Minimum numbers of characters of a token's message, with ten digits of time and `/`, and of a signature that must
+/// stay out of logs. A whole signature has 43 characters.
+const MIN_MESSAGE: usize = 20;
+const MIN_SIGNATURE: usize = 32;
 /// Name of the query parameter.
 const PARAMETER: &str = "token=";
 
@@ -77,17 +79,20 @@ impl FromStr for SigningKeys {
 
 /// The bytes of an even number of hexadecimal digits.
 fn bytes(digits: &str) -> Option<Vec<u8>> {
-    let digit = |byte: &u8| {
-        char::from(*byte)
-            .to_digit(16)
-            .and_then(|digit| u8::try_from(digit).ok())
-    };
-    let digits = digits.as_bytes().iter().map(digit).collect::<Option<Vec<_>>>()?;
-    let pairs = digits.chunks(2).map(|pair| Some(pair[0] << 4 | *pair.get(1)?));
+    let digits: Option<Vec<_>> = digits.chars().map(|digit| digit.to_digit(16)).collect();
+    let digits = digits?;
+    let pairs = digits
+        .chunks(2)
+        .map(|pair| u8::try_from(pair[0] << 4 | pair.get(1)?).ok());
     pairs.collect()
 }
 
 impl SigningKeys {
+    /// IDs of the keys, which are not secret.
+    pub fn ids(&self) -> Vec<&str> {
+        self.0.iter().map(|(id, _)| id.as_str()).collect()
+    }
+
     /// The token for `grant`, by the first key: `~` and the value of `?token=`, or the segment in front of a path.
     pub fn sign(&self, grant: &Grant) -> String {
         let (id, key) = &self.0[0];
@@ -154,14 +159,27 @@ impl FromStr for Grant {
 }
 
 /// Splits a path into the token in its first segment, if there is one, and the path of the resource.
-fn split(path: &str) -> (Option<&str>, &str) {
+pub(super) fn split(path: &str) -> (Option<&str>, &str) {
     let marked = ["/~", "/%7E", "/%7e"]
         .iter()
         .find_map(|mark| path.strip_prefix(mark));
     match marked.map(|rest| rest.split_at(rest.find('/').unwrap_or(rest.len()))) {
-        Some((token, rest)) if token.len() >= MIN_TOKEN => (Some(token), rest),
+        Some((token, rest)) if is_token(token) && !token.contains(is_separator) => {
+            (Some(token), if rest.is_empty() { "/" } else { rest })
+        }
         _ => (None, path),
     }
+}
+
+/// Returns true for a character that cannot be part of a token.
+fn is_separator(c: char) -> bool {
+    !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | '.')
+}
+
+/// Returns true if `text`, without separators, may be a token, of a signed URL or a JWT, or contain one.
+fn is_token(text: &str) -> bool {
+    let mut dots = text.match_indices('.').filter(|&(at, _)| at >= MIN_MESSAGE);
+    dots.any(|(at, _)| text[at + 1..].find('.').unwrap_or(text.len() - at - 1) >= MIN_SIGNATURE)
 }
 
 /// The path of the resource, without a token in front.
@@ -180,21 +198,8 @@ pub(super) fn locate(uri: &Uri) -> Option<&str> {
     split(uri.path()).0.or_else(value)
 }
 
-/// A path, possibly with a query, for logs: tokens in it are replaced by `…`.
-pub fn redacted(target: &str) -> Cow<'_, str> {
-    let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let (token, rest) = split(path);
-    if token.is_none() && !query.contains(PARAMETER) {
-        return Cow::Borrowed(target);
-    }
-    let pairs = query.split('&').map(|pair| {
-        if pair.starts_with(PARAMETER) {
-            "token=…"
-        } else {
-            pair
-        }
-    });
-    let query = pairs.collect::<Vec<_>>().join("&");
-    let mark = if query.is_empty() { "" } else { "?" };
-    Cow::Owned(format!("{}{rest}{mark}{query}", token.map_or("", |_| "/~…")))
+/// Text from a client for logs: tokens anywhere in it are replaced by `…`.
+pub(crate) fn redacted(text: &str) -> Cow<'_, str> {
+    let tokens = text.split(is_separator).filter(|run| is_token(run));
+    tokens.fold(text.into(), |text, token| text.replace(token, "…").into())
 }

@@ -17,20 +17,17 @@ const OTHER: &str = "k2:202122232425262728292a2b2c2d2e2f303132333435363738393a3b
 const SECRET: &str = "a secret of at least thirty-two bytes";
 /// The beginning of the year 2100, as in the vectors.
 const END: u64 = 4_102_444_800;
-/// Made by three other implementations (Python, Node, OpenSSL).
-const VECTORS: [(&str, &str, &str); 2] = [
-    (
-        "/films/one/",
-        "",
-        "~azEsNDEwMjQ0NDgwMCwsL2ZpbG1zL29uZS8.mt-gAqPQE-3JDIJDlYbNyFlsiaBQfYSeV9p1sj63PJU",
-    ),
-    (
-        "/films/für dich.mp4",
-        "2001:db8::/64",
-        "~azEsNDEwMjQ0NDgwMCwyMDAxOmRiODo6LzY0LC9maWxtcy9mw7xyIGRpY2gubXA0\
-         .oYT2V4UPX-nJa1YYhz-tUv_e1p-0hvKZ2-4bU8YKicY",
-    ),
-];
+/// Path, address and token of each line, made by three other implementations (Python, Node, OpenSSL).
+fn vectors() -> Vec<[&'static str; 3]> {
+    let lines = include_str!("vectors/signed.txt").lines();
+    let line = |line: &'static str| line.split('|').collect::<Vec<_>>().try_into().unwrap();
+    lines.map(line).collect()
+}
+
+/// The token of one of the vectors.
+fn token(number: usize) -> &'static str {
+    vectors()[number][2]
+}
 
 fn keys(lines: &[&str]) -> SigningKeys {
     lines.join("\n").parse().unwrap()
@@ -70,7 +67,7 @@ fn signed_access(lines: &[&str]) -> Access {
 
 #[test]
 fn tokens_are_those_of_other_implementations() {
-    for (scope, address, token) in VECTORS {
+    for [scope, address, token] in vectors() {
         assert_eq!(keys(&[KEY, OTHER]).sign(&grant(scope, address)), token);
     }
 }
@@ -98,7 +95,7 @@ fn a_token_opens_its_paths_alone(
     #[case] expected: Result<(), Denial>,
 ) {
     let access = signed_access(&[KEY]);
-    let target = target.replacen('T', VECTORS[0].2.trim_start_matches('~'), 1);
+    let target = target.replacen('T', token(0).trim_start_matches('~'), 1);
     assert_eq!(ask(&access, &target, END - 1, client, &[]), expected, "{target}");
     let refused: u64 = access.refused().values().sum();
     assert_eq!(refused, u64::from(expected.is_err()));
@@ -122,7 +119,7 @@ fn a_path_that_could_leave_the_scope_names_nothing() {
 #[case("192.0.2.1", Err(Denial::Address))]
 #[case("unknown", Err(Denial::Address))]
 fn a_token_for_a_network_serves_no_other(#[case] client: &str, #[case] expected: Result<(), Denial>) {
-    let target = format!("/{}/films/f%C3%BCr%20dich.mp4", VECTORS[1].2);
+    let target = format!("/{}/films/f%C3%BCr%20dich.mp4", token(1));
     let access = signed_access(&[KEY]);
     assert_eq!(ask(&access, &target, END - 1, client, &[]), expected);
 }
@@ -139,7 +136,7 @@ fn an_ipv4_address_on_an_ipv6_socket_is_the_same_client() {
 #[test]
 fn a_token_ends_at_its_expiry_and_without_a_clock_none_is_valid() {
     let access = signed_access(&[KEY]);
-    let target = format!("/{}/films/one/1.m4s", VECTORS[0].2);
+    let target = format!("/{}/films/one/1.m4s", token(0));
     assert_eq!(ask(&access, &target, END, "192.0.2.1", &[]), Err(Denial::Expired));
     let request = Request::get(&target).body(()).unwrap();
     let name = resolve("/films/one/1.m4s").ok();
@@ -151,7 +148,7 @@ fn a_token_ends_at_its_expiry_and_without_a_clock_none_is_valid() {
 
 #[test]
 fn keys_rotate_without_refusing_tokens_of_the_one_before() {
-    let target = format!("/{}/films/one/1.m4s", VECTORS[0].2);
+    let target = format!("/{}/films/one/1.m4s", token(0));
     let access = signed_access(&[KEY]);
     let set = |lines: &[&str]| {
         access.set_keys(AccessKeys {
@@ -191,31 +188,90 @@ fn more_than_two_keys_or_two_of_one_id_are_refused() {
 }
 
 #[test]
-fn keys_and_tokens_stay_out_of_logs() {
-    let shown = format!("{:?}", signed_access(&[KEY]));
-    assert!(
-        !shown.contains("000102") && !shown.contains("[0, 1, 2"),
-        "{shown}"
-    );
-    let token = VECTORS[0].2;
-    for (target, expected) in [
-        (format!("/{token}/films/1.m4s"), "/~…/films/1.m4s"),
-        (format!("/%7e{}/films/1.m4s", &token[1..]), "/~…/films/1.m4s"),
-        (format!("/{token}"), "/~…"),
-        (
-            format!("/film.mp4?a=b&token={token}&c=d"),
-            "/film.mp4?a=b&token=…&c=d",
-        ),
-        ("/~name/film.mp4?a=b".to_owned(), "/~name/film.mp4?a=b"),
-    ] {
-        assert_eq!(redacted(&target), expected);
+fn keys_stay_out_of_logs() {
+    let keys = AccessKeys {
+        signing: Some(keys(&[KEY])),
+        jwt: Some(JwtKey::new(SECRET, by_path()).unwrap()),
+    };
+    let shown = format!("{:?}", Access::new(keys, Vec::new()));
+    for secret in ["000102", "[0, 1, 2", SECRET, "[97, 32, 115"] {
+        assert!(!shown.contains(secret), "{shown}");
     }
+}
+
+#[rstest]
+#[case("/~T/films/1.m4s", "/~…/films/1.m4s")]
+#[case("/%7eT/films/1.m4s", "/%…/films/1.m4s")]
+#[case("/~T", "/~…")]
+#[case("/film.mp4?a=b&token=~T&c=d", "/film.mp4?a=b&token=~…&c=d")]
+#[case::after_an_arm("/b/~T/film.mp4", "/b/~…/film.mp4")]
+#[case::after_a_slash("//~T/film.mp4", "//~…/film.mp4")]
+#[case::another_parameter("/film.mp4?Token=T", "/film.mp4?Token=…")]
+#[case::relative("~T/films/", "~…/films/")]
+#[case::without_a_path("https://host.example?token=T", "https://host.example?token=…")]
+#[case::next_object(
+    "/1.m4s?CMCD=nor%3D%22%2F~T%2F2.m4s%22",
+    "/1.m4s?CMCD=nor%3D%22%2F~…%2F2.m4s%22"
+)]
+#[case::twice("/~T/a?token=T", "/~…/a?token=…")]
+#[case::jwt("/a?jwt=J", "/a?jwt=…")]
+#[case::short("/~name/film.mp4?a=b", "/~name/film.mp4?a=b")]
+#[case::long_name(
+    "/~a_title_of_more_than_forty-four_characters.2026.mp4",
+    "/~a_title_of_more_than_forty-four_characters.2026.mp4"
+)]
+fn tokens_stay_out_of_logs_wherever_they_are(#[case] target: &str, #[case] expected: &str) {
+    let jwt = jwt(
+        &json!({"alg": "HS256"}),
+        &json!({"exp": END, "path": "/"}),
+        SECRET.as_bytes(),
+    );
+    // Not that of the parameter.
+    let target = target.replace("Token", "\0").replace('T', &token(0)[1..]);
+    let target = target.replace('J', &jwt).replace('\0', "Token");
+    assert_eq!(redacted(&target), expected);
+}
+
+#[rstest]
+#[case("/~T/film.mp4", Some("T"), "/film.mp4")]
+#[case("/%7ET/film.mp4", Some("T"), "/film.mp4")]
+#[case("/~T/", Some("T"), "/")]
+#[case("/~T", Some("T"), "/")]
+#[case("/~Tü/film.mp4", None, "/~Tü/film.mp4")]
+#[case("/b/~T/film.mp4", None, "/b/~T/film.mp4")]
+#[case(
+    "/~a title of more than forty-four characters, in 2026.mp4",
+    None,
+    "/~a title of more than forty-four characters, in 2026.mp4"
+)]
+fn only_a_first_segment_with_the_form_of_a_token_is_one(
+    #[case] path: &str,
+    #[case] found: Option<&str>,
+    #[case] rest: &str,
+) {
+    let full = |text: &str| text.replacen('T', &token(0)[1..], 1);
+    let (path, rest) = (full(path), full(rest));
+    assert_eq!(signed::split(&path), (found.map(full).as_deref(), rest.as_str()));
+}
+
+#[rstest]
+#[case("192.0.2.7", Some("192.0.2.7/32"))]
+#[case("::ffff:192.0.2.7", Some("192.0.2.7/32"))]
+#[case("::ffff:10.0.0.0/104", Some("10.0.0.0/8"))]
+#[case("::ffff:10.0.0.0/95", None)]
+#[case("2001:db8::/64", Some("2001:db8::/64"))]
+#[case("::/0", Some("::/0"))]
+#[case("10.0.0.0/33", None)]
+#[case("here", None)]
+fn mapped_addresses_are_ipv4(#[case] text: &str, #[case] expected: Option<&str>) {
+    let found = network(text).ok().map(|network| network.to_string());
+    assert_eq!(found.as_deref(), expected);
 }
 
 proptest! {
     #[test]
     fn every_change_of_a_token_is_refused(at in 1_usize..80, with in "[A-Za-z0-9_.,~-]") {
-        let token = VECTORS[0].2;
+        let token = token(0);
         let changed = format!("{}{with}{}", &token[..at], &token[at + 1..]);
         prop_assume!(changed != token);
         for changed in [changed, format!("{}{}", &token[..at], &token[at + 1..]), format!("{token}{with}")] {
@@ -233,7 +289,7 @@ proptest! {
     ) {
         let access = signed_access(&[KEY]);
         let opened = resolve(&path).is_ok_and(|name| name.as_str().starts_with("films/one/"));
-        if let Ok(target) = format!("/{}{path}", VECTORS[0].2).parse::<http::Uri>()
+        if let Ok(target) = format!("/{}{path}", token(0)).parse::<http::Uri>()
             && resolve(without_token(target.path())).is_ok()
         {
             let is_public = resolve(&path).is_ok_and(|name| name.as_str().starts_with("trailers/"));
@@ -346,7 +402,7 @@ fn a_public_key_verifies_tokens_of_its_own_algorithm_alone(#[case] algorithm: &s
         assert_eq!(asked.is_ok(), name == algorithm, "{name}: {asked:?}");
         assert!(bearing(key, by_path(), &format!("{}A", &token[..token.len() - 1]), 0).is_err());
     }
-    // The public key is public: who has it must not be able to sign with it as a secret.
+    // Everybody knows the public key, and must not be able to sign with it as a secret.
     let claims = json!({"exp": END, "path": "/"});
     for secret in [key.as_bytes(), key.trim().as_bytes()] {
         for header in [json!({"alg": "HS256"}), json!({"alg": algorithm})] {
@@ -355,6 +411,15 @@ fn a_public_key_verifies_tokens_of_its_own_algorithm_alone(#[case] algorithm: &s
                 "{header}"
             );
         }
+    }
+}
+
+#[rstest]
+fn a_public_key_that_was_cut_is_refused(#[values(RSA, EC, ED25519)] key: &str) {
+    let lines: Vec<_> = key.lines().collect();
+    for cut in 1..lines.len() - 1 {
+        let rest = [&lines[..cut], &lines[cut + 1..]].concat().join("\n");
+        assert!(JwtKey::new(&rest, by_path()).is_err(), "{rest}");
     }
 }
 
@@ -373,9 +438,36 @@ fn the_header_of_a_jwt_decides_nothing(#[case] header: Value) {
     assert!(bearing(SECRET, by_path(), &format!("{message}."), 0).is_err());
 }
 
+/// A public key of RSA with a modulus of this many bytes, whose highest bit is set.
+fn rsa(modulus: usize) -> String {
+    let tagged = |tag: u8, content: &[u8]| {
+        let length = u16::try_from(content.len()).unwrap().to_be_bytes();
+        [&[tag, 0x82][..], &length, content].concat()
+    };
+    let modulus = tagged(0x02, &[&[0][..], &vec![0xFF; modulus]].concat());
+    let key = tagged(0x30, &[&modulus[..], &[0x02, 0x03, 1, 0, 1]].concat());
+    let key = tagged(0x03, &[&[0][..], &key].concat());
+    let algorithm = b"\x30\x0d\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01\x05\x00";
+    let der = tagged(0x30, &[&algorithm[..], &key].concat());
+    let encoded = base64::engine::general_purpose::STANDARD.encode(der);
+    format!("-----BEGIN PUBLIC KEY-----\n{encoded}\n-----END PUBLIC KEY-----\n")
+}
+
+#[test]
+fn rsa_of_2048_to_8192_bits_is_accepted() {
+    for bytes in [256, 512, 1024] {
+        assert!(JwtKey::new(&rsa(bytes), by_path()).is_ok(), "{bytes}");
+    }
+}
+
 #[rstest]
 #[case::short_secret("too short")]
 #[case::weak_rsa(include_str!("vectors/rsa1024.pem"))]
+#[case::rsa_of_2040_bits(&rsa(255))]
+#[case::rsa_of_8200_bits(&rsa(1025))]
+#[case::long_ed25519(
+    "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAAAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8g\n"
+)]
 #[case::private(
     "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f\n"
 )]
@@ -404,7 +496,7 @@ fn either_kind_of_token_is_enough() {
         SECRET.as_bytes(),
     );
     let (good, bad) = (format!("bearer {good}"), "Bearer x.y.z".to_owned());
-    let (signed, plain) = (format!("/{}/films/one/1", VECTORS[0].2), "/films/one/1");
+    let (signed, plain) = (format!("/{}/films/one/1", token(0)), "/films/one/1");
     for (target, field, expected) in [
         (signed.as_str(), &bad, Ok(())),
         (plain, &good, Ok(())),

@@ -35,7 +35,7 @@ pub(super) struct AccessOptions {
     public: Vec<Scope>,
 
     /// Answer only requests with a token (JWT) in the Authorization field, or a signed URL if both keys are given. The
-    /// file has a secret for HS256, or a public key in PEM for RS256, ES256 or `EdDSA`; SIGHUP reads it again
+    /// file has a secret for HS256, or a public key in PEM for RS256, ES256 or Ed25519; SIGHUP reads it again
     #[arg(long, value_name = "FILE", group = "access_key")]
     jwt_key: Option<PathBuf>,
 
@@ -47,8 +47,8 @@ pub(super) struct AccessOptions {
     #[arg(long, value_name = "TEXT", requires = "jwt_key")]
     jwt_issuer: Option<String>,
 
-    /// Claim of a JWT with the path or the paths that it opens: /films/one/ with all below it, or one file. With none,
-    /// each JWT opens everything
+    /// Claim of a JWT with the path or the paths that it opens: /films/one/ with all below it, or one file. The name
+    /// none lets each JWT open everything
     #[arg(long, value_name = "NAME", default_value = "path", requires = "jwt_key")]
     jwt_path_claim: String,
 }
@@ -68,8 +68,13 @@ impl AccessOptions {
         let Some(access) = access else { return };
         match self.keys() {
             Ok(keys) => {
+                let ids = keys.signing.as_ref().map(SigningKeys::ids).unwrap_or_default();
+                let signing_keys = ids.join(",");
                 access.set_keys(keys);
-                tracing::info!("SIGHUP: further requests need a token of the keys as they are now");
+                tracing::info!(
+                    signing_keys,
+                    "SIGHUP: further requests need a token of the keys as they are now"
+                );
             }
             Err(error) => {
                 tracing::error!(error = %Failure::Input(error), "SIGHUP: the previous keys stay in use");
@@ -108,7 +113,7 @@ fn read(file: &Path) -> anyhow::Result<String> {
         let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(file)?.permissions());
         if mode & 0o007 != 0 && !JwtKey::is_public(&text) {
             return Err(anyhow!(
-                "other users may use this file; run `chmod o= {}`",
+                "other users may read this file; run `chmod o= {}`, or mount it with mode 0440",
                 file.display()
             ));
         }
@@ -117,15 +122,24 @@ fn read(file: &Path) -> anyhow::Result<String> {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Proxies in front, over TCP")]
+#[command(
+    next_help_heading = "Proxies in front, over TCP",
+    group = clap::ArgGroup::new("client_address").multiple(true)
+)]
 pub(super) struct ProxyOptions {
     /// Addresses or networks of proxies, separated by commas, that are believed about their clients' addresses. Logs,
     /// limits per address and tokens for an address then mean the client; the proxies themselves have no limit
-    #[arg(long, value_name = "NETWORKS", value_delimiter = ',', value_parser = access::network)]
+    #[arg(
+        long,
+        value_name = "NETWORKS",
+        value_delimiter = ',',
+        value_parser = access::network,
+        requires = "client_address"
+    )]
     trusted_proxies: Vec<IpNet>,
 
     /// Require that each TCP connection of these proxies begins with a PROXY header, of version 1 or 2
-    #[arg(long, requires = "trusted_proxies")]
+    #[arg(long, requires = "trusted_proxies", group = "client_address")]
     proxy_protocol: bool,
 
     /// Field to which these proxies add the address of each request's client. Choose the one that they write
@@ -134,6 +148,7 @@ pub(super) struct ProxyOptions {
         long,
         value_name = "FIELD",
         requires = "trusted_proxies",
+        group = "client_address",
         value_parser = PossibleValuesParser::new(["forwarded", "x-forwarded-for"])
             .try_map(|name| name.parse::<HeaderName>())
     )]
@@ -165,7 +180,7 @@ pub(super) struct SignOptions {
     #[arg(long, value_name = "FILE")]
     signing_key: PathBuf,
 
-    /// URL of a manifest or file as it would be without a token
+    /// URL of a manifest, of a file, or of the page with all titles (/), without a token and without an arm in its path
     #[arg(long)]
     url: Url,
 
@@ -173,7 +188,7 @@ pub(super) struct SignOptions {
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     expires: Duration,
 
-    /// Client address or network for which alone it is valid, such as 192.0.2.7 or `2001:db8::/64`
+    /// Client address or network for which alone it is valid, such as 192.0.2.7 or 192.0.2.0/24
     #[arg(long, value_name = "NETWORK", value_parser = access::network)]
     address: Option<IpNet>,
 
@@ -190,8 +205,10 @@ pub(super) struct SignOptions {
 pub(super) fn sign(options: &SignOptions) -> Result<(), Failure> {
     let keys = signing_keys(&options.signing_key).map_err(Failure::Input)?;
     let url = |why: &str| Failure::Input(anyhow!("--url {}: {why}", options.url));
-    let name = resolve(options.url.path()).map_err(|error| url(&error.to_string()))?;
-    let path = format!("/{name}");
+    let path = match options.url.path() {
+        "/" => "/".to_owned(),
+        path => format!("/{}", resolve(path).map_err(|error| url(&error.to_string()))?),
+    };
     let directory = path.trim_end_matches(|c| c != '/');
     let scope = match &options.prefix {
         Some(prefix) if prefix.contains(&path) => prefix.clone(),

@@ -14,7 +14,7 @@ use playrate_media::manifest::Component;
 use playrate_transport::ControllerChoice;
 use thiserror::Error;
 
-use crate::access::{redacted, without_token};
+use crate::access::redacted;
 use crate::site::ResourceBody;
 
 /// Name of the default controller among the arms.
@@ -156,12 +156,12 @@ impl Arms {
         self.arms.iter().map(|arm| arm.controller.clone()).collect()
     }
 
-    /// Index of the arm that a request for `body` names. Media without a named arm gets the default, whose index
-    /// follows the last arm's. `None` if the request decides nothing.
-    fn requested(&self, uri: &Uri, body: &ResourceBody) -> Option<usize> {
+    /// Index of the arm that a request for `body` names, at a path without a token. Media without a named arm gets the
+    /// default, whose index follows the last arm's. `None` if the request decides nothing.
+    fn requested(&self, path: &str, uri: &Uri, body: &ResourceBody) -> Option<usize> {
         let representation = body.resource.representation();
         let name = match self.by {
-            ChooseBy::Path => without_token(uri.path()).split('/').nth(1),
+            ChooseBy::Path => path.split('/').nth(1),
             ChooseBy::Query => uri.query().and_then(parameter),
             ChooseBy::Representation => representation.map(|representation| representation.id.as_str()),
         };
@@ -195,9 +195,9 @@ impl ArmChoice {
         &self,
         connection: u64,
         arms: &'a Arms,
-        (uri, body): (&Uri, &ResourceBody),
+        (path, uri, body): (&str, &Uri, &ResourceBody),
     ) -> Option<&'a Arm> {
-        let requested = arms.requested(uri, body)?;
+        let requested = arms.requested(path, uri, body)?;
         let named = arms.arms.get(requested);
         let mut first = false;
         let decided = *self.decided.get_or_init(|| {
@@ -213,7 +213,7 @@ impl ArmChoice {
                 connection,
                 arm = name(arms, decided),
                 asked_for = name(arms, requested),
-                path = %redacted(uri.path()),
+                path = %redacted(path),
                 "a request for another arm: the connection keeps the one it has"
             );
         }

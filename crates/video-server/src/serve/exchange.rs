@@ -149,7 +149,8 @@ async fn answer(
             // Before the first byte: the controller and its start may depend on it.
             if let Some(arms) = &context.server.settings.arms {
                 let uri = exchange.request().uri();
-                if let Some(arm) = connection.arm.decide(connection.id, arms, (uri, &body)) {
+                let request = (site.path(uri), uri, &body);
+                if let Some(arm) = connection.arm.decide(connection.id, arms, request) {
                     exchange.control().switch(arm.controller.clone());
                     tracing::debug!(
                         connection = connection.id,

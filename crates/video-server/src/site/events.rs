@@ -7,6 +7,7 @@ use http::{Method, Request, StatusCode};
 use parking_lot::Mutex;
 use playrate_media::cmcd::Cmcd;
 
+use crate::access::redacted;
 use crate::http::answer::Answer;
 
 /// Maximum size of a report in bytes.
@@ -72,7 +73,10 @@ impl EventTarget {
         for event in events {
             let key = (event.event.unwrap_or("other"), event.state.unwrap_or_default());
             *self.counts.lock().entry(key).or_default() += 1;
-            tracing::debug!(event = key.0, state = key.1, cmcd = ?event, "a player reported an event");
+            tracing::debug!(
+                event = key.0, state = key.1, cmcd = %redacted(&format!("{event:?}")),
+                "a player reported an event"
+            );
         }
         Answer::no_content(METHODS)
     }

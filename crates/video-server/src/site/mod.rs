@@ -16,7 +16,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use http::header::WWW_AUTHENTICATE;
-use http::{Method, Request, Response, StatusCode, Version};
+use http::{Method, Request, Response, StatusCode, Uri, Version};
 use parking_lot::{Mutex, RwLock};
 use playrate_transport::{LogLimit, Pin};
 use playrate_units::Bytes as ByteCount;
@@ -272,7 +272,7 @@ impl Site {
         client: Option<IpAddr>,
         state: impl FnOnce() -> Value,
     ) -> ControlFlow<Response<Content>, ResourceName> {
-        let (method, mut path) = (request.method(), without_token(request.uri().path()));
+        let (method, mut path) = (request.method(), self.path(request.uri()));
         let check = |name: Option<&ResourceName>| {
             let Some(access) = &self.access else {
                 return ControlFlow::Continue(());
@@ -303,16 +303,29 @@ impl Site {
         ControlFlow::Continue(name)
     }
 
-    /// Answers a request without a valid token. The answer is the same for all reasons.
+    /// Answers a request without a valid token. If bearer tokens are accepted, players that get 401 request a new one
+    /// (RFC 6750 §3.1).
     fn denied<B>(&self, request: &Request<B>, access: &Access, denial: Denial) -> Response<Content> {
-        let why = "this resource needs a valid token".to_owned();
-        let answer = if denial == Denial::Missing && access.takes_bearer() {
-            // RFC 6750 §3.
-            Answer::refusal(StatusCode::UNAUTHORIZED, why).field(WWW_AUTHENTICATE, "Bearer")
-        } else {
-            Answer::refusal(StatusCode::FORBIDDEN, why)
+        let (status, challenge) = match denial {
+            Denial::Path | Denial::Address => (StatusCode::FORBIDDEN, None),
+            _ if !access.takes_bearer() => (StatusCode::FORBIDDEN, None),
+            Denial::Missing => (StatusCode::UNAUTHORIZED, Some("Bearer")),
+            _ => (StatusCode::UNAUTHORIZED, Some("Bearer error=\"invalid_token\"")),
         };
+        let answer = Answer::refusal(status, "this resource needs a valid token".to_owned());
+        let fields = challenge.into_iter();
+        let answer = fields.fold(answer, |answer, challenge| {
+            answer.field(WWW_AUTHENTICATE, challenge)
+        });
         self.complete(request, answer, None)
+    }
+
+    /// The path of a resource in a request, without the token in front if tokens are checked.
+    pub(crate) fn path<'a>(&self, uri: &'a Uri) -> &'a str {
+        match self.access {
+            Some(_) => without_token(uri.path()),
+            None => uri.path(),
+        }
     }
 
     /// Uses this pin for the certificate's key on pages from now on.

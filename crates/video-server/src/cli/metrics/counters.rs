@@ -235,7 +235,7 @@ impl Collector for ServerCollector {
             failed_handshakes = counter(clients.failed_handshakes);
             /// Connections over TCP for media that were accepted.
             tcp_connections_accepted = counter(tcp.accepted.load(Relaxed));
-            /// TLS handshakes over TCP that failed or timed out.
+            /// TLS handshakes over TCP, or PROXY headers in front of them, that failed or timed out.
             failed_tcp_handshakes = counter(tcp.failed_handshakes.load(Relaxed));
             /// Clients over HTTP/3 that had to validate their address (Retry).
             retried_handshakes = counter(clients.retried);

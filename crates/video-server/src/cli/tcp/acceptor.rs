@@ -45,7 +45,7 @@ pub(crate) struct TcpTotals {
     pub(crate) accepted: AtomicU64,
     /// Number of accepted connections that have ended.
     pub(crate) ended: AtomicU64,
-    /// Number of TLS handshakes that failed or timed out.
+    /// Number of TLS handshakes, or PROXY headers in front of them, that failed or timed out.
     pub(crate) failed_handshakes: AtomicU64,
     /// Number of connections refused because of a limit.
     pub(crate) refused: AtomicU64,
@@ -72,7 +72,7 @@ pub(crate) struct Acceptor {
     places: Arc<Mutex<Places<()>>>,
     connections: JoinSet<()>,
     /// Connections of proxies that have not named their client yet.
-    arriving: JoinSet<Option<(TcpStream, SocketAddr)>>,
+    arriving: JoinSet<Option<(TcpStream, SocketAddr, Activity, TcpPlace)>>,
     totals: Arc<TcpTotals>,
     refusal_log: LogLimit,
     failure_log: LogLimit,
@@ -118,28 +118,37 @@ impl Acceptor {
     ) where
         F: Future<Output = ()> + Send + 'static,
     {
+        let start = |connections: &mut JoinSet<_>, (stream, peer, activity, place)| {
+            let serving = serve(stream, peer, activity);
+            connections.spawn(async move {
+                serving.await;
+                // Dropped also when the task is aborted.
+                drop::<TcpPlace>(place);
+            });
+        };
         loop {
             let accepted = tokio::select! {
                 biased;
                 _ = stop.wait_for(|&stop| stop) => break,
                 Some(_) = self.connections.join_next(), if !self.connections.is_empty() => continue,
-                Some(arrived) = self.arriving.join_next(), if !self.arriving.is_empty() => match arrived {
-                    Ok(Some(arrived)) => Ok((arrived, true)),
-                    _ => continue,
-                },
-                accepted = self.listener.accept() => accepted.map(|accepted| (accepted, false)),
-            };
-            let (stream, peer) = match accepted {
-                Ok(((stream, peer), false)) if self.proxies.announce(peer.ip()) => {
-                    if self.arriving.len() < self.limits.connections {
-                        self.arriving
-                            .spawn(Arc::clone(&self.proxies).client_of(stream, peer));
-                    } else {
-                        self.refuse(peer, Refusal::Connections);
+                Some(arrived) = self.arriving.join_next(), if !self.arriving.is_empty() => {
+                    if let Ok(Some((stream, client, activity, mut place))) = arrived {
+                        // The limit of the client's address counts from now on.
+                        self.places.lock().free(place.number);
+                        match self.take(client, &activity) {
+                            Ok(number) => {
+                                place.number = number;
+                                start(&mut self.connections, (stream, client, activity, place));
+                            }
+                            Err(refusal) => self.refuse(client, refusal),
+                        }
                     }
                     continue;
                 }
-                Ok((accepted, _)) => accepted,
+                accepted = self.listener.accept() => accepted,
+            };
+            let (stream, peer) = match accepted {
+                Ok(accepted) => accepted,
                 Err(error) => {
                     if let Some(failures) = self.failure_log.count(TokioRuntime.now()) {
                         tracing::warn!(%error, failures, "cannot accept TCP connections for {}", self.purpose);
@@ -152,16 +161,28 @@ impl Acceptor {
                 }
             };
             let activity = Activity::new(Arc::new(TokioRuntime));
-            match self.take(peer, &activity) {
-                Ok(place) => {
-                    let serving = serve(stream, peer, activity);
-                    self.connections.spawn(async move {
-                        serving.await;
-                        // Dropped also when the task is aborted.
-                        drop(place);
-                    });
+            let place = match self.take(peer, &activity) {
+                Ok(number) => self.place(number),
+                Err(refusal) => {
+                    self.refuse(peer, refusal);
+                    continue;
                 }
-                Err(refusal) => self.refuse(peer, refusal),
+            };
+            if self.proxies.expects_header(peer.ip()) {
+                let (proxies, totals) = (Arc::clone(&self.proxies), Arc::clone(&self.totals));
+                self.arriving.spawn(async move {
+                    let named = tokio::select! {
+                        biased;
+                        () = activity.expired(None) => return None,
+                        named = proxies.client_of(stream, peer) => named,
+                    };
+                    if named.is_none() {
+                        totals.failed_handshakes.fetch_add(1, Relaxed);
+                    }
+                    named.map(|(stream, client)| (stream, client, activity, place))
+                });
+            } else {
+                start(&mut self.connections, (stream, peer, activity, place));
             }
         }
         drop(self.listener);
@@ -169,7 +190,7 @@ impl Acceptor {
     }
 
     /// Takes a place for a connection from `peer`, evicting an idle one if necessary.
-    fn take(&self, peer: SocketAddr, activity: &Activity) -> Result<TcpPlace, Refusal> {
+    fn take(&self, peer: SocketAddr, activity: &Activity) -> Result<u64, Refusal> {
         let mut places = self.places.lock();
         let before = places.evicted();
         // A proxy's own address stands for many clients.
@@ -177,13 +198,17 @@ impl Acceptor {
         let number = places.take(address, activity.clone());
         let evicted = places.evicted() - before;
         self.totals.evicted.fetch_add(evicted, Relaxed);
-        let number = number?;
+        number
+    }
+
+    /// The place that was taken for an accepted connection.
+    fn place(&self, number: u64) -> TcpPlace {
         self.totals.accepted.fetch_add(1, Relaxed);
-        Ok(TcpPlace {
+        TcpPlace {
             places: Arc::clone(&self.places),
             number,
             totals: Arc::clone(&self.totals),
-        })
+        }
     }
 
     /// Counts a refusal and logs it at a limited rate.

@@ -1,4 +1,4 @@
-//! [`Proxies`]: the proxies in front of a server, which tell it their clients' addresses.
+//! [`Proxies`]: the proxies in front of a server, which report their clients' addresses.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -20,11 +20,11 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 /// First bytes of version 2.
 const VERSION_2: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
 /// Maximum length of a header of version 1.
-const LONGEST_1: usize = 107;
+const MAX_V1: usize = 107;
 /// Maximum length of what follows the first 16 bytes of version 2. Proxies add a few hundred bytes to the addresses.
-const LONGEST_2: u16 = 4096;
+const MAX_V2_PAYLOAD: u16 = 4096;
 
-/// Networks of proxies, and how these tell the address of a client. Other peers are not believed.
+/// Networks of proxies, and how they report the address of a client. Other peers are not believed.
 #[derive(Debug, Default)]
 pub(crate) struct Proxies {
     pub(crate) trusted: Vec<IpNet>,
@@ -44,7 +44,7 @@ impl Proxies {
     }
 
     /// Returns true if connections from `address` begin with a header.
-    pub(crate) fn announce(&self, address: IpAddr) -> bool {
+    pub(crate) fn expects_header(&self, address: IpAddr) -> bool {
         self.protocol && self.trusts(address)
     }
 
@@ -92,11 +92,11 @@ async fn header(stream: &mut TcpStream) -> io::Result<Option<SocketAddr>> {
         let (kind, length) = (stream.read_u16().await?, stream.read_u16().await?);
         header.extend([kind.to_be_bytes(), length.to_be_bytes()].concat());
         // A longer one is then incomplete.
-        header.resize(header.len() + usize::from(length.min(LONGEST_2)), 0);
+        header.resize(header.len() + usize::from(length.min(MAX_V2_PAYLOAD)), 0);
         stream.read_exact(&mut header[VERSION_2.len() + 4..]).await?;
     }
     // Byte by byte, as TLS follows.
-    while header.starts_with(b"PROXY ") && !header.ends_with(b"\n") && header.len() < LONGEST_1 {
+    while header.starts_with(b"PROXY ") && !header.ends_with(b"\n") && header.len() < MAX_V1 {
         header.push(stream.read_u8().await?);
     }
     let (parsed, _) = ProxyHeader::parse(&header, ParseConfig::default())
