@@ -9,12 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use http::Request;
-use http::header::{HeaderValue, RANGE, REFERER, USER_AGENT};
-use playrate_media::cmcd::Cmcd;
 use serde::Serializer as _;
-use serde_json::json;
-use video_server::access::redacted;
+use serde::ser::SerializeMap as _;
 use video_server::serve::{ResponseLog, ServedResponse};
 
 use super::Failure;
@@ -23,8 +19,6 @@ use super::logging::ACCESS;
 /// Destinations other than files.
 pub(super) const STDOUT: &str = "-";
 const NONE: &str = "none";
-/// Maximum number of bytes of one field of a request. The client chooses its length, up to 64 KiB.
-const MAX_FIELD: usize = 2 << 10;
 /// Status of a response whose client left before there was an answer, as nginx writes it.
 const CLIENT_LEFT: u16 = 499;
 
@@ -90,108 +84,86 @@ impl ResponseLog for AccessLog {
 
 /// A line of JSON.
 fn json(response: &ServedResponse) -> Vec<u8> {
-    let request = &response.request;
-    let field = |name| request.headers().get(name).map(|value| bounded(value.as_bytes()));
-    let referer = referer(request).map(|referer| bounded(&referer));
-    let milliseconds = |time: Duration| time.as_micros() as f64 / 1e3;
-    let time = response
-        .time
-        .map(|time| humantime::format_rfc3339_millis(time).to_string());
-    let session = Cmcd::read(request.headers(), request.uri()).and_then(|report| report.session);
-    let fields = [
-        ("time", json!(time)),
-        ("peer_address", json!(response.peer.ip().to_canonical())),
-        ("peer_port", json!(response.peer.port())),
-        ("method", json!(bounded(request.method().as_str().as_bytes()))),
-        ("path", json!(bounded(target(request).as_bytes()))),
-        ("range", json!(field(RANGE))),
-        ("status", json!(response.status.map(|status| status.as_u16()))),
-        ("content_bytes", json!(response.length.as_u64())),
-        ("sent_bytes", json!(response.sent.as_u64())),
-        ("duration_ms", json!(milliseconds(response.duration))),
-        ("first_byte_ms", json!(response.first_byte.map(milliseconds))),
-        ("protocol", json!(format!("{:?}", request.version()))),
-        ("controller", json!(response.controller)),
-        ("arm", json!(response.arm)),
-        ("stalls", json!(response.stalls)),
-        (
-            "cmcd_sid",
-            json!(session.map(|session| bounded(session.as_bytes()))),
-        ),
-        ("user_agent", json!(field(USER_AGENT))),
-        ("referer", json!(referer)),
-        ("aborted", json!(!response.is_complete)),
-    ];
-    let mut text = Vec::new();
+    let mut text = Vec::with_capacity(512);
     // Writing to memory cannot fail.
-    let _ = serde_json::Serializer::new(&mut text).collect_map(fields);
+    let _ = write_json(response, &mut text);
     text.push(b'\n');
     text
 }
 
-/// Target of the request, as in its first line over HTTP/1.1, without a token that others could use.
-fn target<B>(request: &Request<B>) -> Cow<'_, str> {
-    let target = request.uri().path_and_query();
-    redacted(target.map_or("", |target| target.as_str()))
+fn write_json(response: &ServedResponse, text: &mut Vec<u8>) -> serde_json::Result<()> {
+    let field = |field: &Option<Vec<u8>>| field.as_deref().map(printable).map(Cow::into_owned);
+    let milliseconds = |time: Duration| time.as_micros() as f64 / 1e3;
+    let mut writer = serde_json::Serializer::new(text);
+    let mut line = writer.serialize_map(None)?;
+    line.serialize_entry(
+        "time",
+        &response
+            .time
+            .map(|time| humantime::format_rfc3339_millis(time).to_string()),
+    )?;
+    line.serialize_entry("peer_address", &response.peer.ip().to_canonical())?;
+    line.serialize_entry("peer_port", &response.peer.port())?;
+    line.serialize_entry("method", &printable(&response.method))?;
+    line.serialize_entry("path", &printable(&response.target))?;
+    line.serialize_entry("range", &field(&response.range))?;
+    line.serialize_entry("status", &response.status.map(|status| status.as_u16()))?;
+    line.serialize_entry("content_bytes", &response.length.as_u64())?;
+    line.serialize_entry("sent_bytes", &response.sent.as_u64())?;
+    line.serialize_entry("duration_ms", &milliseconds(response.duration))?;
+    line.serialize_entry("first_byte_ms", &response.first_byte.map(milliseconds))?;
+    line.serialize_entry("protocol", &format_args!("{:?}", response.version))?;
+    line.serialize_entry("controller", &response.controller)?;
+    line.serialize_entry("arm", &response.arm)?;
+    line.serialize_entry("stalls", &response.stalls)?;
+    line.serialize_entry("cmcd_sid", &field(&response.session))?;
+    line.serialize_entry("user_agent", &field(&response.user_agent))?;
+    line.serialize_entry("referer", &field(&response.referer))?;
+    line.serialize_entry("aborted", &!response.is_complete)?;
+    line.end()
 }
 
-/// The field `Referer`, also without a token.
-fn referer<B>(request: &Request<B>) -> Option<Cow<'_, [u8]>> {
-    let field = request.headers().get(REFERER)?;
-    let url = field.to_str().ok().and_then(|text| {
-        let path = text.find("://").map(|scheme| scheme + 3)?;
-        Some(text.split_at(path + text[path..].find('/')?))
-    });
-    Some(match url {
-        Some((origin, target)) => format!("{origin}{}", redacted(target)).into_bytes().into(),
-        None => field.as_bytes().into(),
-    })
-}
-
-/// The first [`MAX_FIELD`] bytes of a field, and a mark if there are more. JSON escapes the control characters of
-/// ASCII; others, which some terminals obey, are replaced.
-fn bounded(field: &[u8]) -> String {
-    let (text, rest) = field.split_at(field.len().min(MAX_FIELD));
-    let mut text = String::from_utf8_lossy(text).replace(|c| ('\u{7f}'..='\u{9f}').contains(&c), "\u{fffd}");
-    if !rest.is_empty() {
-        text.push('…');
+/// Text of a field. JSON escapes the control characters of ASCII; others, which some terminals obey, are replaced.
+fn printable(field: &[u8]) -> Cow<'_, str> {
+    let text = String::from_utf8_lossy(field);
+    let is_control = |c| ('\u{7f}'..='\u{9f}').contains(&c);
+    if text.contains(is_control) {
+        return text.replace(is_control, "\u{fffd}").into();
     }
     text
 }
 
 /// A line in nginx's format `combined`: `ADDRESS - - [TIME] "REQUEST" STATUS BYTES "REFERER" "USER AGENT"`.
 fn combined(response: &ServedResponse) -> Vec<u8> {
-    let (request, address) = (&response.request, response.peer.ip().to_canonical());
+    let address = response.peer.ip().to_canonical();
     // From `Sun, 06 Nov 1994 08:49:37 GMT`.
     let date = response.time.map(httpdate::fmt_http_date).unwrap_or_default();
     let date = match date.split(' ').collect::<Vec<_>>()[..] {
         [_, day, month, year, time, _] => format!("{day}/{month}/{year}:{time} +0000"),
         _ => date,
     };
-    let field = |name| escaped(request.headers().get(name).map_or(b"-", HeaderValue::as_bytes));
-    let [method, target] = [request.method().as_str(), &target(request)].map(|text| escaped(text.as_bytes()));
-    let (version, sent) = (request.version(), response.sent.as_u64());
+    let field = |field: &Option<Vec<u8>>| escaped(field.as_deref().unwrap_or(b"-"));
+    let [method, target] = [&response.method, &response.target].map(|text| escaped(text));
+    let (version, sent) = (response.version, response.sent.as_u64());
     let status = response.status.map_or(CLIENT_LEFT, |status| status.as_u16());
-    let referer = escaped(&referer(request).unwrap_or_else(|| b"-".into()));
-    let agent = field(USER_AGENT);
+    let [referer, agent] = [&response.referer, &response.user_agent].map(field);
     format!(
         "{address} - - [{date}] \"{method} {target} {version:?}\" {status} {sent} \"{referer}\" \"{agent}\"\n"
     )
     .into_bytes()
 }
 
-/// The first [`MAX_FIELD`] bytes of a field as nginx writes it: quotes, backslashes, control characters and everything
-/// that is not ASCII as `\xHH`.
+/// A field as nginx writes it: quotes, backslashes, control characters and everything that is not ASCII as `\xHH`.
 fn escaped(field: &[u8]) -> String {
-    let mut text = String::with_capacity(field.len().min(MAX_FIELD));
-    for &byte in field.iter().take(MAX_FIELD) {
+    let mut text = String::with_capacity(field.len());
+    for &byte in field {
         if matches!(byte, b'"' | b'\\') || !(b' '..=b'~').contains(&byte) {
             let _ = write!(text, "\\x{byte:02X}");
         } else {
             text.push(char::from(byte));
         }
     }
-    text + if field.len() > MAX_FIELD { "..." } else { "" }
+    text
 }
 
 #[cfg(test)]
@@ -208,7 +180,7 @@ mod tests {
     use video_server::serve::{Settings, VideoServer};
 
     use super::*;
-    use crate::serve::PendingRecord;
+    use crate::serve::{MAX_FIELD, PendingRecord};
 
     /// Keeps the last record.
     #[derive(Debug, Default)]
@@ -221,7 +193,7 @@ mod tests {
     }
 
     /// Record of a response that was dropped before there was an answer.
-    fn record(path: &str, agent: &[u8]) -> ServedResponse {
+    fn record(path: &str, agent: &[u8], referer: Option<&[u8]>) -> ServedResponse {
         let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
         let options = ServerOptions::new(Identity::development(&[]).unwrap());
         let transport = Server::bind("127.0.0.1:0".parse().unwrap(), Arc::clone(&runtime), options).unwrap();
@@ -230,7 +202,10 @@ mod tests {
         settings.response_log = Some(Arc::clone(&last) as _);
         settings.wall_clock = Some(|| UNIX_EPOCH + Duration::from_millis(784_111_777_250));
         let server = VideoServer::start(transport, Arc::clone(&runtime), Library::new(), settings);
-        let request = Request::builder().uri(path).header("user-agent", agent);
+        let mut request = Request::builder().uri(path).header("user-agent", agent);
+        if let Some(referer) = referer {
+            request = request.header("referer", referer);
+        }
         let request = request.body(bytes::Bytes::new()).unwrap();
         let peer = "[::ffff:192.0.2.1]:4433".parse().unwrap();
         drop(PendingRecord::begin(server.site(), &runtime, peer, &request).unwrap());
@@ -249,7 +224,7 @@ mod tests {
         #[case] logged_path: &str,
         #[case] logged_agent: &str,
     ) {
-        let line = String::from_utf8(combined(&record(path, agent))).unwrap();
+        let line = String::from_utf8(combined(&record(path, agent, None))).unwrap();
         let request = format!("GET {logged_path} HTTP/1.1");
         let expected = format!(
             "192.0.2.1 - - [06/Nov/1994:08:49:37 +0000] \"{request}\" 499 0 \"-\" \"{logged_agent}\"\n"
@@ -259,7 +234,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_of_json_is_one_line_whatever_the_client_sends() {
-        let record = record("/a?CMCD=sid%3D%22a%5C%22b%22", b"\xff\xc2\x9b31m\"");
+        let record = record("/a?CMCD=sid%3D%22a%5C%22b%22", b"\xff\xc2\x9b31m\"", None);
         let text = String::from_utf8(json(&record)).unwrap();
         assert!(!text.trim_end().contains(|c: char| c.is_control()), "{text}");
         let line: Value = serde_json::from_str(&text).unwrap();
@@ -271,11 +246,47 @@ mod tests {
         assert_eq!(line["status"], Value::Null);
     }
 
+    #[rstest]
+    #[case(b"https://host.example/~T/a?b", "https://host.example/~…/a?b")]
+    #[case(b"/~T/a", "/~…/a")]
+    #[case(b"https://host.example?token=T", "https://host.example?token=…")]
+    #[case(b"/\xff/~T/a", "/\u{fffd}/~…/a")]
     #[tokio::test]
-    async fn long_fields_are_cut() {
-        let (path, agent) = (format!("/{}", "x".repeat(60_000)), "ü".repeat(30_000));
-        let record = record(&path, agent.as_bytes());
+    async fn no_line_has_a_token(#[case] referer: &[u8], #[case] expected: &str) {
+        let token = "azEsNDEwMjQ0NDgwMCwsL2ZpbG1zL29uZS8.mt-gAqPQE-3JDIJDlYbNyFlsiaBQfYSeV9p1sj63PJU";
+        let before = referer.iter().position(|&byte| byte == b'T').unwrap();
+        let referer = [&referer[..before], token.as_bytes(), &referer[before + 1..]].concat();
+        let record = record(&format!("/b/~{token}/a"), b"", Some(&referer));
+        let line: Value = serde_json::from_slice(&json(&record)).unwrap();
+        assert_eq!(
+            (&line["path"], &line["referer"]),
+            (&"/b/~…/a".into(), &expected.into())
+        );
+        assert!(
+            !String::from_utf8(combined(&record))
+                .unwrap()
+                .contains(&token[..30])
+        );
+    }
+
+    #[tokio::test]
+    async fn long_fields_are_cut_before_the_response() {
+        let long = |length| "x".repeat(length);
+        let path = format!("/{}?CMCD=sid%3D%22{}%22", long(60_000), long(3_000));
+        let record = record(
+            &path,
+            "ü".repeat(30_000).as_bytes(),
+            Some(long(60_000).as_bytes()),
+        );
+        let fields = [
+            &record.method,
+            &record.target,
+            record.user_agent.as_ref().unwrap(),
+        ];
+        let fields = fields.map(Vec::capacity);
+        assert!(fields.iter().all(|&kept| kept <= MAX_FIELD), "{fields:?}");
+        assert!(record.referer.as_ref().unwrap().capacity() <= MAX_FIELD);
         // Each byte of the user agent takes four.
-        assert!(combined(&record).len() < 6 * MAX_FIELD && json(&record).len() < 4 * MAX_FIELD);
+        assert!(combined(&record).len() < 7 * MAX_FIELD && json(&record).len() < 5 * MAX_FIELD);
     }
 }

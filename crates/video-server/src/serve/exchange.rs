@@ -12,9 +12,10 @@ use playrate_transport::{Arrival, Exchange, ExchangeError};
 use playrate_units::{Bitrate, Bytes};
 use tokio::sync::mpsc;
 
+use super::arms::Arms;
 use super::connection::ActiveConnection;
 use super::playback::MediaRequest;
-use super::served::PendingRecord;
+use super::served::{MAX_FIELD, PendingRecord};
 use super::{ServerState, WorkerContext};
 use crate::access::redacted;
 use crate::library::CHUNK;
@@ -50,19 +51,14 @@ pub(super) async fn serve(
     let mut response = RunningResponse::begin(&context.server.state);
     connection.requests.fetch_add(1, Relaxed);
     let site = &context.server.site;
-    response.record = PendingRecord::begin(site, &context.runtime, connection.peer, exchange.request());
-    let method = exchange.request().method().clone();
-    let path = redacted(exchange.request().uri().path()).into_owned();
+    let request = exchange.request();
+    let record = PendingRecord::begin(site, &context.runtime, connection.peer, request);
+    response.record = record.map(|record| (record, &*connection, context.server.settings.arms.as_ref()));
+    // Kept as long as the response, so of bounded length.
+    let [method, path] = [request.method().as_str(), &redacted(request.uri().path())]
+        .map(|text| text.chars().take(MAX_FIELD).collect::<String>());
     let done = answer(exchange, &connection, &context, &mut response).await;
     response.is_complete = done.is_ok();
-    if let Some(record) = &mut response.record {
-        let arms = context.server.settings.arms.as_ref();
-        record.served.sent = Bytes::new(response.sent);
-        record.served.controller = Some(connection.control.to_string());
-        record.served.arm = arms.and_then(|arms| connection.arm.name(arms));
-        record.served.stalls = connection.playback.stalls();
-        record.served.is_complete = response.is_complete;
-    }
     let (status, length, sent) = (response.status.as_u16(), response.length, response.sent);
     connection.bytes.fetch_add(sent, Relaxed);
     drop(response);
@@ -99,8 +95,8 @@ struct RunningResponse<'a> {
     sent: u64,
     /// True once the client has acknowledged all of it.
     is_complete: bool,
-    /// Record for the log of responses, if there is one.
-    record: Option<PendingRecord>,
+    /// Record for the log of responses, if there is one, with the connection and its arms.
+    record: Option<(PendingRecord, &'a ActiveConnection, Option<&'a Arms>)>,
 }
 
 impl<'a> RunningResponse<'a> {
@@ -115,10 +111,24 @@ impl<'a> RunningResponse<'a> {
             record: None,
         }
     }
+
+    /// Notes that the head is handed to the transport now.
+    fn begin_response(&mut self) {
+        if let Some((record, ..)) = &mut self.record {
+            record.begin_response(self.status, self.length);
+        }
+    }
 }
 
 impl Drop for RunningResponse<'_> {
     fn drop(&mut self) {
+        if let Some((record, connection, arms)) = &mut self.record {
+            record.served.sent = Bytes::new(self.sent);
+            record.served.controller = Some(connection.control.to_string());
+            record.served.arm = arms.and_then(|arms| connection.arm.name(arms));
+            record.served.stalls = connection.playback.stalls();
+            record.served.is_complete = self.is_complete;
+        }
         let mut state = self.state.lock();
         state.end_response(Bytes::new(self.sent), self.is_complete);
     }
@@ -174,7 +184,7 @@ async fn answer(
             if body.is_media() {
                 context.start_queue.wait(body.len()).await;
             }
-            PendingRecord::begin_response(&mut running.record, running.status, running.length);
+            running.begin_response();
             let mut writer = exchange.start(head).await?;
             while !body.is_empty() {
                 writer.ready().await?;
@@ -191,7 +201,7 @@ async fn answer(
         }
         Content::Text(text) => {
             let length = text.len() as u64;
-            PendingRecord::begin_response(&mut running.record, running.status, running.length);
+            running.begin_response();
             exchange.respond(head, text).await?;
             running.sent = length;
         }

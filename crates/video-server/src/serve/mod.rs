@@ -43,6 +43,8 @@ use tokio::sync::mpsc;
 pub use observe::{
     ConnectionInfo, ConnectionState, Observer, PlayerReport, SessionEnd, SessionSummary, playback_name,
 };
+#[cfg(all(test, feature = "cli"))]
+pub(crate) use served::MAX_FIELD;
 pub(crate) use served::PendingRecord;
 pub use served::{ResponseLog, ServedResponse};
 
@@ -77,7 +79,7 @@ pub struct Settings {
     pub cors: Option<Cors>,
     /// Header fields for responses by their path; the last rule that matches determines a field.
     pub headers: Vec<HeaderRule>,
-    /// Check of tokens, which needs the wall clock; without it everything is public.
+    /// Check of tokens; `None`: everything is public. Without a wall clock, every token has expired.
     pub access: Option<Arc<Access>>,
     /// Path that receives the event reports of players (CMCD, CTA-5004-B), if any does.
     pub event_path: Option<String>,

@@ -5,13 +5,21 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use http::{Request, StatusCode};
+use http::header::{RANGE, REFERER, USER_AGENT};
+use http::{Request, StatusCode, Version};
+use playrate_media::cmcd::Cmcd;
 use playrate_units::Bytes;
 use quinn::Runtime;
 
+use crate::access::redacted;
 use crate::site::Site;
 
-/// A response that has ended: complete, reset by the client, or aborted by the server.
+/// Maximum number of bytes that are kept of one field of a request: its client chooses the length, up to 64 KiB, and
+/// how long the response takes.
+pub(crate) const MAX_FIELD: usize = 2 << 10;
+
+/// A response that has ended: complete, reset by the client, or aborted by the server. Fields of the request are cut
+/// at 2 KiB.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServedResponse {
@@ -19,8 +27,20 @@ pub struct ServedResponse {
     pub time: Option<SystemTime>,
     /// Address of the client.
     pub peer: SocketAddr,
-    /// The request as the client sent it.
-    pub request: Request<bytes::Bytes>,
+    /// Method of the request.
+    pub method: Vec<u8>,
+    /// Path and query of the request, with `…` in place of tokens.
+    pub target: Vec<u8>,
+    /// Version of HTTP of the request.
+    pub version: Version,
+    /// Field `Range` of the request.
+    pub range: Option<Vec<u8>>,
+    /// Field `User-Agent` of the request.
+    pub user_agent: Option<Vec<u8>>,
+    /// Field `Referer` of the request, with `…` in place of tokens.
+    pub referer: Option<Vec<u8>>,
+    /// Session that the player reported (CMCD `sid`).
+    pub session: Option<Vec<u8>>,
     /// Status; `None` if the client left before there was an answer.
     pub status: Option<StatusCode>,
     /// Size of the content that the answer announced.
@@ -66,10 +86,22 @@ impl PendingRecord {
         request: &Request<bytes::Bytes>,
     ) -> Option<Self> {
         let log = Arc::clone(site.log.as_ref()?);
+        let (uri, fields) = (request.uri(), request.headers());
+        let cut = |field: &[u8]| field[..field.len().min(MAX_FIELD)].to_vec();
+        let field = |name| fields.get(name).map(|value| cut(value.as_bytes()));
+        let without_tokens = |text: &[u8]| cut(redacted(&String::from_utf8_lossy(text)).as_bytes());
+        let target = uri.path_and_query().map_or("", |target| target.as_str());
+        let session = Cmcd::read(fields, uri).and_then(|report| report.session);
         let served = ServedResponse {
             time: site.now(),
             peer,
-            request: request.clone(),
+            method: cut(request.method().as_str().as_bytes()),
+            target: without_tokens(target.as_bytes()),
+            version: request.version(),
+            range: field(RANGE),
+            user_agent: field(USER_AGENT),
+            referer: fields.get(REFERER).map(|value| without_tokens(value.as_bytes())),
+            session: session.map(|session| cut(session.as_bytes())),
             status: None,
             length: Bytes::ZERO,
             sent: Bytes::ZERO,
@@ -88,13 +120,11 @@ impl PendingRecord {
         })
     }
 
-    /// Notes in `record`, if there is one, that the head of the response is handed to the transport now.
-    pub(crate) fn begin_response(record: &mut Option<Self>, status: StatusCode, length: u64) {
-        if let Some(record) = record {
-            record.served.status = Some(status);
-            record.served.length = Bytes::new(length);
-            record.served.first_byte = Some(record.age());
-        }
+    /// Notes that the head of the response is handed to the transport now.
+    pub(crate) fn begin_response(&mut self, status: StatusCode, length: u64) {
+        self.served.status = Some(status);
+        self.served.length = Bytes::new(length);
+        self.served.first_byte = Some(self.age());
     }
 
     fn age(&self) -> Duration {

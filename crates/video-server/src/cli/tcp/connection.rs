@@ -296,7 +296,9 @@ pub(super) async fn answer(
         reply.headers_mut().insert(ALT_SVC, elsewhere.clone());
     }
     site.count_reply(request.version(), reply.status());
-    PendingRecord::begin_response(&mut record, reply.status(), reply.body().len());
+    if let Some(record) = &mut record {
+        record.begin_response(reply.status(), reply.body().len());
+    }
     let status = reply.status().as_u16();
     let path = redacted(request.uri().path());
     tracing::debug!(%client, method = %request.method(), %path, status, "answering over TCP");

@@ -4,8 +4,8 @@ use std::future::poll_fn;
 use std::io;
 use std::net::UdpSocket;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use http::HeaderMap;
 use playrate_transport::{Body, ClientOptions, Connection};
 use playrate_units::Bytes;
 use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, TokioRuntime};
-use video_server::serve::{CHUNK, SessionEnd, ShutdownReport};
+use video_server::serve::{CHUNK, ResponseLog, ServedResponse, SessionEnd, ShutdownReport};
 
 use crate::http3::common::{Running, get, long, read};
 use playrate_test_support::{PATIENCE, client, sleep, until};
@@ -39,9 +39,12 @@ async fn begin(
     (connection, body, bytes)
 }
 
-/// Runtime whose tasks stop on demand, as on a machine that has no time for them.
+/// Runtime whose tasks stop on demand, as on a machine that has no time for them, or panic.
 #[derive(Clone, Debug, Default)]
-struct StoppableRuntime(Arc<AtomicBool>);
+struct StoppableRuntime {
+    is_stopped: Arc<AtomicBool>,
+    panics: bool,
+}
 
 impl Runtime for StoppableRuntime {
     fn new_timer(&self, due: Instant) -> Pin<Box<dyn AsyncTimer>> {
@@ -49,9 +52,10 @@ impl Runtime for StoppableRuntime {
     }
 
     fn spawn(&self, mut task: Pin<Box<dyn Future<Output = ()> + Send>>) {
-        let stopped = Arc::clone(&self.0);
+        let Self { is_stopped, panics } = self.clone();
         TokioRuntime.spawn(Box::pin(poll_fn(move |context| {
-            if stopped.load(Relaxed) {
+            if is_stopped.load(Relaxed) {
+                assert!(!panics, "a fault of the server");
                 Poll::Pending
             } else {
                 task.as_mut().poll(context)
@@ -230,9 +234,44 @@ async fn a_response_whose_task_does_not_end_in_time_counts_as_aborted() {
     let tasks = StoppableRuntime::default();
     let running = Running::with(|setup| setup.runtime = Arc::new(tasks.clone()));
     let (_connection, _body, _) = begin(&running, narrow, 100_000).await;
-    tasks.0.store(true, Relaxed);
+    tasks.is_stopped.store(true, Relaxed);
     let report = running.server.shutdown(Duration::from_millis(100)).await;
     assert_eq!((report.drained, ended(&report)), (false, (1, 0, 0)));
+}
+
+/// Keeps the records of all responses.
+#[derive(Debug, Default)]
+struct Records(Mutex<Vec<ServedResponse>>);
+
+impl ResponseLog for Records {
+    fn ended(&self, response: &ServedResponse) {
+        self.0.lock().unwrap().push(response.clone());
+    }
+}
+
+#[tokio::test]
+async fn the_record_of_a_response_whose_task_panics_is_complete() {
+    let (tasks, log) = (
+        StoppableRuntime {
+            panics: true,
+            ..StoppableRuntime::default()
+        },
+        Arc::new(Records::default()),
+    );
+    let running = Running::with(|setup| {
+        setup.runtime = Arc::new(tasks.clone());
+        setup.settings.response_log = Some(Arc::clone(&log) as _);
+    });
+    let (_connection, mut body, _) = begin(&running, narrow, 100_000).await;
+    tasks.is_stopped.store(true, Relaxed);
+    assert!(read(&mut body).await.is_err());
+    until("it is reported", async || !log.0.lock().unwrap().is_empty()).await;
+    let record = log.0.lock().unwrap().pop().unwrap();
+    assert!(
+        record.sent >= Bytes::new(100_000) && !record.is_complete,
+        "{record:?}"
+    );
+    assert_eq!(record.controller.as_deref(), Some("cubic"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
