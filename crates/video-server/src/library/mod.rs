@@ -290,19 +290,13 @@ impl Library {
     /// Rates of the representations that may replace `representation` during playback, itself included, as
     /// players know them: the declared rate, or the average if that is higher.
     pub fn alternatives(&self, representation: &RepresentationSummary) -> Vec<Bitrate> {
-        let title = self
-            .packaged
-            .titles
-            .iter()
-            .find(|title| title.manifest == representation.title);
-        let all = title
-            .map(|title| title.representations.as_slice())
-            .unwrap_or_default();
         let kind = |of: &RepresentationSummary| (of.set, of.component);
-        let same_set = all.iter().filter(|other| kind(other) == kind(representation));
-        same_set
-            .filter_map(|other| other.declared_rate.max(other.average_rate))
-            .collect()
+        let titles = self.packaged.titles.iter();
+        let title = titles.filter(|title| title.manifest == representation.title);
+        let all = title.flat_map(|title| &title.representations);
+        let same_set = all.filter(|other| kind(other) == kind(representation));
+        let rates = same_set.filter_map(|other| other.declared_rate.max(other.average_rate));
+        rates.collect()
     }
 
     /// All faults, sorted by kind.

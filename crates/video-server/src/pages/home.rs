@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use askama::Template;
 use playrate_media::manifest::Component;
-use playrate_units::Bitrate;
 
 use crate::http::path::ResourceName;
 use crate::library::{Library, PackagedTitle, RepresentationSummary, TitleSummary};
@@ -134,11 +133,6 @@ fn format_of(manifest: &ResourceName) -> &'static str {
     } else {
         "HLS"
     }
-}
-
-/// Average rate, or else the rate declared by the manifest.
-fn rate(one: &RepresentationSummary) -> Option<Bitrate> {
-    one.average_rate.or(one.declared_rate)
 }
 
 fn kind(one: &RepresentationSummary) -> &'static str {

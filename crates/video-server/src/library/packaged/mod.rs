@@ -250,22 +250,16 @@ impl ManifestReader<'_> {
     /// Returns true if a file of a piece may be incomplete.
     fn is_unsettled(&self, representation: &ManifestRepresentation) -> bool {
         let unsettled = self.files.unsettled;
-        let mut files = representation
-            .pieces
-            .iter()
-            .filter_map(|piece| piece.file.as_deref());
+        let pieces = representation.pieces.iter();
+        let mut files = pieces.filter_map(|piece| piece.file.as_deref());
         !unsettled.is_empty()
             && files.any(|file| named(file).is_some_and(|file| unsettled.contains_key(&file)))
     }
 
     /// Returns true if the manifest `name` was a title before.
     fn was_there(&self, name: &ResourceName) -> bool {
-        self.files
-            .previous
-            .packaged
-            .titles
-            .iter()
-            .any(|title| title.manifest == *name)
+        let mut titles = self.files.previous.packaged.titles.iter();
+        titles.any(|title| title.manifest == *name)
     }
 
     /// Keeps the earlier knowledge of the manifest `name` at `path`, if there is any.
@@ -360,17 +354,14 @@ impl ManifestReader<'_> {
         let count = named_here.iter().map(|(_, playlist)| playlist.segments).sum();
         if self.allows(&path, count) {
             let with_pieces = |(variant, playlist): (Variant, Arc<MediaPlaylist>)| {
-                let mut representation = variant.representation;
-                representation.pieces.clone_from(&playlist.representation.pieces);
-                representation.live = playlist.representation.live;
-                representation
-                    .warnings
-                    .clone_from(&playlist.representation.warnings);
-                if playlist.representation.component == Component::Other {
+                let (mut representation, media) = (variant.representation, &playlist.representation);
+                representation.pieces.clone_from(&media.pieces);
+                representation.live = media.live;
+                representation.warnings.clone_from(&media.warnings);
+                if media.component == Component::Other {
                     representation.component = Component::Other;
                 }
-                let encryption = &playlist.representation.encryption;
-                representation.encryption.clone_from(encryption);
+                representation.encryption.clone_from(&media.encryption);
                 representation
             };
             self.add(&path, name, named_here.into_iter().map(with_pieces).collect());
@@ -385,10 +376,8 @@ impl ManifestReader<'_> {
         for mut representation in representations {
             let encrypted = representation.encryption.take();
             let encrypted = encrypted.map(|method| format!("encrypted ({method}): players need a key"));
-            for warning in std::mem::take(&mut representation.warnings)
-                .into_iter()
-                .chain(encrypted)
-            {
+            let warnings = std::mem::take(&mut representation.warnings);
+            for warning in warnings.into_iter().chain(encrypted) {
                 let message = format!("{}: {}: {warning}", path.display(), representation.id);
                 let fault = Fault::warning(path, &representation.id, message);
                 self.faults.push(fault);
@@ -469,6 +458,7 @@ impl ManifestReader<'_> {
         // No player requests a gap.
         let pieces = pieces.into_iter().filter(|piece| !piece.is_gap);
         let pieces: Vec<_> = pieces.flat_map(|piece| self.cut(piece)).collect();
+        let durations = pieces.iter().filter_map(|(_, cut)| cut.duration);
         let mut summary = RepresentationSummary {
             title: title.clone(),
             id,
@@ -480,12 +470,8 @@ impl ManifestReader<'_> {
             average_rate: None,
             declared_rate,
             segments: pieces.len(),
-            duration: pieces.iter().filter_map(|(_, cut)| cut.duration).sum(),
-            longest_segment: pieces
-                .iter()
-                .filter_map(|(_, cut)| cut.duration)
-                .max()
-                .unwrap_or_default(),
+            duration: durations.clone().sum(),
+            longest_segment: durations.max().unwrap_or_default(),
             missing: 0,
         };
         let mut bytes = Bytes::ZERO;
@@ -498,11 +484,8 @@ impl ManifestReader<'_> {
                 continue;
             };
             if let Some(duration) = cut.duration {
-                let range = cut
-                    .bytes
-                    .as_ref()
-                    .map(|range| range.end.saturating_sub(range.start));
-                bytes += Bytes::new(range.unwrap_or(u64::MAX).min(size));
+                let range = cut.bytes.clone().unwrap_or(0..u64::MAX);
+                bytes += Bytes::new(range.end.saturating_sub(range.start).min(size));
                 played += duration;
             }
             there.push((file, cut));
@@ -517,13 +500,10 @@ impl ManifestReader<'_> {
         let file = piece.file.as_deref().and_then(named);
         match self.cuts(&piece) {
             Some(cuts) => cuts.iter().map(|cut| (file.clone(), cut.clone())).collect(),
-            None => vec![(
-                file,
-                Cut {
-                    bytes: piece.bytes,
-                    duration: piece.duration,
-                },
-            )],
+            None => {
+                let (bytes, duration) = (piece.bytes, piece.duration);
+                vec![(file, Cut { bytes, duration })]
+            }
         }
     }
 

@@ -313,6 +313,84 @@ fn segments_with_variables_of_the_main_playlist_are_measured() {
     assert_eq!(library.packaged()[0].representations[0].missing, 0);
 }
 
+#[cfg(feature = "cli")]
+#[test]
+fn a_main_playlist_is_read_alone_with_its_variables() {
+    let directory = Media::new();
+    directory.copy("fragmented.mp4", "film/high.mp4");
+    directory.put(
+        "film/main.m3u8",
+        "#EXTM3U\n#EXT-X-DEFINE:NAME=\"id\",VALUE=\"high\"\n#EXT-X-STREAM-INF:BANDWIDTH=7\nlow.m3u8\n",
+    );
+    directory.put(
+        "film/low.m3u8",
+        "#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXT-X-DEFINE:IMPORT=\"id\"\n#EXTINF:9,\n{$id}.mp4\n#EXT-X-ENDLIST\n",
+    );
+    let alone = Library::scan_manifest(&directory.path("film/main.m3u8")).unwrap();
+    let all = scan(&directory);
+    // The segments come from the file that the variable names.
+    assert_eq!(alone.packaged()[0].representations[0].segments, 3);
+    assert_eq!(all.packaged()[0].representations[0].segments, 3);
+}
+
+#[test]
+fn a_playlist_is_read_once_for_each_set_of_variables_of_at_most_sixteen() {
+    let directory = Media::new();
+    let head = "#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXT-X-DEFINE:IMPORT=\"id\"\n";
+    directory.put(
+        "film/low.m3u8",
+        format!("{head}#EXTINF:3,\n{{$id}}.m4s\n#EXT-X-ENDLIST\n"),
+    );
+    // Two main playlists for each value of the variable.
+    for main in 0..34 {
+        let value = main / 2;
+        directory.put(&format!("film/{value}.m4s"), [0; 1_000]);
+        let list = format!(
+            "#EXTM3U\n#EXT-X-DEFINE:NAME=\"id\",VALUE=\"{value}\"\n#EXT-X-STREAM-INF:BANDWIDTH=7\nlow.m3u8\n"
+        );
+        directory.put(&format!("film/main{main:02}.m3u8"), list);
+    }
+    let library = scan(&directory);
+    assert_eq!(library.packaged().len(), 32);
+    let faults = library.faults(FaultKind::Warning).into_iter();
+    let reported: Vec<_> = faults
+        .filter(|fault| fault.message.contains("in more than 16 ways"))
+        .collect();
+    assert_eq!(reported.len(), 2, "{reported:?}");
+    for value in 0..16 {
+        let segment = open(&library, &format!("film/{value}.m4s"));
+        assert_eq!(
+            segment.duration_of(&(0..1_000)),
+            Some(Duration::from_secs(3)),
+            "{value}"
+        );
+    }
+}
+
+/// They are read as titles, since the manifest lies in another directory.
+#[rstest]
+#[case::of_a_manifest(true)]
+#[case::of_none(false)]
+fn more_parts_than_titles_are_allowed_if_a_manifest_names_them(#[case] named: bool) {
+    let count = scan::TITLES + 1;
+    let directory = Media::new();
+    let film = fs::read(fixture("fragmented.mp4")).unwrap();
+    let first = film.windows(4).position(|name| name == b"moof").unwrap() - 4;
+    for part in 0..count {
+        directory.put(&format!("segments/{part}.mp4"), &film[first..]);
+    }
+    let template = "<SegmentTemplate media=\"../segments/$Number$.mp4\" startNumber=\"0\" duration=\"1\"/>";
+    let manifest = mpd("", &format!("PT{count}S")).replace("<BaseURL></BaseURL>", template);
+    directory.put("manifests/film.mpd", if named { &manifest } else { "<MPD/>" });
+    if named {
+        let library = scan(&directory);
+        assert_eq!(library.packaged()[0].representations[0].segments, count);
+        assert!(library.faults(FaultKind::Title).is_empty());
+    } else {
+        assert_contains(&refused(&directory).to_string(), &["1000 titles"]);
+    }
+}
+
 /// While a manifest is rewritten, its parts do not become titles.
 #[test]
 fn parts_stay_parts_while_their_manifest_cannot_be_read() {
