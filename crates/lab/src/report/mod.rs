@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use askama::Template;
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -40,10 +41,19 @@ pub(crate) struct ReportArgs {
 /// File in a directory of results with a headline and its reasons on the following lines. `lab demo` writes it.
 pub(crate) const EXPLANATION: &str = "explanation.txt";
 
-const PAGE: &str = include_str!("assets/report.html");
 const STYLE: &str = include_str!("assets/report.css");
 const SCRIPT: &str = include_str!("assets/report.js");
 const CHART_LIBRARY: &str = include_str!("assets/dygraph.min.js");
+
+/// The page, including everything that it needs.
+#[derive(Template)]
+#[template(path = "report.html")]
+struct Page {
+    /// What is shown without JavaScript.
+    table: String,
+    /// [`Results`] as JSON.
+    data: String,
+}
 
 /// The data of the page.
 #[derive(Serialize)]
@@ -98,8 +108,13 @@ pub(crate) fn write(args: &ReportArgs) -> Result<PathBuf, CommandError> {
         error,
     };
     fs::create_dir_all(out).map_err(failed)?;
-    let text = page(&results, &groups).map_err(|error| failed(error.into()))?;
-    fs::write(&file, text).map_err(failed)?;
+    let data = serde_json::to_string(&results).map_err(|error| failed(error.into()))?;
+    let page = Page {
+        table: summary::text(&groups),
+        // A `<` could close the element that holds the data.
+        data: data.replace('<', "\\u003c"),
+    };
+    fs::write(&file, format!("{page}\n")).map_err(failed)?;
     Ok(file)
 }
 
@@ -199,32 +214,6 @@ fn about(args: &ReportArgs, row: &Row) -> String {
         }
         about
     })
-}
-
-/// The page, including everything that it needs.
-fn page(results: &Results, groups: &[Group<'_>]) -> serde_json::Result<String> {
-    // A `<` could close the element that holds the data.
-    let data = serde_json::to_string(results)?.replace('<', "\\u003c");
-    let table = escaped(&summary::text(groups));
-    Ok(PAGE
-        .replace("/*STYLE*/", STYLE)
-        // The library ends with a comment that names another file; remove it.
-        .replace(
-            "/*CHART-LIBRARY*/",
-            CHART_LIBRARY
-                .split("//# sourceMappingURL")
-                .next()
-                .unwrap_or_default(),
-        )
-        .replace("/*SCRIPT*/", SCRIPT)
-        .replace("<!--TABLE-->", &format!("<pre>{table}</pre>"))
-        .replace("{\"slot\":\"data\"}", &data))
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
 }
 
 #[cfg(test)]
