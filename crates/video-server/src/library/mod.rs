@@ -320,10 +320,10 @@ impl Library {
         self.other_files
     }
 
-    /// Pictures and captions of the title `name`, in the order of their names. Their names differ from the title's in
-    /// the extension, before which captions may have a language: `film.jpg`, `film.vtt`, `film.en.vtt`.
-    pub(crate) fn companions(&self, name: &ResourceName) -> impl Iterator<Item = &ResourceName> {
-        let start = format!("{}.", name.stem());
+    /// Pictures and captions of the title whose name without its extension is `stem`, in the order of their names:
+    /// `film.jpg`, `film.vtt`, `film.en.vtt`.
+    pub(crate) fn companions(&self, stem: &str) -> impl Iterator<Item = &ResourceName> {
+        let start = format!("{stem}.");
         let first = ResourceName::from_relative(Path::new(&start));
         let from = first.into_iter().flat_map(|first| self.companions.range(first..));
         from.take_while(move |name| name.as_str().starts_with(&start))
@@ -379,35 +379,24 @@ impl Library {
         let representation = packaged.as_ref().map(|file| &file.representation);
         let alternatives = representation.and_then(|one| self.alternatives(one).into_iter().max());
         let packaged_rate = representation.and_then(|one| one.average_rate);
-        let rate = self.indexed.get(name).and_then(|title| {
-            let same = self.versions.get(name) == Some(&etag);
-            if !same {
-                tracing::warn!(
-                    title = %name,
-                    "changed since it was indexed: its rate is unknown until the directory is read again"
-                );
-            }
-            same.then_some(title.sending_rate)
-        });
-        let cache_kind = if Manifest::is_named(Path::new(name.as_str())) {
-            let is_read = self.versions.get(name) == Some(&etag);
-            if is_read && self.packaged.finished.contains(name) {
-                CacheKind::Manifest
-            } else {
-                CacheKind::GrowingManifest
-            }
-        } else if let Some(one) = representation {
-            if one.live {
-                CacheKind::File
-            } else {
-                CacheKind::Segment
-            }
-        } else if rate.is_some() {
-            CacheKind::Title
-        } else if name.content_type().starts_with("text/html") {
-            CacheKind::Page
-        } else {
-            CacheKind::File
+        let is_read = self.versions.get(name) == Some(&etag);
+        let indexed = self.indexed.get(name);
+        if indexed.is_some() && !is_read {
+            tracing::warn!(
+                title = %name,
+                "changed since it was indexed: its rate is unknown until the directory is read again"
+            );
+        }
+        let rate = indexed.filter(|_| is_read).map(|title| title.sending_rate);
+        let is_manifest = Manifest::is_named(Path::new(name.as_str()));
+        let cache_kind = match representation {
+            _ if is_manifest && is_read && self.packaged.finished.contains(name) => CacheKind::Manifest,
+            _ if is_manifest => CacheKind::GrowingManifest,
+            Some(one) if one.live => CacheKind::File,
+            Some(_) => CacheKind::Segment,
+            None if rate.is_some() => CacheKind::Title,
+            None if name.content_type().starts_with("text/html") => CacheKind::Page,
+            None => CacheKind::File,
         };
         Ok(Some(Resource {
             info: ContentInfo {

@@ -10,8 +10,8 @@ use std::time::Instant;
 use playrate_media::manifest::Manifest;
 use playrate_media::{MediaError, Title};
 
-use super::packaged::{self, MediaFiles, index_of};
-use super::{Fault, FaultKind, Library, LibraryError, MediaDirectory, is_absence};
+use super::packaged::{self, Cut, MediaFiles, index_of};
+use super::{Fault, FaultKind, Library, LibraryError, MediaDirectory, TitleSummary, is_absence};
 use crate::http::path::ResourceName;
 
 /// Maximum depth of nested directories. Real libraries have three or four levels.
@@ -59,10 +59,7 @@ fn read(
         ..previous.without_media()
     };
     let mut manifests = Vec::new();
-    // They do not count as titles.
-    let mut warnings = Vec::new();
-    let mut cuts = BTreeMap::new();
-    let mut parts = BTreeSet::new();
+    let mut indexing = Indexing::default();
     let bad_before = previous.faults(FaultKind::Title);
     let bad_before: BTreeMap<&Path, &Fault> = bad_before.iter().map(|bad| (&*bad.path, *bad)).collect();
     for Found { path, packaged } in found {
@@ -83,7 +80,7 @@ fn read(
             continue;
         }
         // A part of a packaged title does not count, nor does what a manifest elsewhere may name.
-        if (library.indexed.len() + library.faults.len()).saturating_sub(parts.len()) >= TITLES {
+        if (library.indexed.len() + library.faults.len()).saturating_sub(indexing.parts.len()) >= TITLES {
             return Err(LibraryError::too_large(&directory.given, TITLES, "titles"));
         }
         // The version is taken before the index is read, so a change in between shows as a difference later.
@@ -92,7 +89,7 @@ fn read(
         // A file that a manifest may name is read again: segments are kept only for files of manifests.
         let is_kept = !is_settled || (is_same && !packaged);
         if let Some(known) = previous.indexed.get(&name).filter(|_| is_kept) {
-            warnings.extend(known.warnings(&path));
+            indexing.warnings.extend(known.warnings(&path));
             library.indexed.insert(name, known.clone());
             continue;
         }
@@ -100,42 +97,16 @@ fn read(
             library.faults.extend(bad_before.get(&*path).copied().cloned());
             continue;
         }
-        match Title::open(&path).map(|title| index_of(&title)) {
-            Ok((title, segments)) => {
-                if packaged {
-                    cuts.insert(name.clone(), segments);
-                }
-                if packaged && !title.has_video {
-                    tracing::debug!(file = %path.display(), "sound of a packaged title");
-                    library.other_files += 1;
-                    continue;
-                }
-                warnings.extend(title.warnings(&path));
-                if !title.has_video {
-                    parts.insert(name.clone());
-                }
-                library.indexed.insert(name, title);
-            }
-            Err(error) if packaged && is_part(&error) => {
-                tracing::debug!(file = %path.display(), "a part of a packaged title, served as it is");
-                library.other_files += 1;
-            }
-            Err(error) => {
-                let fault = Fault::of_media(FaultKind::Title, &path, &error);
-                library.faults.push(fault);
-                if is_part(&error) {
-                    parts.insert(name);
-                }
-            }
-        }
+        let index = Title::open(&path).map(|title| index_of(&title));
+        library.take(&mut indexing, (name, &path, packaged), &index);
     }
-    library.faults.append(&mut warnings);
+    library.faults.append(&mut indexing.warnings);
     let files = MediaFiles {
         manifest: &|path, name, variables| Manifest::open(path, name.as_str(), variables),
         size: &|name| Some(fs::metadata(root.join(name.as_str())).ok()?.len()),
         is_remote: false,
-        parts: &parts,
-        cuts: &cuts,
+        parts: &indexing.parts,
+        cuts: &indexing.cuts,
         unsettled: &library.unsettled,
         previous,
     };
@@ -146,6 +117,51 @@ fn read(
     }
     library.directory = Some(directory);
     Ok(library)
+}
+
+/// Results of reading titles, apart from the summaries.
+#[derive(Default)]
+pub(super) struct Indexing {
+    /// Segments of files that a manifest may name.
+    pub(super) cuts: BTreeMap<ResourceName, Vec<Cut>>,
+    /// Files that are no titles if a manifest names them.
+    pub(super) parts: BTreeSet<ResourceName>,
+    /// They do not count as titles.
+    pub(super) warnings: Vec<Fault>,
+}
+
+impl Library {
+    /// Takes the title at `path` with this index. A manifest may name it if it is `packaged`.
+    pub(super) fn take(
+        &mut self,
+        indexing: &mut Indexing,
+        (name, path, packaged): (ResourceName, &Path, bool),
+        index: &Result<(TitleSummary, Vec<Cut>), MediaError>,
+    ) {
+        match index {
+            Ok((title, segments)) => {
+                if packaged {
+                    indexing.cuts.insert(name.clone(), segments.clone());
+                }
+                if packaged && !title.has_video {
+                    self.other_files += 1;
+                    return;
+                }
+                indexing.warnings.extend(title.warnings(path));
+                if !title.has_video {
+                    indexing.parts.insert(name.clone());
+                }
+                self.indexed.insert(name, title.clone());
+            }
+            Err(error) if packaged && is_part(error) => self.other_files += 1,
+            Err(error) => {
+                self.faults.push(Fault::of_media(FaultKind::Title, path, error));
+                if is_part(error) {
+                    indexing.parts.insert(name);
+                }
+            }
+        }
+    }
 }
 
 /// The path of `directory` with all links resolved.
@@ -226,7 +242,7 @@ fn has_extension(path: &Path, known: &[&str]) -> bool {
 
 /// Returns true if an `.mp4` of a packaged title may have this error: as an initialisation segment (no frames), as
 /// subtitles (no video or audio), as a media segment (no `moov`, or a fragment before it).
-pub(super) fn is_part(error: &MediaError) -> bool {
+fn is_part(error: &MediaError) -> bool {
     matches!(
         error.cause(),
         MediaError::NoFrames

@@ -16,8 +16,8 @@ use playrate_media::{MediaError, Title};
 use playrate_origin::{IndexReader, Object, Origin, OriginTotals};
 
 use super::packaged::{self, Cut, MediaFiles, index_of};
-use super::scan::{TITLES, is_companion, is_part, is_title};
-use super::{Fault, FaultKind, Library, LibraryError, TitleSummary};
+use super::scan::{Indexing, TITLES, is_companion, is_title};
+use super::{Fault, Library, LibraryError, TitleSummary};
 use crate::http::path::ResourceName;
 use crate::http::validator::EntityTag;
 
@@ -158,47 +158,18 @@ impl Stored {
         let contents = concurrently(manifests.clone(), |name| {
             (name.clone(), manifest(&files, name, &Variables::new()))
         });
-        let mut cuts = BTreeMap::new();
-        let mut parts = BTreeSet::new();
+        let mut indexing = Indexing::default();
         for (name, title) in &read {
             library.versions.insert(name.clone(), title.etag.clone());
-            let packaged = is_below(name.as_str(), &above);
-            match &title.index {
-                Ok((summary, segments)) => {
-                    if packaged {
-                        cuts.insert(name.clone(), segments.clone());
-                    }
-                    if packaged && !summary.has_video {
-                        library.other_files += 1;
-                        continue;
-                    }
-                    library.faults.extend(summary.warnings(&self.path(name.as_str())));
-                    if !summary.has_video {
-                        parts.insert(name.clone());
-                    }
-                    library.indexed.insert(name.clone(), summary.clone());
-                }
-                Err(error) if packaged && is_part(error) => library.other_files += 1,
-                Err(error) => {
-                    if is_part(error) {
-                        parts.insert(name.clone());
-                    }
-                    let path = self.path(name.as_str());
-                    let error = in_object(error.clone(), &path);
-                    let fault = Fault::of_media(FaultKind::Title, &path, &error);
-                    library.faults.push(fault);
-                }
-            }
+            let (path, packaged) = (self.path(name.as_str()), is_below(name.as_str(), &above));
+            library.take(&mut indexing, (name.clone(), &path, packaged), &title.index);
         }
-        let tag = |name: &ResourceName| {
-            files
-                .get(name)
-                .map(|object| EntityTag::of_identity(object.etag()))
-        };
-        let tags = manifests
-            .iter()
-            .filter_map(|&name| Some((name.clone(), tag(name)?)));
-        library.versions.extend(tags);
+        library.faults.append(&mut indexing.warnings);
+        for &name in &manifests {
+            let object = files.get(name);
+            let tag = object.map(|object| EntityTag::of_identity(object.etag()));
+            library.versions.extend(tag.map(|tag| (name.clone(), tag)));
+        }
         let manifests = manifests
             .into_iter()
             .map(|name| (self.path(name.as_str()), name.clone()));
@@ -215,8 +186,8 @@ impl Stored {
             },
             size: &|name| files.get(name).map(Object::len),
             is_remote: true,
-            parts: &parts,
-            cuts: &cuts,
+            parts: &indexing.parts,
+            cuts: &indexing.cuts,
             unsettled: &BTreeMap::new(),
             previous,
         };
@@ -241,6 +212,7 @@ impl Stored {
             let read = || {
                 let title = Title::read(IndexReader::new(object.clone()));
                 let index = title.map(|title| index_of(&title));
+                let index = index.map_err(|error| in_object(error, &self.path(name.as_str())));
                 Arc::new(ReadTitle { etag, index })
             };
             let title = before.map_or_else(read, Arc::clone);

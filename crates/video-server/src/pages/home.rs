@@ -1,7 +1,6 @@
 //! [`HomePage`]: the page with the titles of a library.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,7 +67,8 @@ impl<'a> Card<'a> {
         let representations = first.unwrap_or_default();
         let mut formats: Vec<_> = sources.iter().map(|(format, _)| *format).collect();
         formats.dedup();
-        let is_live = manifests.iter().any(|title| title.is_live());
+        let mut all = manifests.iter().flat_map(|title| &title.representations);
+        let is_live = all.any(|one| one.live);
         let durations = representations.iter().map(|one| one.duration);
         let longest = durations.max().filter(|time| !time.is_zero() && !is_live);
         let count = representations.len();
@@ -103,15 +103,12 @@ impl<'a> Card<'a> {
 
     /// Adds the picture and the captions that `library` has for the title.
     fn with_companions(mut self, library: &'a Library) -> Self {
-        for &(_, source) in &self.sources {
-            for name in library.companions(source) {
-                let language = name.stem().strip_prefix(source.stem()).unwrap_or_default();
-                if has_extension(name, "vtt") {
-                    let captions = (language.trim_start_matches('.'), name);
-                    // Manifests of the same name have the same captions.
-                    if !self.captions.contains(&captions) {
-                        self.captions.push(captions);
-                    }
+        let stems: BTreeSet<&str> = self.sources.iter().map(|(_, name)| name.stem()).collect();
+        for stem in stems {
+            for name in library.companions(stem) {
+                let language = name.stem().trim_start_matches(stem).trim_start_matches('.');
+                if name.content_type().starts_with("text/vtt") {
+                    self.captions.push((language, name));
                 } else if language.is_empty() {
                     self.picture.get_or_insert(name);
                 }
@@ -121,14 +118,9 @@ impl<'a> Card<'a> {
     }
 }
 
-fn has_extension(name: &ResourceName, known: &str) -> bool {
-    let extension = Path::new(name.as_str()).extension();
-    extension.is_some_and(|extension| extension.eq_ignore_ascii_case(known))
-}
-
 /// Format of a manifest.
 fn format_of(manifest: &ResourceName) -> &'static str {
-    if has_extension(manifest, "mpd") {
+    if manifest.content_type() == "application/dash+xml" {
         "DASH"
     } else {
         "HLS"

@@ -28,13 +28,6 @@ pub struct PackagedTitle {
     pub same_as: Option<ResourceName>,
 }
 
-impl PackagedTitle {
-    /// Returns true if a representation may still grow.
-    pub fn is_live(&self) -> bool {
-        self.representations.iter().any(|one| one.live)
-    }
-}
-
 fn as_sequence<S: Serializer>(all: &[Arc<RepresentationSummary>], to: S) -> Result<S::Ok, S::Error> {
     to.collect_seq(all.iter().map(|one| &**one))
 }

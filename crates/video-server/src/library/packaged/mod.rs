@@ -47,12 +47,8 @@ pub(super) fn read(
     faults: &mut Vec<Fault>,
 ) -> PackagedIndex {
     // If both formats share segments, DASH says which ones replace each other; in HLS, another file may say that.
-    manifests.sort_by_key(|(path, name)| {
-        (
-            path.extension().is_none_or(|extension| extension != "mpd"),
-            name.clone(),
-        )
-    });
+    let is_hls = |path: &Path| path.extension().is_none_or(|extension| extension != "mpd");
+    manifests.sort_by_key(|(path, name)| (is_hls(path), name.clone()));
     let mut reader = ManifestReader {
         files,
         faults,
@@ -108,10 +104,8 @@ pub(super) fn read(
     playlists.retain(|name, _| !named_by_mains.contains(name));
     for (name, playlist) in playlists {
         // A new playlist waits for new ones in its directory or above: one may be the main playlist that names it.
-        let may_be_named = unsettled_playlists.iter().any(|main| {
-            main.parent()
-                .is_some_and(|above| playlist.path.starts_with(above))
-        });
+        let mut above = unsettled_playlists.iter().filter_map(|main| main.parent());
+        let may_be_named = above.any(|above| playlist.path.starts_with(above));
         if reader.is_unsettled(&playlist.representation) || (may_be_named && !reader.was_there(&name)) {
             reader.keep(&playlist.path, &name);
             continue;
@@ -191,9 +185,8 @@ impl ManifestReader<'_> {
         let parts = self.files.parts;
         if !parts.is_empty() {
             let names = manifest.files().filter_map(named);
-            self.packaged
-                .parts
-                .extend(names.filter(|name| parts.contains(name)));
+            let named_parts = names.filter(|name| parts.contains(name));
+            self.packaged.parts.extend(named_parts);
         }
         Ok(manifest)
     }
@@ -323,10 +316,8 @@ impl ManifestReader<'_> {
             if file.as_ref().is_some_and(|file| !taken.insert(file.clone())) {
                 continue;
             }
-            if file
-                .as_ref()
-                .is_some_and(|file| self.files.unsettled.contains_key(file))
-            {
+            let unsettled = self.files.unsettled;
+            if file.as_ref().is_some_and(|file| unsettled.contains_key(file)) {
                 waits = true;
                 continue;
             }
