@@ -173,15 +173,11 @@ impl Access {
             let directive = directive.to_ascii_lowercase();
             !directive.starts_with("public") && !directive.starts_with("private") && !directive.is_empty()
         });
-        let value = std::iter::once("private")
-            .chain(kept)
-            .collect::<Vec<_>>()
-            .join(", ");
-        let value = HeaderValue::try_from(value);
-        fields.insert(
-            CACHE_CONTROL,
-            value.unwrap_or(HeaderValue::from_static("no-store")),
-        );
+        let value = kept.fold("private".to_owned(), |value, directive| value + ", " + directive);
+        // Parts of a valid value are valid.
+        if let Ok(value) = HeaderValue::try_from(value) {
+            fields.insert(CACHE_CONTROL, value);
+        }
     }
 
     /// Returns true if clients may send a bearer token.

@@ -88,9 +88,13 @@ fn bytes(digits: &str) -> Option<Vec<u8>> {
 }
 
 impl SigningKeys {
-    /// IDs of the keys, which are not secret.
-    pub fn ids(&self) -> Vec<&str> {
-        self.0.iter().map(|(id, _)| id.as_str()).collect()
+    /// IDs of the keys, which are not secret, separated by commas.
+    pub fn ids(&self) -> String {
+        self.0
+            .iter()
+            .map(|(id, _)| id.as_str())
+            .collect::<Vec<_>>()
+            .join(",")
     }
 
     /// The token for `grant`, by the first key: `~` and the value of `?token=`, or the segment in front of a path.
@@ -134,10 +138,7 @@ impl SigningKeys {
 
 impl fmt::Display for Grant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let address = self
-            .address
-            .map(|address| address.to_string())
-            .unwrap_or_default();
+        let address = self.address.map_or(String::new(), |address| address.to_string());
         write!(f, "{},{address},{}", self.expires, self.scope.0)
     }
 }
@@ -194,12 +195,20 @@ pub(super) fn locate(uri: &Uri) -> Option<&str> {
             .split('&')
             .find_map(|pair| pair.strip_prefix(PARAMETER))
     };
-    let value = || parameter().map(|token| token.strip_prefix('~').unwrap_or(token));
-    split(uri.path()).0.or_else(value)
+    let token = split(uri.path()).0.or_else(parameter)?;
+    Some(token.strip_prefix('~').unwrap_or(token))
 }
 
 /// Text from a client for logs: tokens anywhere in it are replaced by `…`.
 pub(crate) fn redacted(text: &str) -> Cow<'_, str> {
-    let tokens = text.split(is_separator).filter(|run| is_token(run));
-    tokens.fold(text.into(), |text, token| text.replace(token, "…").into())
+    if !text.split(is_separator).any(is_token) {
+        return text.into();
+    }
+    let mut redacted = String::with_capacity(text.len());
+    for part in text.split_inclusive(is_separator) {
+        let run = part.trim_end_matches(is_separator);
+        redacted += if is_token(run) { "…" } else { run };
+        redacted += &part[run.len()..];
+    }
+    redacted.into()
 }

@@ -68,13 +68,12 @@ impl AccessOptions {
         let Some(access) = access else { return };
         match self.keys() {
             Ok(keys) => {
-                let ids = keys.signing.as_ref().map(SigningKeys::ids).unwrap_or_default();
-                let signing_keys = ids.join(",");
-                access.set_keys(keys);
+                let ids = keys.signing.as_ref().map(SigningKeys::ids);
                 tracing::info!(
-                    signing_keys,
+                    ids,
                     "SIGHUP: further requests need a token of the keys as they are now"
                 );
+                access.set_keys(keys);
             }
             Err(error) => {
                 tracing::error!(error = %Failure::Input(error), "SIGHUP: the previous keys stay in use");

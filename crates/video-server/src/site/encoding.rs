@@ -123,11 +123,8 @@ fn accepts_gzip(fields: &HeaderMap) -> bool {
     for element in values.flat_map(|value| value.split(',')) {
         let element = element.to_ascii_lowercase();
         let (coding, weight) = element.split_once(';').unwrap_or((&element, "q=1"));
-        let weight = weight
-            .trim()
-            .strip_prefix("q=")
-            .and_then(|weight| weight.parse().ok());
-        let weight: f32 = weight.unwrap_or(0.0);
+        let weight = weight.trim().strip_prefix("q=").unwrap_or_default();
+        let weight = weight.parse::<f32>().unwrap_or(0.0);
         match coding.trim() {
             "gzip" | "x-gzip" => gzip = Some(weight),
             "*" => any = weight,

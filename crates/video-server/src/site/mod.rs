@@ -307,25 +307,23 @@ impl Site {
     /// (RFC 6750 §3.1).
     fn denied<B>(&self, request: &Request<B>, access: &Access, denial: Denial) -> Response<Content> {
         let (status, challenge) = match denial {
-            Denial::Path | Denial::Address => (StatusCode::FORBIDDEN, None),
-            _ if !access.takes_bearer() => (StatusCode::FORBIDDEN, None),
-            Denial::Missing => (StatusCode::UNAUTHORIZED, Some("Bearer")),
-            _ => (StatusCode::UNAUTHORIZED, Some("Bearer error=\"invalid_token\"")),
+            Denial::Missing => (StatusCode::UNAUTHORIZED, "Bearer"),
+            Denial::Path | Denial::Address => (StatusCode::FORBIDDEN, "Bearer error=\"insufficient_scope\""),
+            _ => (StatusCode::UNAUTHORIZED, "Bearer error=\"invalid_token\""),
         };
-        let answer = Answer::refusal(status, "this resource needs a valid token".to_owned());
-        let fields = challenge.into_iter();
-        let answer = fields.fold(answer, |answer, challenge| {
-            answer.field(WWW_AUTHENTICATE, challenge)
-        });
+        let why = "this resource needs a valid token".to_owned();
+        let answer = if access.takes_bearer() {
+            Answer::refusal(status, why).field(WWW_AUTHENTICATE, challenge)
+        } else {
+            Answer::refusal(StatusCode::FORBIDDEN, why)
+        };
         self.complete(request, answer, None)
     }
 
     /// The path of a resource in a request, without the token in front if tokens are checked.
     pub(crate) fn path<'a>(&self, uri: &'a Uri) -> &'a str {
-        match self.access {
-            Some(_) => without_token(uri.path()),
-            None => uri.path(),
-        }
+        let path = uri.path();
+        self.access.as_ref().map_or(path, |_| without_token(path))
     }
 
     /// Uses this pin for the certificate's key on pages from now on.
