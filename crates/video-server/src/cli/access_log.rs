@@ -76,32 +76,21 @@ struct AccessLog(AccessLogFormat);
 impl ResponseLog for AccessLog {
     fn ended(&self, response: &ServedResponse) {
         ACCESS.push(&match self.0 {
-            AccessLogFormat::Json => json(response),
+            AccessLogFormat::Json => json(response).unwrap_or_default(),
             AccessLogFormat::Combined => combined(response),
         });
     }
 }
 
-/// A line of JSON.
-fn json(response: &ServedResponse) -> Vec<u8> {
-    let mut text = Vec::with_capacity(512);
-    // Writing to memory cannot fail.
-    let _ = write_json(response, &mut text);
-    text.push(b'\n');
-    text
-}
-
-fn write_json(response: &ServedResponse, text: &mut Vec<u8>) -> serde_json::Result<()> {
+/// A line of JSON. Writing to memory cannot fail.
+fn json(response: &ServedResponse) -> serde_json::Result<Vec<u8>> {
     let field = |field: &Option<Vec<u8>>| field.as_deref().map(printable).map(Cow::into_owned);
     let milliseconds = |time: Duration| time.as_micros() as f64 / 1e3;
-    let mut writer = serde_json::Serializer::new(text);
+    let time = response.time.map(humantime::format_rfc3339_millis);
+    let mut text = Vec::with_capacity(512);
+    let mut writer = serde_json::Serializer::new(&mut text);
     let mut line = writer.serialize_map(None)?;
-    line.serialize_entry(
-        "time",
-        &response
-            .time
-            .map(|time| humantime::format_rfc3339_millis(time).to_string()),
-    )?;
+    line.serialize_entry("time", &time.map(|time| time.to_string()))?;
     line.serialize_entry("peer_address", &response.peer.ip().to_canonical())?;
     line.serialize_entry("peer_port", &response.peer.port())?;
     line.serialize_entry("method", &printable(&response.method))?;
@@ -120,7 +109,9 @@ fn write_json(response: &ServedResponse, text: &mut Vec<u8>) -> serde_json::Resu
     line.serialize_entry("user_agent", &field(&response.user_agent))?;
     line.serialize_entry("referer", &field(&response.referer))?;
     line.serialize_entry("aborted", &!response.is_complete)?;
-    line.end()
+    line.end()?;
+    text.push(b'\n');
+    Ok(text)
 }
 
 /// Text of a field. JSON escapes the control characters of ASCII; others, which some terminals obey, are replaced.
@@ -235,7 +226,7 @@ mod tests {
     #[tokio::test]
     async fn a_line_of_json_is_one_line_whatever_the_client_sends() {
         let record = record("/a?CMCD=sid%3D%22a%5C%22b%22", b"\xff\xc2\x9b31m\"", None);
-        let text = String::from_utf8(json(&record)).unwrap();
+        let text = String::from_utf8(json(&record).unwrap()).unwrap();
         assert!(!text.trim_end().contains(|c: char| c.is_control()), "{text}");
         let line: Value = serde_json::from_str(&text).unwrap();
         let found =
@@ -257,7 +248,7 @@ mod tests {
         let before = referer.iter().position(|&byte| byte == b'T').unwrap();
         let referer = [&referer[..before], token.as_bytes(), &referer[before + 1..]].concat();
         let record = record(&format!("/b/~{token}/a"), b"", Some(&referer));
-        let line: Value = serde_json::from_slice(&json(&record)).unwrap();
+        let line: Value = serde_json::from_slice(&json(&record).unwrap()).unwrap();
         assert_eq!(
             (&line["path"], &line["referer"]),
             (&"/b/~…/a".into(), &expected.into())
@@ -287,6 +278,6 @@ mod tests {
         assert!(fields.iter().all(|&kept| kept <= MAX_FIELD), "{fields:?}");
         assert!(record.referer.as_ref().unwrap().capacity() <= MAX_FIELD);
         // Each byte of the user agent takes four.
-        assert!(combined(&record).len() < 7 * MAX_FIELD && json(&record).len() < 5 * MAX_FIELD);
+        assert!(combined(&record).len() < 7 * MAX_FIELD && json(&record).unwrap().len() < 5 * MAX_FIELD);
     }
 }

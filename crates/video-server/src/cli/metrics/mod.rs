@@ -127,7 +127,7 @@ impl Dashboard {
         let shared = Arc::clone(&context);
         let service = TcpService::start(listener, move |listener, stop| {
             let (context, stopped) = (Arc::clone(&shared), stop.clone());
-            let acceptor = Acceptor::new(listener, "metrics", LIMITS, Arc::default());
+            let acceptor = Acceptor::new(listener, "metrics", LIMITS, Default::default());
             acceptor.run(stop, move |stream, _, activity| {
                 serve(stream, activity, Arc::clone(&context), stopped.clone())
             })

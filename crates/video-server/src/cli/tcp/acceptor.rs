@@ -65,45 +65,38 @@ impl TcpTotals {
 /// Accepts a limited number of concurrent connections on a socket.
 pub(crate) struct Acceptor {
     listener: TcpListener,
+    shared: Arc<AcceptorState>,
+}
+
+/// State that the tasks of connections share.
+struct AcceptorState {
     /// Purpose of the connections, for the log.
     purpose: &'static str,
     limits: PlaceLimits,
-    proxies: Arc<Proxies>,
-    places: Arc<Mutex<Places<()>>>,
-    connections: JoinSet<()>,
-    /// Connections of proxies that have not named their client yet.
-    arriving: JoinSet<Option<(TcpStream, SocketAddr, Activity, TcpPlace)>>,
+    places: Mutex<Places<()>>,
     totals: Arc<TcpTotals>,
-    refusal_log: LogLimit,
-    failure_log: LogLimit,
+    proxies: Arc<Proxies>,
+    refusals: Mutex<LogLimit>,
 }
 
 impl Acceptor {
-    /// Creates an acceptor that counts its connections in `totals`.
+    /// Creates an acceptor that counts its connections in `totals`, and believes `proxies` about their clients'
+    /// addresses.
     pub(crate) fn new(
         listener: TcpListener,
         purpose: &'static str,
         limits: PlaceLimits,
-        totals: Arc<TcpTotals>,
+        (totals, proxies): (Arc<TcpTotals>, Arc<Proxies>),
     ) -> Self {
-        Self {
-            listener,
+        let shared = Arc::new(AcceptorState {
             purpose,
             limits,
-            proxies: Arc::default(),
-            places: Arc::new(Mutex::new(Places::new(limits))),
-            connections: JoinSet::new(),
-            arriving: JoinSet::new(),
+            places: Mutex::new(Places::new(limits)),
             totals,
-            refusal_log: LogLimit::default(),
-            failure_log: LogLimit::default(),
-        }
-    }
-
-    /// Believes these proxies about their clients' addresses.
-    pub(crate) fn behind(mut self, proxies: Arc<Proxies>) -> Self {
-        self.proxies = proxies;
-        self
+            proxies,
+            refusals: Mutex::default(),
+        });
+        Self { listener, shared }
     }
 
     /// Accepts connections until `stop` is true, and runs `serve` as a task for each. Then closes the listening socket
@@ -112,46 +105,27 @@ impl Acceptor {
     /// The task must count responses in the [`Activity`], and must end when it [expires](Activity::expired): the
     /// connection has then made room for another one. It ends by itself after `stop`.
     pub(crate) async fn run<F>(
-        mut self,
+        self,
         mut stop: watch::Receiver<bool>,
-        serve: impl Fn(TcpStream, SocketAddr, Activity) -> F,
+        serve: impl Fn(TcpStream, SocketAddr, Activity) -> F + Send + Sync + 'static,
     ) where
         F: Future<Output = ()> + Send + 'static,
     {
-        let start = |connections: &mut JoinSet<_>, (stream, peer, activity, place)| {
-            let serving = serve(stream, peer, activity);
-            connections.spawn(async move {
-                serving.await;
-                // Dropped also when the task is aborted.
-                drop::<TcpPlace>(place);
-            });
-        };
+        let (serve, mut connections) = (Arc::new(serve), JoinSet::new());
+        let mut failure_log = LogLimit::default();
         loop {
             let accepted = tokio::select! {
                 biased;
                 _ = stop.wait_for(|&stop| stop) => break,
-                Some(_) = self.connections.join_next(), if !self.connections.is_empty() => continue,
-                Some(arrived) = self.arriving.join_next(), if !self.arriving.is_empty() => {
-                    if let Ok(Some((stream, client, activity, mut place))) = arrived {
-                        // The limit of the client's address counts from now on.
-                        self.places.lock().free(place.number);
-                        match self.take(client, &activity) {
-                            Ok(number) => {
-                                place.number = number;
-                                start(&mut self.connections, (stream, client, activity, place));
-                            }
-                            Err(refusal) => self.refuse(client, refusal),
-                        }
-                    }
-                    continue;
-                }
+                Some(_) = connections.join_next(), if !connections.is_empty() => continue,
                 accepted = self.listener.accept() => accepted,
             };
             let (stream, peer) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    if let Some(failures) = self.failure_log.count(TokioRuntime.now()) {
-                        tracing::warn!(%error, failures, "cannot accept TCP connections for {}", self.purpose);
+                    if let Some(failures) = failure_log.count(TokioRuntime.now()) {
+                        let purpose = self.shared.purpose;
+                        tracing::warn!(%error, failures, "cannot accept TCP connections for {purpose}");
                     }
                     tokio::select! {
                         _ = stop.wait_for(|&stop| stop) => break,
@@ -161,60 +135,48 @@ impl Acceptor {
                 }
             };
             let activity = Activity::new(Arc::new(TokioRuntime));
-            let place = match self.take(peer, &activity) {
-                Ok(number) => self.place(number),
-                Err(refusal) => {
-                    self.refuse(peer, refusal);
-                    continue;
-                }
+            let Some(mut place) = TcpPlace::take(&self.shared, peer, &activity) else {
+                continue;
             };
-            if self.proxies.expects_header(peer.ip()) {
-                let (proxies, totals) = (Arc::clone(&self.proxies), Arc::clone(&self.totals));
-                self.arriving.spawn(async move {
-                    let named = tokio::select! {
-                        biased;
-                        () = activity.expired(None) => return None,
-                        named = proxies.client_of(stream, peer) => named,
-                    };
-                    if named.is_none() {
-                        totals.failed_handshakes.fetch_add(1, Relaxed);
-                    }
-                    named.map(|(stream, client)| (stream, client, activity, place))
-                });
-            } else {
-                start(&mut self.connections, (stream, peer, activity, place));
-            }
+            let (serve, mut stop) = (Arc::clone(&serve), stop.clone());
+            connections.spawn(async move {
+                let client = tokio::select! {
+                    biased;
+                    client = place.client(stream, peer, &activity) => client,
+                    () = activity.expired(None) => None,
+                    _ = stop.wait_for(|&stop| stop) => None,
+                };
+                if let Some((stream, client)) = client {
+                    serve(stream, client, activity).await;
+                }
+                // Dropped also when the task is aborted.
+                drop(place);
+            });
         }
         drop(self.listener);
-        while self.connections.join_next().await.is_some() {}
+        while connections.join_next().await.is_some() {}
     }
+}
 
-    /// Takes a place for a connection from `peer`, evicting an idle one if necessary.
-    fn take(&self, peer: SocketAddr, activity: &Activity) -> Result<u64, Refusal> {
-        let mut places = self.places.lock();
-        let before = places.evicted();
+impl AcceptorState {
+    /// Takes a place for a connection from `peer`, evicting an idle one if necessary. Returns its number. A refusal is
+    /// counted, and logged at a limited rate.
+    fn take(&self, peer: SocketAddr, activity: &Activity) -> Option<u64> {
         // A proxy's own address stands for many clients.
         let address = (!self.proxies.trusts(peer.ip())).then_some(peer.ip());
-        let number = places.take(address, activity.clone());
-        let evicted = places.evicted() - before;
-        self.totals.evicted.fetch_add(evicted, Relaxed);
-        number
-    }
-
-    /// The place that was taken for an accepted connection.
-    fn place(&self, number: u64) -> TcpPlace {
-        self.totals.accepted.fetch_add(1, Relaxed);
-        TcpPlace {
-            places: Arc::clone(&self.places),
-            number,
-            totals: Arc::clone(&self.totals),
-        }
-    }
-
-    /// Counts a refusal and logs it at a limited rate.
-    fn refuse(&mut self, peer: SocketAddr, refusal: Refusal) {
+        let taken = {
+            let mut places = self.places.lock();
+            let before = places.evicted();
+            let taken = places.take(address, activity.clone());
+            self.totals.evicted.fetch_add(places.evicted() - before, Relaxed);
+            taken
+        };
+        let Err(refusal) = taken else {
+            return taken.ok();
+        };
         self.totals.refused.fetch_add(1, Relaxed);
-        if let Some(refused) = self.refusal_log.count(TokioRuntime.now()) {
+        let refused = self.refusals.lock().count(TokioRuntime.now());
+        if let Some(refused) = refused {
             let limit = match refusal {
                 Refusal::Address => self.limits.unused_per_address,
                 _ => self.limits.connections,
@@ -222,20 +184,50 @@ impl Acceptor {
             let purpose = self.purpose;
             tracing::warn!(%peer, refused, limit, "refused a TCP connection for {purpose}: {refusal}");
         }
+        None
     }
 }
 
 /// The place of a connection, released when this is dropped.
 struct TcpPlace {
-    places: Arc<Mutex<Places<()>>>,
+    shared: Arc<AcceptorState>,
     number: u64,
-    totals: Arc<TcpTotals>,
+}
+
+impl TcpPlace {
+    fn take(shared: &Arc<AcceptorState>, peer: SocketAddr, activity: &Activity) -> Option<Self> {
+        let number = shared.take(peer, activity)?;
+        shared.totals.accepted.fetch_add(1, Relaxed);
+        let shared = Arc::clone(shared);
+        Some(Self { shared, number })
+    }
+
+    /// The connection with the address of its client, which a proxy may name first. Then the limit of the client's
+    /// address counts in place of the proxy's. `None` if the connection must end.
+    async fn client(
+        &mut self,
+        stream: TcpStream,
+        peer: SocketAddr,
+        activity: &Activity,
+    ) -> Option<(TcpStream, SocketAddr)> {
+        let shared = &self.shared;
+        if !shared.proxies.expects_header(peer.ip()) {
+            return Some((stream, peer));
+        }
+        let Some((stream, client)) = shared.proxies.client_of(stream, peer).await else {
+            shared.totals.failed_handshakes.fetch_add(1, Relaxed);
+            return None;
+        };
+        shared.places.lock().free(self.number);
+        self.number = shared.take(client, activity)?;
+        Some((stream, client))
+    }
 }
 
 impl Drop for TcpPlace {
     fn drop(&mut self) {
-        let mut places = self.places.lock();
+        let mut places = self.shared.places.lock();
         places.free(self.number);
-        self.totals.ended.fetch_add(1, Relaxed);
+        self.shared.totals.ended.fetch_add(1, Relaxed);
     }
 }

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
+use bytes::Bytes;
 use http::header::{ALT_SVC, HOST};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version};
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -230,19 +230,15 @@ fn has_host(fields: &HeaderMap) -> bool {
     hosts.next().is_some_and(is_valid) && hosts.next().is_none()
 }
 
-/// The beginning of a request's content, up to `most` bytes; empty if it does not arrive.
+/// The content of a request; `most` zeros if it is longer, empty if it does not arrive.
 async fn beginning_of(body: Option<hyper::body::Incoming>, most: usize) -> Bytes {
-    let (Some(mut body), mut content) = (body, BytesMut::new()) else {
-        return Bytes::new();
-    };
-    while content.len() < most
-        && let Some(frame) = body.frame().await
-    {
-        let Ok(frame) = frame else { return Bytes::new() };
-        let data = frame.into_data().unwrap_or_default();
-        content.put(data.take(most.saturating_sub(content.len())));
+    let Some(body) = body else { return Bytes::new() };
+    match Limited::new(body, most).collect().await {
+        Ok(content) => content.to_bytes(),
+        // It must not look complete.
+        Err(error) if error.is::<LengthLimitError>() => vec![0; most].into(),
+        Err(_) => Bytes::new(),
     }
-    content.freeze()
 }
 
 /// Answers a request with this `content`: with 408 if that has not arrived in time, and with 503 on a connection that

@@ -88,8 +88,8 @@ impl TcpServer {
         let shared = Arc::clone(&context);
         let service = TcpService::start(listener, move |listener, stop| {
             let (context, stopped) = (Arc::clone(&shared), stop.clone());
-            let acceptor = Acceptor::new(listener, "media", places, Arc::clone(&context.totals));
-            let acceptor = acceptor.behind(Arc::clone(&context.proxies));
+            let counted = (Arc::clone(&context.totals), Arc::clone(&context.proxies));
+            let acceptor = Acceptor::new(listener, "media", places, counted);
             acceptor.run(stop, move |stream, peer, activity| {
                 connection::serve(stream, (peer, activity), Arc::clone(&context), stopped.clone())
             })

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::FORWARDED;
@@ -51,7 +50,7 @@ impl Proxies {
     /// Reads the header of a connection from `proxy`, and returns the connection with the address of its client: the
     /// proxy's own if the header names none, as for a health check. `None` if no valid header arrives in time.
     pub(crate) async fn client_of(
-        self: Arc<Self>,
+        &self,
         mut stream: TcpStream,
         proxy: SocketAddr,
     ) -> Option<(TcpStream, SocketAddr)> {

@@ -81,7 +81,7 @@ async fn read(bytes: &[u8]) -> (Option<String>, Vec<u8>) {
     sender.write_all(bytes).unwrap();
     drop(sender);
     let proxy = "10.0.0.1:1".parse().unwrap();
-    let read = Arc::new(proxies(None)).client_of(stream, proxy).await;
+    let read = proxies(None).client_of(stream, proxy).await;
     let Some((mut stream, client)) = read else {
         return (None, Vec::new());
     };

@@ -238,7 +238,7 @@ async fn a_stopped_acceptor_refuses_clients_while_a_connection_is_open() {
         evict_after: LONG,
     };
     let accepted = Arc::new(TcpTotals::default());
-    let acceptor = Acceptor::new(listener, "tests", limits, Arc::clone(&accepted));
+    let acceptor = Acceptor::new(listener, "tests", limits, (Arc::clone(&accepted), Arc::default()));
     let ((end, ended), (stop, stopped)) = (watch::channel(()), watch::channel(false));
     let client = TcpStream::connect(address).await.unwrap();
     let mut running = JoinSet::new();
