@@ -183,7 +183,7 @@ impl Claim {
         let mut chunk = BytesMut::new();
         let mut left = end - begin;
         let first = SLOW.min(shared.timeout / 4);
-        let periods = [first, shared.timeout - first].into_iter();
+        let periods = [first, shared.timeout.saturating_sub(first)].into_iter();
         let mut next_periods = periods.clone();
         while let Some(period) = next_periods.next() {
             let before = left;

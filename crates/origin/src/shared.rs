@@ -195,8 +195,7 @@ pub(crate) struct KnownVersion {
 
 impl Shared {
     pub(crate) fn known(&self, name: &str) -> Option<KnownVersion> {
-        let known = self.known.read();
-        known.get(name).cloned()
+        self.known.read().get(name).cloned()
     }
 
     pub(crate) fn set_known(&self, name: String, version: Option<Arc<ObjectVersion>>) {
