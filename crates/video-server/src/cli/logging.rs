@@ -220,7 +220,7 @@ impl LineQueue {
                 );
                 reported = lost;
             }
-            if is_cut && !lines.is_empty() {
+            if is_cut {
                 lines.insert(0, b'\n');
             }
             let (written, result) = write(&mut out, &lines);

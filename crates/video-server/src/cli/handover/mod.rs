@@ -35,7 +35,7 @@ use video_server::serve::VideoServer;
 pub(super) use offer::Offer;
 use offer::Stage;
 pub(super) use sockets::{Offered, Predecessor};
-use wire::{Greeting, Take};
+use wire::{Greeting, Message, Take};
 
 use super::tcp::{TcpService, TcpServices};
 use super::{Failure, logging};
@@ -244,14 +244,14 @@ async fn forward(
     loop {
         tokio::select! {
             biased;
-            Some(()) = served.recv() => bytes.extend(wire::SERVING),
-            _ = heartbeat.tick() => bytes.extend(wire::ALIVE),
-            Some(datagram) = datagrams.recv() => wire::write(&mut bytes, &datagram)?,
+            Some(()) = served.recv() => wire::write(&mut bytes, &Message::Serving)?,
+            _ = heartbeat.tick() => wire::write(&mut bytes, &Message::Alive)?,
+            Some(datagram) = datagrams.recv() => wire::write(&mut bytes, &Message::Datagram(datagram))?,
         }
         while bytes.len() < BATCH
             && let Ok(more) = datagrams.try_recv()
         {
-            wire::write(&mut bytes, &more)?;
+            wire::write(&mut bytes, &Message::Datagram(more))?;
         }
         writer.write_all(&bytes).await?;
         bytes.clear();

@@ -1,8 +1,8 @@
 //! Messages of two processes of a server over their Unix connection.
 
-use std::io::{self, BufRead as _, BufReader, IoSlice, IoSliceMut, Read, Write};
+use std::io::{self, BufRead, BufReader, IoSlice, IoSliceMut, Read as _, Write};
 use std::mem::MaybeUninit;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
@@ -17,11 +17,13 @@ use serde::{Deserialize, Serialize};
 use super::sockets::Offered;
 
 /// Version of the messages. Processes of different versions do not take over from each other.
-const VERSION: u64 = 3;
+const VERSION: u64 = 4;
 /// Maximum number of sockets in a greeting; Linux passes up to 253 in one message (unix(7)).
 const SOCKETS: usize = 253;
 /// Maximum length of a greeting in bytes.
 const GREETING: usize = 1_000;
+/// Maximum length of the line of another message in bytes.
+const LINE: u64 = 1_000;
 
 /// First message of the older process, as one line of JSON. It carries the UDP sockets, then those for TCP and for
 /// metrics, if there are any.
@@ -105,37 +107,22 @@ impl Greeting {
     }
 }
 
-/// Answer of the newer process, one line: it takes over, and uses these sockets in addition to the UDP ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Answer of the newer process, one line of JSON: it takes over, and uses these sockets in addition to the UDP ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(super) struct Take {
     pub(super) tcp: bool,
     pub(super) metrics: bool,
 }
 
 impl Take {
-    /// Bytes of the longest line.
-    const LONGEST: u64 = 17;
-
-    fn line(self) -> &'static str {
-        match (self.tcp, self.metrics) {
-            (false, false) => "take\n",
-            (true, false) => "take tcp\n",
-            (false, true) => "take metrics\n",
-            (true, true) => "take tcp metrics\n",
-        }
-    }
-
     pub(super) fn send(self, mut stream: &UnixStream) -> io::Result<()> {
-        stream.write_all(self.line().as_bytes())
+        let line = serde_json::to_string(&self)?;
+        stream.write_all(format!("{line}\n").as_bytes())
     }
 
     /// Receives the answer; `None` if it is a different one, or if the process ends the connection without an answer.
     pub(super) fn receive(stream: &UnixStream) -> io::Result<Option<Self>> {
-        let mut line = String::new();
-        BufReader::new(stream.take(Self::LONGEST)).read_line(&mut line)?;
-        let all = [(false, false), (true, false), (false, true), (true, true)];
-        let mut all = all.into_iter().map(|(tcp, metrics)| Self { tcp, metrics });
-        Ok(all.find(|take| take.line() == line))
+        Ok(serde_json::from_slice(&line(&mut BufReader::new(stream))?).ok())
     }
 }
 
@@ -150,100 +137,64 @@ pub(super) enum Message {
     Datagram(Datagram),
 }
 
-/// [`Message::Serving`], in place of a datagram's length.
-pub(super) const SERVING: [u8; 4] = [0xFF; 4];
-/// [`Message::Alive`], in place of a datagram's length.
-pub(super) const ALIVE: [u8; 4] = [0xFE; 4];
-
-/// Bytes of an address: kind, IPv6 address.
-const ADDRESS: usize = 17;
-/// Bytes before a datagram's contents: their length, ECN, peer (address, port, flow, scope), local address.
-const HEAD: usize = 4 + 1 + ADDRESS + 2 + 4 + 4 + ADDRESS;
-/// Maximum length of a UDP datagram in bytes.
-const LONGEST: usize = 1 << 16;
-
-/// Writes a datagram, preceded by its length.
-pub(super) fn write(to: &mut impl Write, datagram: &Datagram) -> io::Result<()> {
-    let (flow, scope) = match datagram.peer {
-        SocketAddr::V6(peer) => (peer.flowinfo(), peer.scope_id()),
-        SocketAddr::V4(_) => (0, 0),
-    };
-    let length = u32::try_from(datagram.contents.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
-    let mut head = Vec::with_capacity(HEAD);
-    head.extend_from_slice(&length.to_be_bytes());
-    head.push(datagram.ecn);
-    put(&mut head, Some(datagram.peer.ip()));
-    head.extend_from_slice(&datagram.peer.port().to_be_bytes());
-    head.extend_from_slice(&flow.to_be_bytes());
-    head.extend_from_slice(&scope.to_be_bytes());
-    put(&mut head, datagram.local);
-    to.write_all(&head)?;
-    to.write_all(&datagram.contents)
+/// A message as one line of JSON. The contents of a datagram follow it.
+#[derive(Deserialize, Serialize)]
+enum Head {
+    Serving,
+    Alive,
+    /// Peer, destination address, ECN and length of a datagram.
+    Datagram(SocketAddr, Option<IpAddr>, u8, u16),
 }
 
-/// Writes an address: 0 if there is none, otherwise its version and 16 bytes.
-fn put(to: &mut Vec<u8>, address: Option<IpAddr>) {
-    let (kind, octets) = match address {
-        None => (0, Ipv6Addr::UNSPECIFIED),
-        Some(IpAddr::V4(address)) => (4, address.to_ipv6_mapped()),
-        Some(IpAddr::V6(address)) => (6, address),
+/// Writes a message, and after it the contents of its datagram.
+pub(super) fn write(to: &mut impl Write, message: &Message) -> io::Result<()> {
+    let mut contents: &[u8] = &[];
+    let head = match message {
+        Message::Serving => Head::Serving,
+        Message::Alive => Head::Alive,
+        Message::Datagram(datagram) => {
+            contents = &datagram.contents;
+            let length = u16::try_from(contents.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+            Head::Datagram(datagram.peer, datagram.local, datagram.ecn, length)
+        }
     };
-    to.push(kind);
-    to.extend_from_slice(&octets.octets());
+    serde_json::to_writer(&mut *to, &head)?;
+    to.write_all(b"\n")?;
+    to.write_all(contents)
 }
 
-/// Reads [`SERVING`], [`ALIVE`], or what [`write()`] wrote.
+/// Reads what [`write()`] wrote.
 ///
 /// # Errors
 /// The connection has ended, or the data is not a message.
-pub(super) fn read(from: &mut impl Read) -> io::Result<Message> {
-    let length = match array(from)? {
-        SERVING => return Ok(Message::Serving),
-        ALIVE => return Ok(Message::Alive),
-        length => u32::from_be_bytes(length) as usize,
-    };
-    if length > LONGEST {
-        return Err(io::ErrorKind::InvalidData.into());
-    }
-    let [ecn] = array(from)?;
-    let ip = take(from)?.ok_or(io::ErrorKind::InvalidData)?;
-    let port = u16::from_be_bytes(array(from)?);
-    let (flow, scope) = (u32::from_be_bytes(array(from)?), u32::from_be_bytes(array(from)?));
-    let local = take(from)?;
-    let mut contents = vec![0; length];
-    from.read_exact(&mut contents)?;
-    Ok(Message::Datagram(Datagram {
-        peer: match ip {
-            IpAddr::V4(_) => SocketAddr::new(ip, port),
-            IpAddr::V6(ip) => SocketAddrV6::new(ip, port, flow, scope).into(),
-        },
-        local,
-        ecn,
-        contents: contents.into(),
-    }))
+pub(super) fn read(from: &mut impl BufRead) -> io::Result<Message> {
+    Ok(match serde_json::from_slice(&line(from)?)? {
+        Head::Serving => Message::Serving,
+        Head::Alive => Message::Alive,
+        Head::Datagram(peer, local, ecn, length) => {
+            let mut contents = vec![0; usize::from(length)];
+            from.read_exact(&mut contents)?;
+            let contents = contents.into();
+            Message::Datagram(Datagram {
+                peer,
+                local,
+                ecn,
+                contents,
+            })
+        }
+    })
 }
 
-/// Reads an address as [`put`] writes it.
-fn take(from: &mut impl Read) -> io::Result<Option<IpAddr>> {
-    let [kind] = array(from)?;
-    let address = Ipv6Addr::from(array::<16>(from)?);
-    match (kind, address.to_ipv4_mapped()) {
-        (0, _) => Ok(None),
-        (4, Some(address)) => Ok(Some(Ipv4Addr::into(address))),
-        (6, _) => Ok(Some(address.into())),
-        _ => Err(io::ErrorKind::InvalidData.into()),
-    }
-}
-
-fn array<const N: usize>(from: &mut impl Read) -> io::Result<[u8; N]> {
-    let mut bytes = [0; N];
-    from.read_exact(&mut bytes)?;
-    Ok(bytes)
+/// Reads a line of limited length; an empty one at the end.
+fn line(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    from.take(LINE).read_until(b'\n', &mut line)?;
+    Ok(line)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::net::UdpSocket;
+    use std::net::{SocketAddrV6, UdpSocket};
     use std::os::fd::AsFd as _;
 
     use super::*;
@@ -257,25 +208,23 @@ mod tests {
             contents: contents.into(),
         };
         let mut scoped = datagram("[fe80::1]:9", None, b"");
-        scoped.peer = SocketAddrV6::new("fe80::1".parse().unwrap(), 9, 5, 7).into();
+        scoped.peer = SocketAddrV6::new("fe80::1".parse().unwrap(), 9, 0, 7).into();
         let sent = [
             datagram("192.0.2.1:443", Some("192.0.2.2"), b"one"),
             // An IPv6 socket reports IPv4 addresses like this, and quinn compares addresses.
             datagram("[::ffff:192.0.2.1]:443", Some("::ffff:192.0.2.2"), &[7; 1_500]),
             scoped,
         ];
+        let mut sent: Vec<_> = sent.into_iter().map(Message::Datagram).collect();
+        sent.extend([Message::Alive, Message::Serving]);
         let mut bytes = Vec::new();
-        for datagram in &sent {
-            write(&mut bytes, datagram).unwrap();
+        for message in &sent {
+            write(&mut bytes, message).unwrap();
         }
-        bytes.extend(ALIVE);
-        bytes.extend(SERVING);
         let mut rest = &bytes[..];
-        for datagram in sent {
-            assert_eq!(read(&mut rest).unwrap(), Message::Datagram(datagram));
+        for message in sent {
+            assert_eq!(read(&mut rest).unwrap(), message);
         }
-        assert_eq!(read(&mut rest).unwrap(), Message::Alive);
-        assert_eq!(read(&mut rest).unwrap(), Message::Serving);
         assert_eq!(read(&mut rest).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
         bytes[0] = 1;
         assert_eq!(
@@ -292,7 +241,7 @@ mod tests {
             take.send(&here).unwrap();
             assert_eq!(Take::receive(&there).unwrap(), Some(take));
         }
-        for other in ["", "take", "take media\n"] {
+        for other in ["", "{\"tcp\"", "{\"tcp\":true}\n"] {
             let (here, there) = UnixStream::pair().unwrap();
             (&here).write_all(other.as_bytes()).unwrap();
             drop(here);
@@ -323,7 +272,7 @@ mod tests {
             let socket = UdpSocket::from(socket);
             assert_eq!(socket.local_addr().unwrap(), original.local_addr().unwrap());
         }
-        for line in ["{}\n", "no JSON", "{\"version\":3,\"process\":1}\n"] {
+        for line in ["{}\n", "no JSON", "{\"version\":4,\"process\":1}\n"] {
             (&here).write_all(line.as_bytes()).unwrap();
             assert!(Greeting::receive(&there).is_err(), "{line}");
         }

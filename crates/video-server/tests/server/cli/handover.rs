@@ -336,7 +336,7 @@ async fn an_idle_process_goes_on_if_the_newer_one_fails_before_it_serves() {
     let mut silent = UnixStream::connect(site.site.path("state/handover")).unwrap();
     let mut answer = [0; 1_000];
     assert!(silent.read(&mut answer).unwrap() > 0);
-    silent.write_all(b"take tcp\n").unwrap();
+    silent.write_all(b"{\"tcp\":true,\"metrics\":false}\n").unwrap();
     let length = silent.read(&mut answer).unwrap();
     assert_eq!(&answer[..length], b"taken\n");
     sleep(Duration::from_millis(300)).await;
