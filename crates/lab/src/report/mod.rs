@@ -49,9 +49,9 @@ const CHART_LIBRARY: &str = include_str!("assets/dygraph.min.js");
 #[derive(Template)]
 #[template(path = "report.html")]
 struct Page {
-    /// What is shown without JavaScript.
+    /// The table that is shown without JavaScript.
     table: String,
-    /// [`Results`] as JSON.
+    /// The [`Results`] of all trials, as JSON.
     data: String,
 }
 

@@ -91,10 +91,6 @@ pub(super) fn shown(time: &Duration) -> String {
     }
 }
 
-pub(super) fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,7 +14,9 @@ use video_server::library::{Fault, FaultKind, Library, LibraryError, PackagedTit
 
 use super::announce::shown;
 use super::media::MediaLocation;
-use super::{Command, Config, Failure, parse_config, print, serve};
+use super::options::ServeOptions;
+use super::serve::{self, Prepared};
+use super::{Command, Config, Failure, access_log, parse_config, print};
 
 /// Maximum width of a line of text.
 const COLUMNS: usize = 80;
@@ -78,11 +80,28 @@ fn is_config(file: &Path) -> bool {
 /// Reads a config file and everything that it names; opens no socket.
 fn check_config(file: &Path) -> Result<(), Failure> {
     let config = Config::read(file)?;
-    let Command::Serve(arguments) = parse_config(file, &config)?.command else {
+    let Command::Serve(options) = parse_config(file, &config)?.command else {
         return Ok(());
     };
-    let found = serve::check(&arguments).map_err(|failure| config.place(failure))?;
-    print(&format!("{} is good: {found}\n", file.display()))
+    let prepared = serve::prepare(&options, true).and_then(|prepared| {
+        access_log::check(&options.records.access_log)?;
+        Ok(prepared)
+    });
+    let found = GoodConfig {
+        file,
+        options: &options,
+        prepared: prepared.map_err(|failure| config.place(failure))?,
+    };
+    print(&format!("{found}\n"))
+}
+
+/// The description of a config file without mistakes.
+#[derive(Template)]
+#[template(path = "config.txt", escape = "none")]
+struct GoodConfig<'a> {
+    file: &'a Path,
+    options: &'a ServeOptions,
+    prepared: Prepared,
 }
 
 /// Titles that were read, and everything that is wrong with them.

@@ -1,6 +1,5 @@
 //! The command `video-server serve`.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -13,7 +12,7 @@ use video_server::pages::{Pages, PlayerScripts};
 use video_server::serve::arms::{Arm, Arms, ChooseBy};
 use video_server::serve::{Settings, VideoServer};
 
-use super::announce::{announcement, counted};
+use super::announce::announcement;
 use super::certificate::{self, identity};
 use super::listen::listen;
 use super::logging::LogFormat;
@@ -60,14 +59,14 @@ pub(super) fn run(arguments: &ServeOptions) -> Result<(), Failure> {
 }
 
 /// Parts of a server that need no socket.
-struct Prepared {
-    library: Library,
-    settings: Settings,
-    options: ServerOptions,
+pub(super) struct Prepared {
+    pub(super) library: Library,
+    pub(super) settings: Settings,
+    pub(super) options: ServerOptions,
 }
 
 /// Reads what `arguments` name. If `strict`, a single title that cannot be played is an error.
-fn prepare(arguments: &ServeOptions, strict: bool) -> Result<Prepared, Failure> {
+pub(super) fn prepare(arguments: &ServeOptions, strict: bool) -> Result<Prepared, Failure> {
     let library = match &arguments.media.location {
         MediaLocation::Directory(directory) => Library::scan(directory),
         #[cfg(feature = "object-store")]
@@ -116,39 +115,6 @@ fn pages(arguments: &ServeOptions, pin: Pin) -> Result<Option<Pages>, Failure> {
     };
     let scripts = PlayerScripts::read(directory).context("--player-scripts");
     Ok(Some(pages.with_scripts(scripts.map_err(Failure::Input)?)))
-}
-
-/// Checks everything that `serve` would use except its addresses; returns a summary.
-pub(super) fn check(arguments: &ServeOptions) -> Result<String, Failure> {
-    let prepared = prepare(arguments, true)?;
-    access_log::check(&arguments.records.access_log)?;
-    let library = &prepared.library;
-    let mut found = format!(
-        "{} and {} in {}, {}",
-        counted(library.title_count(), "title"),
-        counted(library.other_files(), "other file"),
-        arguments.media.location,
-        arguments.control.controller
-    );
-    if let Some(arms) = &prepared.settings.arms {
-        let _ = write!(
-            found,
-            ", {} chosen by {}",
-            counted(arms.arms().len(), "arm"),
-            arms.by()
-        );
-    }
-    found.push_str(match &arguments.address.cert {
-        Some(_) => ", certificate and key that match",
-        None => ", a certificate for development",
-    });
-    if prepared.settings.access.is_some() {
-        found.push_str(", keys of tokens");
-    }
-    if let Some(lb) = &prepared.options.quic_lb {
-        let _ = write!(found, ", {}", quic_lb::describe(lb));
-    }
-    Ok(found)
 }
 
 /// Arms of the command line, if there are any.
@@ -341,8 +307,8 @@ async fn shut_down(
         Ok(())
     } else {
         Err(Failure::run(anyhow::anyhow!(
-            "the shutdown aborted {}; allow more time with --drain-timeout",
-            counted(usize::try_from(cut).unwrap_or(usize::MAX), "response")
+            "the shutdown aborted {cut} response{}; allow more time with --drain-timeout",
+            if cut == 1 { "" } else { "s" }
         )))
     }
 }
