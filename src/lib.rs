@@ -2,7 +2,7 @@
 //!
 //! This crate re-exports the controllers ([`cc`]), the adapter that puts them into any quinn program
 //! ([`mod@quinn`]), and HTTP/3 endpoints that use it (`transport`, with the feature `http3`, which is on by default).
-//! With `default-features = false` it depends on quinn and five small crates.
+//! With `default-features = false` it depends on quinn and six small crates.
 //!
 //! # Use it in your quinn program
 //!
