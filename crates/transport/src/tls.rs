@@ -1,4 +1,4 @@
-//! TLS: a server's [`Identity`], and the [`Pin`] that a client may trust it by.
+//! TLS: a server's [`Certificates`], each an [`Identity`], and the [`Pin`] that a client may trust one by.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,11 +8,14 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use parking_lot::RwLock;
 use quinn::crypto::rustls::QuicServerConfig;
+use rustls::client::verify_server_name;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
-use rustls::server::ParsedCertificate;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
+use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
 use rustls::{CipherSuite, SupportedCipherSuite};
 use sha2::{Digest, Sha256};
 
@@ -111,8 +114,7 @@ impl FromStr for Pin {
 /// A server's certificate chain and private key.
 #[derive(Clone)]
 pub struct Identity {
-    chain: Vec<CertificateDer<'static>>,
-    key: Arc<PrivateKeyDer<'static>>,
+    certified: Arc<CertifiedKey>,
     pin: Pin,
 }
 
@@ -131,12 +133,12 @@ impl Identity {
     /// Reads a PEM certificate chain, leaf first, and its PEM private key.
     pub fn from_pem_files(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
         let chain = read_certificates(certificate)?;
-        let key = PrivateKeyDer::from_pem_file(key).map_err(|error| TlsError::Read {
+        let private = PrivateKeyDer::from_pem_file(key).map_err(|error| TlsError::Read {
             what: "a private key",
             path: key.to_owned(),
             reason: error.to_string(),
         })?;
-        Self::new(chain, key)
+        Self::new(chain, private)
     }
 
     /// An identity from a certificate chain, leaf first, and its key. Fails if the two do not belong together.
@@ -146,23 +148,21 @@ impl Identity {
                 "the chain is empty: at least the server's own certificate is needed".to_owned(),
             )
         })?;
-        let identity = Self {
-            pin: Pin::of(leaf)?,
-            chain,
-            key: Arc::new(key),
-        };
-        identity.server_config(ring_provider())?;
-        Ok(identity)
+        let pin = Pin::of(leaf)?;
+        let certified = CertifiedKey::from_der(chain, key, &ring_provider())
+            .map_err(|error| TlsError::Identity(error.to_string()))?;
+        Ok(Self {
+            certified: Arc::new(certified),
+            pin,
+        })
     }
 
     /// Creates a self-signed certificate for `localhost`, `127.0.0.1`, `::1` and `names`. It is valid from yesterday
     /// for 13 days. Clients trust it by its [pin](Self::pin), or by its [certificate](Self::certificate_pem) as a CA.
     pub fn development(names: &[String]) -> Result<Self, TlsError> {
-        let failed = |error: rcgen::Error| TlsError::Development(error.to_string());
         let mut all: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
         all.extend_from_slice(names);
-        let key = rcgen::KeyPair::generate().map_err(failed)?;
-        let mut params = rcgen::CertificateParams::new(all).map_err(failed)?;
+        let mut params = rcgen::CertificateParams::new(all).map_err(|error| development_error(&error))?;
         params
             .distinguished_name
             .push(rcgen::DnType::CommonName, "playrate development certificate");
@@ -177,11 +177,8 @@ impl Identity {
         let epoch = rcgen::date_time_ymd(1970, 1, 1);
         params.not_before = epoch + now.saturating_sub(Duration::from_secs(24 * 3600));
         params.not_after = params.not_before + DEVELOPMENT_VALIDITY;
-        let certificate = params.self_signed(&key).map_err(failed)?;
-        Self::new(
-            vec![certificate.der().clone()],
-            PrivatePkcs8KeyDer::from(key.serialize_der()).into(),
-        )
+        let (chain, key) = self_signed(&params)?;
+        Self::new(chain, key)
     }
 
     /// The pin by which clients can trust this identity.
@@ -189,9 +186,24 @@ impl Identity {
         self.pin
     }
 
+    /// Returns true if the certificate is for `name`, a domain or an IP address.
+    pub fn is_for(&self, name: &str) -> bool {
+        let leaf = self
+            .certified
+            .end_entity_cert()
+            .and_then(ParsedCertificate::try_from);
+        let name = ServerName::try_from(name);
+        leaf.is_ok_and(|leaf| name.is_ok_and(|name| verify_server_name(&leaf, &name).is_ok()))
+    }
+
+    /// The certificate chain, leaf first; never empty.
+    pub fn chain(&self) -> &[CertificateDer<'static>] {
+        &self.certified.cert
+    }
+
     /// The leaf certificate as PEM text.
     pub fn certificate_pem(&self) -> String {
-        let text = BASE64.encode(self.chain.first().map_or(&[][..], AsRef::as_ref));
+        let text = BASE64.encode(self.chain().first().map_or(&[][..], AsRef::as_ref));
         let mut pem = String::from("-----BEGIN CERTIFICATE-----\n");
         // Base64 is ASCII, so every byte is a character.
         for line in text.as_bytes().chunks(64) {
@@ -201,8 +213,41 @@ impl Identity {
         pem.push_str("-----END CERTIFICATE-----\n");
         pem
     }
+}
 
-    pub(crate) fn server_config(
+/// The certificates of a server, which its listeners share. Clones are the same certificates: a change applies to all
+/// connections that begin afterwards, over UDP and TCP.
+#[derive(Clone, Debug)]
+pub struct Certificates {
+    identities: Arc<RwLock<Vec<Identity>>>,
+}
+
+impl From<Identity> for Certificates {
+    fn from(identity: Identity) -> Self {
+        Self::new(vec![identity])
+    }
+}
+
+impl Certificates {
+    /// A client gets the first certificate that is for the name that it requests (SNI), or else the first of all. With
+    /// no certificate, every handshake fails.
+    pub fn new(identities: Vec<Identity>) -> Self {
+        Self {
+            identities: Arc::new(identities.into()),
+        }
+    }
+
+    /// Uses `identities` for clients that connect from now on. Open connections are not affected.
+    pub fn set(&self, identities: Vec<Identity>) {
+        *self.identities.write() = identities;
+    }
+
+    /// The certificates that are in use at this time.
+    pub fn identities(&self) -> Vec<Identity> {
+        self.identities.read().clone()
+    }
+
+    pub(crate) fn quic_config(
         &self,
         provider: Arc<CryptoProvider>,
     ) -> Result<Arc<QuicServerConfig>, TlsError> {
@@ -211,11 +256,11 @@ impl Identity {
             .map_err(|error| TlsError::Identity(error.to_string()))
     }
 
-    /// TLS 1.3 and 1.2 for a server on TCP with this identity. It speaks the first of `protocols` (ALPN, RFC 7301) that
-    /// the client also supports.
+    /// TLS 1.3 and 1.2 for a server on TCP with these certificates. It speaks the first of `protocols` (ALPN, RFC 7301)
+    /// that the client also supports.
     ///
     /// # Errors
-    /// If certificate and key cannot be used.
+    /// If ring's cryptography does not support these versions.
     pub fn tcp_config(&self, protocols: &[&[u8]]) -> Result<Arc<rustls::ServerConfig>, TlsError> {
         self.config(ring_provider(), rustls::ALL_VERSIONS, protocols)
             .map(Arc::new)
@@ -231,11 +276,36 @@ impl Identity {
             .with_protocol_versions(versions)
             .map_err(|error| TlsError::Identity(error.to_string()))?
             .with_no_client_auth()
-            .with_single_cert(self.chain.clone(), self.key.clone_key())
-            .map_err(|error| TlsError::Identity(error.to_string()))?;
+            .with_cert_resolver(Arc::new(self.clone()));
         config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
         Ok(config)
     }
+}
+
+impl ResolvesServerCert for Certificates {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let name = hello.server_name();
+        let identities = self.identities.read();
+        let named = name.and_then(|name| identities.iter().find(|identity| identity.is_for(name)));
+        let identity = named.or(identities.first())?;
+        Some(Arc::clone(&identity.certified))
+    }
+}
+
+fn development_error(error: &rcgen::Error) -> TlsError {
+    TlsError::Development(error.to_string())
+}
+
+/// A certificate of `params`, and its new key, which signed it.
+fn self_signed(
+    params: &rcgen::CertificateParams,
+) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
+    let key = rcgen::KeyPair::generate().map_err(|error| development_error(&error))?;
+    let certificate = params
+        .self_signed(&key)
+        .map_err(|error| development_error(&error))?;
+    let key = PrivatePkcs8KeyDer::from(key.serialize_der());
+    Ok((vec![certificate.der().clone()], key.into()))
 }
 
 /// Reads every certificate of a PEM file; at least one.
@@ -275,14 +345,86 @@ mod tests {
         assert_ne!(pin(), pin());
     }
 
+    /// A certificate for `names` and its key, as PEM.
+    fn made(names: &[&str]) -> (String, String) {
+        let made = rcgen::generate_simple_self_signed(
+            names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(),
+        );
+        let made = made.unwrap();
+        (made.cert.pem(), made.signing_key.serialize_pem())
+    }
+
+    /// Reads an identity from files with these texts.
+    fn read(certificate: &str, key: &str) -> Result<Identity, TlsError> {
+        let directory = tempfile::tempdir().unwrap();
+        let [cert, private] = ["cert.pem", "key.pem"].map(|name| directory.path().join(name));
+        std::fs::write(&cert, certificate).unwrap();
+        std::fs::write(&private, key).unwrap();
+        Identity::from_pem_files(&cert, &private)
+    }
+
     #[test]
     fn a_key_that_does_not_belong_to_the_certificate_is_refused() {
-        let (one, other) = (
-            Identity::development(&[]).unwrap(),
-            Identity::development(&[]).unwrap(),
-        );
-        let error = Identity::new(one.chain, other.key.clone_key()).unwrap_err();
+        let ((certificate, _), (_, key)) = (made(&["a.example"]), made(&["a.example"]));
+        let error = read(&certificate, &key).unwrap_err();
         assert!(matches!(error, TlsError::Identity { .. }), "{error}");
+    }
+
+    #[rstest::rstest]
+    #[case(Some("a.example"), 0)]
+    #[case(Some("www.b.example"), 1)]
+    #[case(Some("WWW.b.Example"), 1)]
+    #[case(Some("c.example"), 2)]
+    #[case(Some("films.b.example"), 1)]
+    #[case(Some("b.example"), 0)]
+    #[case(Some("one.two.b.example"), 0)]
+    #[case(Some("unknown.example"), 0)]
+    #[case(None, 0)]
+    fn the_first_certificate_for_the_requested_name_is_used_or_else_the_first_of_all(
+        #[case] name: Option<&str>,
+        #[case] expected: usize,
+    ) {
+        let names = [
+            &["A.example"][..],
+            &["*.b.example"],
+            &["c.example", "films.b.example"],
+        ];
+        let identities = names
+            .map(made)
+            .map(|(certificate, key)| read(&certificate, &key).unwrap());
+        let certificates = Certificates::new(identities.to_vec());
+        let server = certificates.tcp_config(&[b"h2"]).unwrap();
+        let flight = flight(server, name, b"h2").unwrap();
+        let position = identities
+            .iter()
+            .position(|identity| contains(&flight, &identity.chain()[0]));
+        assert_eq!(position, Some(expected));
+    }
+
+    fn contains(bytes: &[u8], part: &[u8]) -> bool {
+        bytes.windows(part.len()).any(|window| window == part)
+    }
+
+    /// The first bytes of a server, with its certificate, to a client that requests `name` with `protocol` alone; in
+    /// TLS 1.2, where they are not encrypted.
+    fn flight(server: Arc<rustls::ServerConfig>, name: Option<&str>, protocol: &[u8]) -> Option<Vec<u8>> {
+        let mut client = rustls::ClientConfig::builder_with_provider(ring_provider())
+            .with_protocol_versions(&[&rustls::version::TLS12])
+            .unwrap()
+            .with_root_certificates(rustls::RootCertStore::empty())
+            .with_no_client_auth();
+        client.alpn_protocols = vec![protocol.to_vec()];
+        client.enable_sni = name.is_some();
+        let name = name.unwrap_or("a.example").to_owned().try_into().unwrap();
+        let mut client = rustls::ClientConnection::new(Arc::new(client), name).unwrap();
+        let mut server = rustls::ServerConnection::new(server).unwrap();
+        let mut bytes = Vec::new();
+        client.write_tls(&mut bytes).unwrap();
+        server.read_tls(&mut &bytes[..]).unwrap();
+        server.process_new_packets().ok()?;
+        bytes.clear();
+        server.write_tls(&mut bytes).unwrap();
+        Some(bytes)
     }
 
     #[rstest::rstest]

@@ -30,7 +30,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{join_all, select_all};
-use parking_lot::RwLock;
 use quinn::{AsyncUdpSocket, Runtime};
 use tokio::sync::watch;
 
@@ -40,7 +39,7 @@ use crate::merging::MergingSocket;
 use crate::quic::var_int;
 use crate::receiving::ReceivingRuntime;
 use crate::time;
-use crate::tls::{Identity, require_registered_suites};
+use crate::tls::{Certificates, require_registered_suites};
 use clients::Clients;
 use keys::{EndpointKeys, Issuer};
 use worker::ServerState;
@@ -150,8 +149,8 @@ impl Server {
             options.endpoint_key = Some(EndpointKey::generate()?);
         }
         let crypto = options
-            .identity
-            .server_config(Arc::clone(&options.crypto_provider))?;
+            .certificates
+            .quic_config(Arc::clone(&options.crypto_provider))?;
         let mut base = quinn::ServerConfig::with_crypto(crypto);
         base.transport_config(Arc::new(options.transport.to_quinn()?));
         let config = options.transport.to_endpoint()?;
@@ -172,7 +171,7 @@ impl Server {
         let shared = Arc::new(ServerState {
             clients: Clients::new(&options),
             options: Arc::new(options),
-            base: RwLock::new(base.clone()),
+            base: base.clone(),
             stop: watch::Sender::new(false),
         });
         let mut workers = Vec::with_capacity(count);
@@ -246,19 +245,9 @@ impl Server {
         self.shared.clients.totals()
     }
 
-    /// Uses `identity` for clients that connect from now on. Open connections are not affected.
-    ///
-    /// # Errors
-    /// If its certificate and key cannot be used. Nothing has changed then.
-    pub fn set_identity(&self, identity: &Identity) -> Result<(), EndpointError> {
-        let provider = Arc::clone(&self.shared.options.crypto_provider);
-        let crypto = identity.server_config(provider)?;
-        let mut base = self.shared.base.write();
-        base.crypto = crypto;
-        for worker in &*self.workers {
-            worker.endpoint.set_server_config(Some(base.clone()));
-        }
-        Ok(())
+    /// Its certificates, to replace them.
+    pub fn certificates(&self) -> &Certificates {
+        &self.shared.options.certificates
     }
 
     /// The next client of any worker that requests a connection; `None` once the server is [shutting

@@ -9,16 +9,14 @@ use super::keys::EndpointKey;
 use super::quic_lb::QuicLb;
 use super::routing::Succession;
 use crate::options::TransportOptions;
-use crate::tls::{Identity, ring_provider};
+use crate::tls::{Certificates, ring_provider};
 
 /// Options of a server's connections.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServerOptions {
-    /// Certificate and key, until [`Server::set_identity`] replaces them.
-    ///
-    /// [`Server::set_identity`]: crate::Server::set_identity
-    pub identity: Identity,
+    /// Certificates and keys, which can be replaced while the server runs.
+    pub certificates: Certificates,
     /// Secret that outlives the process: a restarted server with the same secret resets the connections that it lost,
     /// and accepts the tokens that it issued. `None`: keys for this endpoint alone.
     pub endpoint_key: Option<EndpointKey>,
@@ -61,10 +59,10 @@ pub struct ServerOptions {
 }
 
 impl ServerOptions {
-    /// The defaults, for `identity`.
-    pub fn new(identity: Identity) -> Self {
+    /// The defaults, for an [`Identity`](crate::Identity) or several certificates.
+    pub fn new(certificates: impl Into<Certificates>) -> Self {
         Self {
-            identity,
+            certificates: certificates.into(),
             endpoint_key: None,
             quic_lb: None,
             succession: Succession::default(),

@@ -4,7 +4,6 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use parking_lot::RwLock;
 use playrate_quinn::ConnectionController;
 use quinn::Runtime;
 use tokio::sync::watch;
@@ -24,7 +23,7 @@ pub(super) struct ServerState {
     pub(super) options: Arc<ServerOptions>,
     pub(super) clients: Arc<Clients>,
     /// Without a controller: every connection gets its own.
-    pub(super) base: RwLock<quinn::ServerConfig>,
+    pub(super) base: quinn::ServerConfig,
     /// True once the server shuts down.
     pub(super) stop: watch::Sender<bool>,
 }
@@ -128,7 +127,7 @@ impl Incoming {
         let mut transport = transport.map_err(|error| ConnectionLost::Broken(error.to_string()))?;
         control.install(&mut transport);
         control.request_acks(&mut transport);
-        let mut config = shared.base.read().clone();
+        let mut config = shared.base.clone();
         config.transport_config(Arc::new(transport));
         let connecting = self.quinn.accept_with(Arc::new(config))?;
         let activity = self.place.activity().clone();

@@ -41,7 +41,7 @@ async fn a_server_is_trusted_by_its_certificate_as_a_ca_file_or_not_verified_at_
     #[case] names_address: bool,
 ) {
     let pem = identity.certificate_pem();
-    let rig = ok_rig(|options| options.identity = identity);
+    let rig = ok_rig(|options| options.certificates = identity.into());
     let directory = tempfile::tempdir().unwrap();
     let ca_file = |name: &str, pem: String| {
         let path = directory.path().join(name);

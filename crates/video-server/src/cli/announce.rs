@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use askama::Template;
 use playrate_media::Layout;
-use playrate_transport::Pin;
+use playrate_transport::{Identity, Pin};
 use video_server::library::{FaultKind, Library};
 use video_server::serve::VideoServer;
 
@@ -22,7 +22,8 @@ struct Announcement<'a> {
     origin: String,
     address: SocketAddr,
     metrics: Option<SocketAddr>,
-    pin: Pin,
+    /// Of the first certificate.
+    pin: Option<Pin>,
 }
 
 /// Titles, addresses, and a command to watch the first title. `metrics` is the address of metrics and dashboard.
@@ -30,7 +31,6 @@ pub(super) fn announcement(
     options: &ServeOptions,
     server: &VideoServer,
     metrics: Option<SocketAddr>,
-    pin: Pin,
 ) -> std::io::Result<String> {
     let (library, address) = (server.library(), server.local_addr()?);
     let host = match options.address.specific_ip() {
@@ -38,13 +38,14 @@ pub(super) fn announcement(
         Some(ip) => ip.to_string(),
         None => "localhost".to_owned(),
     };
+    let identities = server.transport().certificates().identities();
     let announcement = Announcement {
         options,
         library: &library,
         origin: format!("https://{host}:{}", address.port()),
         address,
         metrics,
-        pin,
+        pin: identities.first().map(Identity::pin),
     };
     Ok(format!("{announcement}\n"))
 }

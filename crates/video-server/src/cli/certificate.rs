@@ -1,38 +1,47 @@
-//! The server's certificate and key: read at the start and again on SIGHUP, or generated.
+//! The server's certificates and keys: read at the start and again on SIGHUP, or generated.
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use playrate_transport::Identity;
 use video_server::serve::VideoServer;
 
 use super::Failure;
 use super::options::ServeOptions;
-use super::tcp::TcpServer;
 
-/// Reads certificate and key, or generates those for development.
-pub(super) fn identity(arguments: &ServeOptions) -> Result<Identity, Failure> {
-    if let (Some(certificate), Some(key)) = (&arguments.address.cert, &arguments.address.key) {
-        return Identity::from_pem_files(certificate, key)
-            .with_context(|| format!("--cert {} --key {}", certificate.display(), key.display()))
-            .map_err(Failure::Input);
+/// Reads the certificates and keys, or generates one for development.
+pub(super) fn identities(arguments: &ServeOptions) -> Result<Vec<Identity>, Failure> {
+    let (certificates, keys) = (&arguments.address.cert, &arguments.address.key);
+    if certificates.len() != keys.len() {
+        return Err(Failure::Input(anyhow!(
+            "--cert: expected one --key for each certificate, in the same order (got {} and {})",
+            certificates.len(),
+            keys.len()
+        )));
     }
-    let name = arguments.address.specific_ip().map(|ip| ip.to_string());
-    Identity::development(name.as_slice()).map_err(Failure::run)
+    if certificates.is_empty() {
+        let name = arguments.address.specific_ip().map(|ip| ip.to_string());
+        let identity = Identity::development(name.as_slice()).map_err(Failure::run)?;
+        return Ok(vec![identity]);
+    }
+    let pairs = certificates.iter().zip(keys);
+    let read = pairs.map(|(certificate, key)| {
+        Identity::from_pem_files(certificate, key)
+            .with_context(|| format!("--cert {} --key {}", certificate.display(), key.display()))
+    });
+    read.collect::<Result<_, _>>().map_err(Failure::Input)
 }
 
-/// Reloads certificate and key for new connections. If the certificate is unusable, nothing changes.
-pub(super) fn reload(arguments: &ServeOptions, server: &VideoServer, tcp: Option<&TcpServer>) {
-    if arguments.address.cert.is_none() {
+/// Reloads certificates and keys for new connections. If one is unusable, nothing changes.
+pub(super) fn reload(arguments: &ServeOptions, server: &VideoServer) {
+    if arguments.address.cert.is_empty() {
         tracing::info!("SIGHUP: no --cert to read again; the certificate was generated for this run");
         return;
     }
-    let renewed = identity(arguments).and_then(|identity| {
-        server.set_identity(&identity).map_err(Failure::input)?;
-        tcp.map_or(Ok(()), |tcp| tcp.set_identity(&identity))
-            .map_err(Failure::input)?;
-        Ok(identity.pin())
-    });
-    match renewed {
-        Ok(pin) => tracing::info!(%pin, "SIGHUP: new connections get the new certificate"),
+    match identities(arguments) {
+        Ok(identities) => {
+            let pin = identities.first().map(|first| first.pin().to_string());
+            server.set_identities(identities);
+            tracing::info!(pin, "SIGHUP: new connections get the new certificate");
+        }
         Err(error) => tracing::error!(%error, "SIGHUP: the previous certificate stays in use"),
     }
 }

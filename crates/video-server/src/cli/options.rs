@@ -124,13 +124,14 @@ pub(super) struct AddressOptions {
     #[arg(long)]
     pub(super) no_tcp: bool,
 
-    /// PEM certificate chain, leaf first; by default the server generates a development certificate
+    /// PEM certificate chain, leaf first; by default the server generates a development certificate. May be repeated,
+    /// each with its --key: a client gets the first that is for the name that it requests, or else the first of all
     #[arg(long, value_name = "FILE", requires = "key")]
-    pub(super) cert: Option<PathBuf>,
+    pub(super) cert: Vec<PathBuf>,
 
     /// PEM private key of the certificate
     #[arg(long, value_name = "FILE", requires = "cert")]
-    pub(super) key: Option<PathBuf>,
+    pub(super) key: Vec<PathBuf>,
 }
 
 impl AddressOptions {

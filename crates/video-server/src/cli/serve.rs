@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
-use playrate_transport::{AckRequest, Pin, ServerOptions, time};
+use playrate_transport::{AckRequest, Certificates, Pin, ServerOptions, time};
 use playrate_units::duration;
 use quinn::{Runtime, TokioRuntime};
 use video_server::library::Library;
@@ -13,7 +13,7 @@ use video_server::serve::arms::{Arm, Arms, ChooseBy};
 use video_server::serve::{Settings, VideoServer};
 
 use super::announce::announcement;
-use super::certificate::{self, identity};
+use super::certificate;
 use super::listen::listen;
 use super::logging::LogFormat;
 use super::media::{self, MediaLocation};
@@ -80,9 +80,11 @@ pub(super) fn prepare(arguments: &ServeOptions, strict: bool) -> Result<Prepared
     let mut settings = Settings::new(arguments.control.controller.clone());
     settings.arms = arms(arguments, &library)?;
     settings.access = arguments.access.access()?;
-    let identity = identity(arguments)?;
-    settings.pages = pages(arguments, identity.pin())?;
-    let mut options = ServerOptions::new(identity);
+    let identities = certificate::identities(arguments)?;
+    if let Some(first) = identities.first() {
+        settings.pages = pages(arguments, first.pin())?;
+    }
+    let mut options = ServerOptions::new(Certificates::new(identities));
     options.max_connections = arguments.limits.max_connections.get();
     options.idle_limit = arguments.limits.idle_limit.0;
     options.max_connections_per_address = arguments.limits.max_connections_per_address.get();
@@ -145,7 +147,6 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
         mut settings,
         options,
     } = prepared;
-    let pin = options.identity.pin();
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
     let qlog = qlog(arguments)?;
     let records = &arguments.records;
@@ -192,7 +193,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
     let state = arguments.machines.state.as_ref().zip(listening.offered);
     let offer = state.and_then(|(directory, offered)| handover::offer(directory, offered, services));
     let tcp = tcp.as_ref();
-    let text = announcement(arguments, &server, monitored, pin).map_err(Failure::run)?;
+    let text = announcement(arguments, &server, monitored).map_err(Failure::run)?;
     match (&arguments.records.access_log, arguments.records.log_format) {
         (target, _) if target.as_os_str() != access_log::STDOUT => print(&text)?,
         (_, LogFormat::Text) => logging::print(&text),
@@ -208,7 +209,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
     let reload = || {
         notify::reloading();
         logging::ACCESS.reopen();
-        certificate::reload(arguments, &server, tcp);
+        certificate::reload(arguments, &server);
         arguments.access.reload(server.settings().access.as_deref());
         // The receiver lives as long as the process.
         let _ = rescans.send(Reason::Request);
@@ -324,6 +325,6 @@ fn qlog(arguments: &ServeOptions) -> Result<Option<Arc<Qlog>>, Failure> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is where the real date comes in")]
-pub(super) fn wall_clock() -> SystemTime {
+fn wall_clock() -> SystemTime {
     SystemTime::now()
 }

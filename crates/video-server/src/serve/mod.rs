@@ -35,7 +35,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
 use parking_lot::{Mutex, RwLock};
-use playrate_transport::{AckRequest, ControllerChoice, EndpointError, Identity, Server, Worker, time};
+use playrate_transport::{AckRequest, ControllerChoice, Identity, Server, Worker, time};
 use playrate_units::Bytes;
 use quinn::Runtime;
 use tokio::sync::mpsc;
@@ -279,14 +279,12 @@ impl VideoServer {
         &self.context.admission
     }
 
-    /// Uses `identity` for new connections.
-    ///
-    /// # Errors
-    /// The certificate and key cannot be used; the server keeps the previous identity.
-    pub fn set_identity(&self, identity: &Identity) -> Result<(), EndpointError> {
-        self.transport.set_identity(identity)?;
-        self.context.site.set_pin(identity.pin());
-        Ok(())
+    /// Uses `identities` for new connections, over every version of HTTP; the page shows the pin of the first.
+    pub fn set_identities(&self, identities: Vec<Identity>) {
+        if let Some(first) = identities.first() {
+            self.context.site.set_pin(first.pin());
+        }
+        self.transport.certificates().set(identities);
     }
 
     /// Its endpoints over HTTP/3: their connections, including those in handshake or closing, and their totals.

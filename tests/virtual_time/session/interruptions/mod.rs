@@ -344,7 +344,7 @@ fn another_servers_certificate_ends_the_session_at_once() {
         sleep(&rig, secs(10)).await;
         let _other = rig.start(library(&title), settings(), |options| {
             options.endpoint_key = Some(key.clone());
-            options.identity = Identity::development(&[]).unwrap();
+            options.certificates = Identity::development(&[]).unwrap().into();
         });
         sleep(&rig, secs(30)).await;
     };

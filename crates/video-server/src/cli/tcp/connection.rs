@@ -149,7 +149,7 @@ pub(super) async fn serve(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%peer, %error, "cannot disable Nagle's algorithm");
     }
-    let accepting = context.tls.read().accept(stream);
+    let accepting = context.tls.accept(stream);
     let accepting = time::timeout(&TokioRuntime, context.request_limit, accepting);
     let accepted = tokio::select! {
         biased;

@@ -18,8 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use http::HeaderValue;
-use parking_lot::RwLock;
-use playrate_transport::{Identity, PlaceLimits, ServerOptions, TlsError, time};
+use playrate_transport::{PlaceLimits, ServerOptions, time};
 use quinn::TokioRuntime;
 use tokio_rustls::TlsAcceptor;
 use video_server::admission::Admission;
@@ -39,7 +38,7 @@ const ALT_SVC_AGE: Duration = Duration::from_secs(24 * 3600);
 struct TcpContext {
     site: Arc<Site>,
     admission: Arc<Admission>,
-    tls: RwLock<TlsAcceptor>,
+    tls: TlsAcceptor,
     /// Value of the `Alt-Svc` field that names HTTP/3.
     alt_svc: Option<HeaderValue>,
     /// Maximum duration of a TLS handshake, and of the arrival of a request's content.
@@ -72,7 +71,7 @@ impl TcpServer {
         let context = Arc::new(TcpContext {
             site: Arc::clone(server.site()),
             admission: Arc::clone(server.admission()),
-            tls: RwLock::new(options.identity.tcp_config(&PROTOCOLS)?.into()),
+            tls: options.certificates.tcp_config(&PROTOCOLS)?.into(),
             alt_svc: alt_svc.and_then(|value| HeaderValue::try_from(value).ok()),
             request_limit: options.request_timeout,
             idle_limit: options.stall_timeout,
@@ -95,13 +94,6 @@ impl TcpServer {
             })
         })?;
         Ok(Self { service, context })
-    }
-
-    /// Uses `identity` for new connections.
-    pub(super) fn set_identity(&self, identity: &Identity) -> Result<(), TlsError> {
-        let tls = identity.tcp_config(&PROTOCOLS)?.into();
-        *self.context.tls.write() = tls;
-        Ok(())
     }
 
     /// Stops accepting connections and requests, waits for responses, and aborts those still running after `deadline`.

@@ -8,7 +8,7 @@ use http::{Request, Uri};
 use http_body_util::{BodyExt as _, Empty};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use playrate_transport::{Activity, ControllerChoice, Places, Server};
+use playrate_transport::{Activity, ControllerChoice, Identity, Places, Server};
 use quinn::Runtime;
 use rstest::rstest;
 use rustls::pki_types::pem::PemObject as _;

@@ -27,6 +27,10 @@ fn complaint(arguments: &[&str]) -> String {
 #[case::rate_without_unit(&["--capacity", "4000"], &["`4000`", "--capacity"])]
 #[case::cert_without_key(&["--cert", "cert.pem"], &["--key"])]
 #[case::missing_cert(&["--cert", "/no/cert.pem", "--key", "/no/key.pem"], &["/no/cert.pem"])]
+#[case::cert_without_its_key(
+    &["--cert", "a.pem", "--key", "a.key", "--cert", "b.pem"],
+    &["--cert: expected one --key for each certificate", "2 and 1"]
+)]
 #[case::arm_without_a_way(&["--arm", "a=cubic"], &["--choose-by"])]
 #[case::way_without_arms(&["--choose-by", "path"], &["--arm"])]
 #[case::arm_twice(&["--choose-by", "path", "--arm", "a=cubic", "--arm", "a=reno"], &["--arm", "`a`"])]

@@ -9,6 +9,7 @@ mod bad_input;
 mod balancer;
 #[cfg(unix)]
 mod caching;
+mod certificates;
 mod check;
 mod config;
 #[cfg(target_os = "linux")]

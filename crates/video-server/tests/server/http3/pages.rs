@@ -12,7 +12,7 @@ use playrate_test_support::{Media, assert_contains, until};
 const CONNECTION: &str = "/.playrate/connection.json";
 
 fn with_pages(setup: &mut Setup) {
-    setup.settings.pages = Some(Pages::new(setup.options.identity.pin()));
+    setup.settings.pages = Some(Pages::new(setup.options.certificates.identities()[0].pin()));
 }
 
 fn text(bytes: &[u8]) -> &str {
@@ -249,7 +249,7 @@ async fn a_page_is_asked_for_again_in_vain_until_the_library_changes() {
 async fn a_renewed_certificate_has_its_pin_on_the_page() {
     let (running, connection) = Running::connected(with_pages).await;
     let renewed = Identity::development(&[]).unwrap();
-    running.server.set_identity(&renewed).unwrap();
+    running.server.set_identities(vec![renewed.clone()]);
     let (_, page) = get(&connection, "/", &[]).await;
     let page = text(&page);
     assert!(page.contains(&renewed.pin().to_string()) && !page.contains(&running.pin().to_string()));
