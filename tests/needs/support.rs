@@ -138,7 +138,11 @@ impl Certified {
         Self {
             authority: write("ca.pem", authority.pem()),
             certificate: text(write("cert.pem", certificate.pem() + &authority.pem())),
-            key: text(write("key.pem", key.serialize_pem())),
+            key: {
+                let path = directory.join("key.pem");
+                playrate_test_support::put_private(&path, &key.serialize_pem());
+                text(path)
+            },
         }
     }
 

@@ -72,6 +72,9 @@ impl Certificate {
         let [certificate, key] = ["certificate.pem", "key.pem"].map(|name| directory.path().join(name));
         std::fs::write(&certificate, certified.cert.pem()).unwrap();
         std::fs::write(&key, certified.signing_key.serialize_pem()).unwrap();
+        // The server refuses a key that every user can read.
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(&key, mode).unwrap();
         let pin = Identity::from_pem_files(&certificate, &key).unwrap().pin();
         Self { directory, pin }
     }

@@ -36,6 +36,9 @@ pub enum TlsError {
         /// Text of the error.
         reason: String,
     },
+    /// The private key in this file is encrypted.
+    #[error("the private key in {0} is encrypted; decrypt it with `openssl pkey -in {0} -out KEY`")]
+    EncryptedKey(PathBuf),
     /// The certificate and key do not belong together, or cannot be used for this reason.
     #[error("the certificate and key cannot be used: {0}")]
     Identity(String),
@@ -133,10 +136,17 @@ impl Identity {
     /// Reads a PEM certificate chain, leaf first, and its PEM private key.
     pub fn from_pem_files(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
         let chain = read_certificates(certificate)?;
-        let private = PrivateKeyDer::from_pem_file(key).map_err(|error| TlsError::Read {
-            what: "a private key",
-            path: key.to_owned(),
-            reason: error.to_string(),
+        let private = PrivateKeyDer::from_pem_file(key).map_err(|error| {
+            // `BEGIN ENCRYPTED PRIVATE KEY` (RFC 7468 §11), or the field `Proc-Type: 4,ENCRYPTED` of older files.
+            let text = std::fs::read(key).unwrap_or_default();
+            if text.windows(9).any(|word| word == b"ENCRYPTED") {
+                return TlsError::EncryptedKey(key.to_owned());
+            }
+            TlsError::Read {
+                what: "a private key",
+                path: key.to_owned(),
+                reason: error.to_string(),
+            }
         })?;
         Self::new(chain, private)
     }
@@ -368,6 +378,17 @@ mod tests {
         let ((certificate, _), (_, key)) = (made(&["a.example"]), made(&["a.example"]));
         let error = read(&certificate, &key).unwrap_err();
         assert!(matches!(error, TlsError::Identity { .. }), "{error}");
+    }
+
+    #[rstest::rstest]
+    #[case("-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIB\n-----END ENCRYPTED PRIVATE KEY-----\n")]
+    #[case("-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nMIIB\n-----END EC PRIVATE KEY-----\n")]
+    fn an_encrypted_key_is_named_with_the_command_that_decrypts_it(#[case] key: &str) {
+        let error = read(&made(&["a.example"]).0, key).unwrap_err().to_string();
+        assert!(
+            error.contains("key.pem is encrypted") && error.contains("openssl pkey -in"),
+            "{error}"
+        );
     }
 
     #[rstest::rstest]

@@ -54,10 +54,17 @@ pub fn h3_config(certificate: &CertificateDer<'static>) -> quinn::ClientConfig {
     quinn::ClientConfig::new(Arc::new(tls))
 }
 
+/// Writes a file that only its user can read.
+pub fn put_private(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    #[cfg(unix)]
+    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+}
+
 /// Writes a new self-signed certificate for `localhost` and its key into `directory`, as `cert.pem` and `key.pem`.
 pub fn certify(directory: &Path) -> CertificateDer<'static> {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     fs::write(directory.join("cert.pem"), made.cert.pem()).unwrap();
-    fs::write(directory.join("key.pem"), made.signing_key.serialize_pem()).unwrap();
+    put_private(&directory.join("key.pem"), &made.signing_key.serialize_pem());
     made.cert.der().clone()
 }

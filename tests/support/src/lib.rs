@@ -20,7 +20,7 @@ use std::time::Duration;
 use playrate_transport::time;
 use quinn::TokioRuntime;
 
-pub use client::{certificate, certify, client, fetch, h3_config, tls_config};
+pub use client::{certificate, certify, client, fetch, h3_config, put_private, tls_config};
 pub use files::{Media, SCENARIO, TITLE, asset, films, fixture, root, title};
 pub use parallel::in_parallel;
 pub use process::{Running, ServerProcess, program};

@@ -16,7 +16,7 @@ use super::announce::shown;
 use super::media::MediaLocation;
 use super::options::ServeOptions;
 use super::serve::{self, Prepared};
-use super::{Command, Config, Failure, access_log, parse_config, print};
+use super::{Command, Config, Failure, access_log, certificate, parse_config, print};
 
 /// Maximum width of a line of text.
 const COLUMNS: usize = 80;
@@ -85,14 +85,17 @@ fn check_config(file: &Path) -> Result<(), Failure> {
     };
     let prepared = serve::prepare(&options, true).and_then(|prepared| {
         access_log::check(&options.records.access_log)?;
-        Ok(prepared)
+        let identities = prepared.options.certificates.identities();
+        let warnings = certificate::check(&options, &identities).map_err(Failure::Input)?;
+        Ok((prepared, warnings))
     });
+    let (prepared, warnings) = prepared.map_err(|failure| config.place(failure))?;
     let found = GoodConfig {
         file,
         options: &options,
-        prepared: prepared.map_err(|failure| config.place(failure))?,
+        prepared,
     };
-    print(&format!("{found}\n"))
+    print(&format!("{found}{warnings}\n"))
 }
 
 /// The description of a config file without mistakes.

@@ -129,7 +129,7 @@ pub(super) struct AddressOptions {
     #[arg(long, value_name = "FILE", requires = "key")]
     pub(super) cert: Vec<PathBuf>,
 
-    /// PEM private key of the certificate
+    /// PEM private key of the certificate, in a file that other users cannot read
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(super) key: Vec<PathBuf>,
 }

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use playrate_transport::{AckRequest, Certificates, Pin, ServerOptions, time};
 use playrate_units::duration;
 use quinn::{Runtime, TokioRuntime};
+use tokio::task::JoinSet;
 use video_server::library::Library;
 use video_server::pages::{Pages, PlayerScripts};
 use video_server::serve::arms::{Arm, Arms, ChooseBy};
@@ -36,6 +37,7 @@ pub(super) fn run(arguments: &ServeOptions) -> Result<(), Failure> {
         Ok(limit) => tracing::debug!(limit, "the limit of file descriptors"),
         Err(error) => tracing::warn!(%error, "cannot raise the limit of file descriptors"),
     }
+    certificate::check_clock(wall_clock()).map_err(Failure::Run)?;
     let mut prepared = prepare(arguments, arguments.media.strict)?;
     if let Some(directory) = &arguments.machines.state
         && prepared.options.endpoint_key.is_none()
@@ -186,6 +188,8 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
     let rescans = rescan::start(server.clone(), arguments.media.strict, causes).map_err(Failure::run)?;
     let monitored = dashboard.as_ref().map(Dashboard::address);
     let older = listening.older;
+    let mut upkeep = JoinSet::new();
+    upkeep.spawn(certificate::watch(server.transport().certificates().clone()));
     let services = [
         tcp.as_ref().map(|tcp| Arc::clone(&tcp.service)),
         dashboard.as_ref().map(|dashboard| Arc::clone(&dashboard.service)),
@@ -231,6 +235,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
             () = handover::over(offer.as_ref(), older.as_ref(), &server) => arguments.machines.drain_timeout,
         },
     };
+    drop(upkeep);
     if let Some(offer) = &offer {
         offer.withdraw_tcp();
     }
@@ -325,6 +330,6 @@ fn qlog(arguments: &ServeOptions) -> Result<Option<Arc<Qlog>>, Failure> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is where the real date comes in")]
-fn wall_clock() -> SystemTime {
+pub(super) fn wall_clock() -> SystemTime {
     SystemTime::now()
 }

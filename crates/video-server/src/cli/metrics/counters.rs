@@ -7,14 +7,14 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use playrate_transport::telemetry::{Sample, Sink};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use quinn::{Runtime, TokioRuntime};
@@ -25,6 +25,7 @@ use video_server::serve::{
 
 use super::arm_totals::ArmTotals;
 use super::exposition::{Labels, counter, encode, gauge, occurrences, sums};
+use crate::cli::certificate::Leaf;
 use crate::cli::logging;
 use crate::cli::tcp::TcpTotals;
 
@@ -253,6 +254,8 @@ impl Collector for ServerCollector {
             timer_lag [Seconds] = ConstGauge::new(load.lag.unwrap_or_default().as_secs_f64());
             /// Share of the processors' time; 0 unless --max-lag or --max-cpu is given.
             processor_time [Ratios] = ConstGauge::new(load.cpu.unwrap_or_default());
+            /// Expiry of each certificate, since the epoch.
+            certificate_expiry_timestamp [Seconds] = certificate_expiries(server);
             /// Lines of the log that were dropped because its reader was too slow, or could not be written.
             dropped_log_lines = counter(logging::dropped_lines());
             /// Lines of the access log that were dropped because its reader was too slow, or could not be written.
@@ -264,6 +267,18 @@ impl Collector for ServerCollector {
         }
         Ok(())
     }
+}
+
+/// Times at which the certificates in use expire.
+fn certificate_expiries(server: &VideoServer) -> Family<Labels, Gauge> {
+    let expiries = Family::<Labels, Gauge>::default();
+    let identities = server.transport().certificates().identities();
+    for leaf in identities.iter().filter_map(|identity| Leaf::of(identity).ok()) {
+        let end = leaf.end.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let expiry = expiries.get_or_create(&vec![("name", leaf.name)]);
+        expiry.set(end.try_into().unwrap_or(i64::MAX));
+    }
+    expiries
 }
 
 /// Numbers of events by their kind and the state of the player.

@@ -1,12 +1,14 @@
-//! Certificates that the server selects by name.
+//! Certificates that the server selects by name, and those that it warns of or refuses.
 
+use std::fs;
 use std::time::SystemTime;
 
 use playrate_transport::{Pin, Target};
 use rcgen::{CertificateParams, KeyPair};
+use rstest::rstest;
 
-use crate::cli::process::start_with_metrics;
-use playrate_test_support::{Media, client};
+use crate::cli::process::{checked, refused, start_with_metrics};
+use playrate_test_support::{Media, assert_contains, client, put_private};
 
 /// Puts a certificate for `name`, valid from and to these days from now, and its key into `directory`. Returns its pin
 /// and the options that name both.
@@ -23,7 +25,7 @@ fn certificate(directory: &Media, name: &str, (from, to): (i64, i64)) -> (Pin, [
     let made = params.self_signed(&key).unwrap();
     let file = name.replace('*', "any");
     directory.put(&format!("{file}.pem"), made.pem());
-    directory.put(&format!("{file}.key"), key.serialize_pem());
+    put_private(&directory.path(&format!("{file}.key")), &key.serialize_pem());
     let files = ["pem", "key"].map(|extension| directory.text(&format!("{file}.{extension}")));
     let [cert, key] = files;
     let options = ["--cert".to_owned(), cert, "--key".to_owned(), key];
@@ -31,7 +33,7 @@ fn certificate(directory: &Media, name: &str, (from, to): (i64, i64)) -> (Pin, [
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_name_gets_its_certificate_after_a_hang_up_too() {
+async fn each_name_gets_its_certificate_after_a_hang_up_too_and_each_has_its_expiry_in_the_metrics() {
     let media = Media::film();
     let names = ["one.example", "two.example", "*.three.example"];
     let made = names.map(|name| certificate(&media, name, (-1, 30)));
@@ -54,6 +56,17 @@ async fn each_name_gets_its_certificate_after_a_hang_up_too() {
     ] {
         assert!(connects(name, made[number].0).await, "{name}");
     }
+    for name in names {
+        let expiry = serving.metric(&format!(
+            "playrate_certificate_expiry_timestamp_seconds{{name=\"{name}\"}}"
+        ));
+        let left = expiry
+            - SystemTime::now()
+                .duration_since(SystemTime::UNIX_EPOCH)
+                .unwrap()
+                .as_secs();
+        assert!((29 * 24 * 3600..=30 * 24 * 3600).contains(&left), "{left}");
+    }
     #[cfg(unix)]
     {
         let (renewed, _) = certificate(&media, "two.example", (-1, 30));
@@ -64,5 +77,62 @@ async fn each_name_gets_its_certificate_after_a_hang_up_too() {
         .await;
         assert!(connects("one.example", made[0].0).await);
     }
-    serving.stop();
+    let log = serving.stop();
+    assert!(!log.contains("expire"), "{log}");
+}
+
+/// A config file with a certificate that is valid in this period of days from now.
+fn config(days: (i64, i64)) -> (Media, String) {
+    let directory = Media::film();
+    let (_, [_, cert, _, key]) = certificate(&directory, "a.example", days);
+    let media = directory.text("");
+    let text = format!("media = \"{media}\"\n\ncert = \"{cert}\"\nkey = [\"{key}\"]\n");
+    directory.put(".server.toml", text);
+    let file = directory.text(".server.toml");
+    (directory, file)
+}
+
+#[rstest]
+#[case::over((-30, -1), "the certificate expired on ")]
+#[case::not_yet((1, 30), "is not valid before ")]
+fn a_check_refuses_a_certificate_that_is_not_valid_now(#[case] days: (i64, i64), #[case] text: &str) {
+    let (_directory, file) = config(days);
+    assert_contains(
+        &refused(&["check", &file]),
+        &[".server.toml:3: --cert", "a.example.pem", text],
+    );
+}
+
+#[rstest]
+#[case((-80, 10), Some("expires on"))]
+#[case((-60, 30), None)]
+#[case((-1, 6), None)]
+fn a_check_and_a_server_warn_of_a_certificate_near_its_end(
+    #[case] days: (i64, i64),
+    #[case] text: Option<&str>,
+) {
+    let (directory, file) = config(days);
+    let serving = start_with_metrics(&directory, &["--config", &file]);
+    for said in [checked(&file), serving.stop()] {
+        assert_eq!(
+            said.contains("the certificate expires on "),
+            text.is_some(),
+            "{said}"
+        );
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_key_that_every_user_can_read_is_refused_and_one_for_a_group_is_not() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let (directory, file) = config((-1, 30));
+    let key = directory.path("a.example.key");
+    let mode = |mode| fs::set_permissions(&key, fs::Permissions::from_mode(mode)).unwrap();
+    mode(0o640);
+    assert_contains(&checked(&file), &["certificate and key that match"]);
+    mode(0o644);
+    let command = format!("chmod o= {}", key.display());
+    assert_contains(&refused(&["check", &file]), &[".server.toml:3: --cert", &command]);
 }
