@@ -257,6 +257,14 @@ impl Certificates {
         self.identities.read().clone()
     }
 
+    /// Returns true if a certificate is for `name`, a domain or an IP address.
+    pub fn are_for(&self, name: &str) -> bool {
+        self.identities
+            .read()
+            .iter()
+            .any(|identity| identity.is_for(name))
+    }
+
     pub(crate) fn quic_config(
         &self,
         provider: Arc<CryptoProvider>,

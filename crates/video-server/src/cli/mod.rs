@@ -23,6 +23,7 @@ mod notify;
 mod options;
 mod qlog;
 mod quic_lb;
+mod redirect;
 mod rescan;
 mod serve;
 mod signals;

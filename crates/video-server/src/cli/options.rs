@@ -132,6 +132,11 @@ pub(super) struct AddressOptions {
     /// PEM private key of the certificate, in a file that other users cannot read
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(super) key: Vec<PathBuf>,
+
+    /// Address, such as '[::]:80', at which requests over HTTP without TLS are redirected to HTTPS, to names of the
+    /// certificates
+    #[arg(long, value_name = "ADDR", value_parser = address::parse)]
+    pub(super) redirect_from: Option<SocketAddr>,
 }
 
 impl AddressOptions {

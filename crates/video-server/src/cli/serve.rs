@@ -25,7 +25,9 @@ use super::signals::Signals;
 use super::tcp::TcpServer;
 use super::watch::Reason;
 use super::workers::{self, Workers};
-use super::{Failure, access_log, handover, logging, notify, options, print, quic_lb, rescan, state};
+use super::{
+    Failure, access_log, handover, logging, notify, options, print, quic_lb, redirect, rescan, state,
+};
 
 /// Descriptors that a server may need: one for each TCP connection and for each file being read. The default soft limit
 /// on Linux is 1,024.
@@ -188,8 +190,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
     let rescans = rescan::start(server.clone(), arguments.media.strict, causes).map_err(Failure::run)?;
     let monitored = dashboard.as_ref().map(Dashboard::address);
     let older = listening.older;
-    let mut upkeep = JoinSet::new();
-    upkeep.spawn(certificate::watch(server.transport().certificates().clone()));
+    let upkeep = upkeep(arguments, &server, older.is_some())?;
     let services = [
         tcp.as_ref().map(|tcp| Arc::clone(&tcp.service)),
         dashboard.as_ref().map(|dashboard| Arc::clone(&dashboard.service)),
@@ -244,6 +245,16 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
         qlog.finish();
     }
     drained
+}
+
+/// Starts tasks of `server` that a process taking over does itself. An older process of this server `may_end` soon.
+fn upkeep(arguments: &ServeOptions, server: &VideoServer, may_end: bool) -> Result<JoinSet<()>, Failure> {
+    let mut upkeep = JoinSet::new();
+    if let Some(address) = arguments.address.redirect_from {
+        upkeep.spawn(redirect::start(address, may_end, server)?);
+    }
+    upkeep.spawn(certificate::watch(server.transport().certificates().clone()));
+    Ok(upkeep)
 }
 
 /// Waits for the delay after `signal`, or for a `further` signal. Returns the time left for responses in progress.

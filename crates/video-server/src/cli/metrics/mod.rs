@@ -11,32 +11,24 @@ mod origin;
 #[cfg(target_os = "linux")]
 mod process;
 
-use std::convert::Infallible;
 use std::io;
 use std::net::{self, IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use playrate_transport::{Activity, PlaceLimits};
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 use video_server::serve::{ConnectionState, VideoServer};
 
 use super::Failure;
-use super::tcp::{self, Acceptor, TcpService};
+use super::tcp::{self, TcpService, serve_plain};
 
 pub(super) use counters::Metrics;
 use exposition::text_format;
@@ -54,16 +46,6 @@ const POLICY: &str =
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 /// Media type of the older format, which `promtool` and other scrapers read.
 const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
-/// Limits of connections; a page or a scraper has one. A response takes no time, so a used connection always makes
-/// room, and no client can hold the port, on which supervisors ask for the server's health.
-const LIMITS: PlaceLimits = PlaceLimits {
-    connections: 64,
-    unused_per_address: 16,
-    evict_after: Duration::ZERO,
-};
-/// Maximum time until the head of a request is complete, including the pause before it.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-
 /// Serves the operator's view until it is dropped.
 pub(super) struct Dashboard {
     address: SocketAddr,
@@ -126,10 +108,9 @@ impl Dashboard {
         });
         let shared = Arc::clone(&context);
         let service = TcpService::start(listener, move |listener, stop| {
-            let (context, stopped) = (Arc::clone(&shared), stop.clone());
-            let acceptor = Acceptor::new(listener, "metrics", LIMITS, Default::default());
-            acceptor.run(stop, move |stream, _, activity| {
-                serve(stream, activity, Arc::clone(&context), stopped.clone())
+            let context = Arc::clone(&shared);
+            serve_plain(listener, "metrics", stop, move |request| {
+                answer(request, &context)
             })
         })?;
         Ok(Self {
@@ -148,35 +129,6 @@ impl Dashboard {
     /// Address on which it listens.
     pub(super) fn address(&self) -> SocketAddr {
         self.address
-    }
-}
-
-/// Serves one connection until it ends, has to make room for another, or `stop` is true.
-async fn serve(
-    stream: TcpStream,
-    activity: Activity,
-    context: Arc<DashboardContext>,
-    mut stop: watch::Receiver<bool>,
-) {
-    let used = activity.clone();
-    let service = service_fn(move |request| {
-        drop(used.begin());
-        let response = answer(&request, &context);
-        async move { Ok::<_, Infallible>(response) }
-    });
-    let served = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_TIMEOUT)
-        .serve_connection(TokioIo::new(stream), service);
-    tokio::select! {
-        biased;
-        _ = stop.wait_for(|&stop| stop) => {}
-        () = activity.expired(None) => {}
-        ended = served => {
-            if let Err(error) = ended {
-                tracing::debug!(%error, "a connection for metrics ended early");
-            }
-        }
     }
 }
 

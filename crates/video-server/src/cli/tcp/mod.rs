@@ -9,6 +9,7 @@ mod acceptor;
 mod body;
 mod client_stream;
 mod connection;
+mod plain;
 mod proxies;
 mod service;
 
@@ -26,6 +27,7 @@ use video_server::serve::VideoServer;
 use video_server::site::Site;
 
 pub(super) use acceptor::{Acceptor, TcpTotals, listen};
+pub(super) use plain::serve_plain;
 pub(super) use proxies::Proxies;
 pub(super) use service::{TcpService, TcpServices};
 

@@ -25,6 +25,7 @@ mod notify;
 mod pages;
 mod process;
 mod qlog;
+mod redirect;
 mod reload;
 mod rescan;
 mod serving;

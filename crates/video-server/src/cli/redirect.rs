@@ -1,0 +1,142 @@
+//! The listener of `--redirect-from`: answers requests over HTTP without TLS with the same URL over HTTPS.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use bytes::Bytes;
+use http::header::{CONNECTION, HOST, LOCATION};
+use http::uri::{Authority, PathAndQuery};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
+use http_body_util::Full;
+use playrate_transport::{Certificates, time};
+use quinn::TokioRuntime;
+use video_server::serve::VideoServer;
+
+use super::Failure;
+use super::tcp::{self, TcpService, serve_plain};
+
+/// Pause between attempts to open a socket that an older process of this server still has.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Opens the socket, and returns the task that redirects clients to the names of `server`. If an older process of this
+/// server `may_end`, the task opens the socket after it.
+pub(super) fn start(
+    address: SocketAddr,
+    may_end: bool,
+    server: &VideoServer,
+) -> Result<impl Future<Output = ()> + use<>, Failure> {
+    let certificates = server.transport().certificates().clone();
+    let port = server.local_addr().map_err(Failure::run)?.port();
+    let mut listener = tcp::listen(address);
+    if let Err(error) = &listener
+        && !(may_end && error.kind() == io::ErrorKind::AddrInUse)
+    {
+        return Err(Failure::Input(anyhow!(
+            "--redirect-from {address}: {error}; expected a free port of this machine that this user may listen on"
+        )));
+    }
+    Ok(async move {
+        loop {
+            let certificates = certificates.clone();
+            let started = listener.and_then(|listener| {
+                TcpService::start(listener, move |listener, stop| {
+                    let certificates = certificates.clone();
+                    serve_plain(listener, "redirects", stop, move |request| {
+                        answer(request, &certificates, port)
+                    })
+                })
+            });
+            match started {
+                Ok(service) => return service.idle().await,
+                Err(error) => tracing::debug!(%error, "cannot redirect clients yet"),
+            }
+            time::sleep(&TokioRuntime, PAUSE).await;
+            listener = tcp::listen(address);
+        }
+    })
+}
+
+/// The redirect, unless the request names no host (400), or one that is not the server's (421): others could use the
+/// server to send its users elsewhere.
+fn answer<B>(request: &Request<B>, certificates: &Certificates, port: u16) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::default());
+    let fields = response.headers_mut();
+    // The client goes elsewhere.
+    fields.insert(CONNECTION, HeaderValue::from_static("close"));
+    *response.status_mut() = match host(request.headers()) {
+        None => StatusCode::BAD_REQUEST,
+        Some(host) if !certificates.are_for(host.host()) => StatusCode::MISDIRECTED_REQUEST,
+        Some(host) => {
+            let path = request.uri().path_and_query().map(PathAndQuery::as_str);
+            // The form `*` of OPTIONS is no path.
+            let path = path.filter(|path| path.starts_with('/')).unwrap_or("/");
+            let port = if port == 443 {
+                String::new()
+            } else {
+                format!(":{port}")
+            };
+            let location = format!("https://{}{port}{path}", host.host().to_ascii_lowercase());
+            fields.extend(
+                HeaderValue::try_from(location)
+                    .ok()
+                    .map(|location| (LOCATION, location)),
+            );
+            StatusCode::PERMANENT_REDIRECT
+        }
+    };
+    response
+}
+
+/// The host of a request that names exactly one (RFC 9112 §3.2).
+fn host(fields: &HeaderMap) -> Option<Authority> {
+    let mut hosts = fields.get_all(HOST).iter();
+    let host = hosts.next()?.to_str().ok()?.parse().ok();
+    host.filter(|_| hosts.next().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use playrate_transport::Identity;
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("/film.mp4?a=b", &["films.example"], 443, 308, Some("https://films.example/film.mp4?a=b"))]
+    #[case("/", &["Films.Example:80"], 4433, 308, Some("https://films.example:4433/"))]
+    #[case("//evil.example/", &["films.example"], 443, 308, Some("https://films.example//evil.example/"))]
+    #[case("http://evil.example/x", &["films.example"], 443, 308, Some("https://films.example/x"))]
+    #[case("*", &["films.example"], 443, 308, Some("https://films.example/"))]
+    #[case("/", &["user@films.example"], 443, 308, Some("https://films.example/"))]
+    #[case("/", &["evil.example"], 443, 421, None)]
+    #[case("/", &["films.example.evil.example"], 443, 421, None)]
+    #[case("/", &["films.example@evil.example"], 443, 421, None)]
+    #[case("/", &["127.0.0.1:80"], 443, 308, Some("https://127.0.0.1/"))]
+    #[case("/", &["192.0.2.1"], 443, 421, None)]
+    #[case("/", &["films.example/evil"], 443, 400, None)]
+    #[case("/", &[""], 443, 400, None)]
+    #[case("/", &[], 443, 400, None)]
+    #[case("/", &["films.example", "films.example"], 443, 400, None)]
+    fn only_names_of_the_certificate_are_redirected(
+        #[case] target: &str,
+        #[case] hosts: &[&str],
+        #[case] port: u16,
+        #[case] status: u16,
+        #[case] location: Option<&str>,
+    ) {
+        let identity = Identity::development(&["films.example".to_owned()]).unwrap();
+        let mut request = Request::builder().uri(target);
+        for host in hosts {
+            request = request.header(HOST, *host);
+        }
+        let response = answer(&request.body(()).unwrap(), &identity.into(), port);
+        assert_eq!(response.status(), status);
+        let found = response
+            .headers()
+            .get(LOCATION)
+            .map(|value| value.to_str().unwrap());
+        assert_eq!(found, location);
+    }
+}
