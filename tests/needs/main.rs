@@ -11,6 +11,7 @@ macro_rules! tests {
     }};
 }
 
+mod acme;
 mod browser;
 mod ffmpeg;
 mod firefox;
@@ -29,7 +30,8 @@ use std::process::ExitCode;
 use libtest_mimic::Arguments;
 
 fn main() -> ExitCode {
-    let mut tests = browser::tests();
+    let mut tests = acme::tests();
+    tests.extend(browser::tests());
     tests.extend(ffmpeg::tests());
     tests.extend(firefox::tests());
     tests.extend(interop::tests());

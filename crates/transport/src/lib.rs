@@ -44,5 +44,5 @@ pub use server::{
     Session, Succession, Turn, Turns, Worker,
 };
 pub use socket_layer::{LayeredSocket, SocketLayer};
-pub use tls::{Certificates, Identity, Pin, TlsError};
+pub use tls::{ACME_TLS, Certificates, Identity, Pin, TlsError};
 pub use trust::Trust;

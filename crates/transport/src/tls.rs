@@ -1,5 +1,6 @@
 //! TLS: a server's [`Certificates`], each an [`Identity`], and the [`Pin`] that a client may trust one by.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -21,6 +22,9 @@ use sha2::{Digest, Sha256};
 
 /// The only supported application protocol: HTTP/3 (RFC 9114 §3.1).
 pub(crate) const ALPN: &[u8] = b"h3";
+
+/// Application protocol of an authority that validates the control of a name over TCP (RFC 8737 §6.2).
+pub const ACME_TLS: &[u8] = b"acme-tls/1";
 
 /// Reasons why a certificate, key or trust cannot be used.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -230,6 +234,8 @@ impl Identity {
 #[derive(Clone, Debug)]
 pub struct Certificates {
     identities: Arc<RwLock<Vec<Identity>>>,
+    /// Answers to the validations in progress (RFC 8737 §3), by name.
+    challenges: Arc<RwLock<HashMap<String, Arc<CertifiedKey>>>>,
 }
 
 impl From<Identity> for Certificates {
@@ -244,6 +250,7 @@ impl Certificates {
     pub fn new(identities: Vec<Identity>) -> Self {
         Self {
             identities: Arc::new(identities.into()),
+            challenges: Arc::default(),
         }
     }
 
@@ -265,6 +272,26 @@ impl Certificates {
             .any(|identity| identity.is_for(name))
     }
 
+    /// Answers an authority that validates the control of `name` over TCP with `digest`, the SHA-256 of the key
+    /// authorization (RFC 8737 §3), until [`end_challenges`](Self::end_challenges).
+    pub fn answer_challenge(&self, name: &str, digest: &[u8; 32]) -> Result<(), TlsError> {
+        let mut params =
+            rcgen::CertificateParams::new([name.to_owned()]).map_err(|error| development_error(&error))?;
+        params.custom_extensions = vec![rcgen::CustomExtension::new_acme_identifier(digest)];
+        let (chain, key) = self_signed(&params)?;
+        // Not `from_der`, which refuses the extension.
+        let key = ring_provider().key_provider.load_private_key(key);
+        let key = key.map_err(|error| TlsError::Identity(error.to_string()))?;
+        let answer = Arc::new(CertifiedKey::new(chain, key));
+        self.challenges.write().insert(name.to_ascii_lowercase(), answer);
+        Ok(())
+    }
+
+    /// Answers no validation any more; called when an order has ended.
+    pub fn end_challenges(&self) {
+        self.challenges.write().clear();
+    }
+
     pub(crate) fn quic_config(
         &self,
         provider: Arc<CryptoProvider>,
@@ -275,7 +302,7 @@ impl Certificates {
     }
 
     /// TLS 1.3 and 1.2 for a server on TCP with these certificates. It speaks the first of `protocols` (ALPN, RFC 7301)
-    /// that the client also supports.
+    /// that the client also supports. With [`ACME_TLS`], the connection must be closed after the handshake.
     ///
     /// # Errors
     /// If ring's cryptography does not support these versions.
@@ -303,6 +330,10 @@ impl Certificates {
 impl ResolvesServerCert for Certificates {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let name = hello.server_name();
+        // An authority offers this protocol alone.
+        if hello.alpn().is_some_and(|protocols| protocols.eq([ACME_TLS])) {
+            return self.challenges.read().get(name?).cloned();
+        }
         let identities = self.identities.read();
         let named = name.and_then(|name| identities.iter().find(|identity| identity.is_for(name)));
         let identity = named.or(identities.first())?;
@@ -428,6 +459,32 @@ mod tests {
             .iter()
             .position(|identity| contains(&flight, &identity.chain()[0]));
         assert_eq!(position, Some(expected));
+    }
+
+    #[test]
+    fn only_a_validation_in_progress_is_answered_and_other_clients_never_see_its_certificate() {
+        let (certificate, key) = made(&["a.example"]);
+        let identity = read(&certificate, &key).unwrap();
+        let certificates = Certificates::from(identity.clone());
+        let server = certificates.tcp_config(&[b"h2", ACME_TLS]).unwrap();
+        let validate = |name| flight(Arc::clone(&server), Some(name), ACME_TLS);
+        assert_eq!(validate("a.example"), None);
+        let digest = [7; 32];
+        certificates.answer_challenge("A.example", &digest).unwrap();
+        let answer = validate("a.example").unwrap();
+        // 1.3.6.1.5.5.7.1.31, critical, with an OCTET STRING in an OCTET STRING (RFC 8737 §3).
+        let extension = [
+            &[
+                0x06, 8, 0x2b, 6, 1, 5, 5, 7, 1, 31, 0x01, 1, 0xff, 0x04, 34, 0x04, 32,
+            ][..],
+            &digest,
+        ];
+        assert!(contains(&answer, &extension.concat()) && !contains(&answer, &identity.chain()[0]));
+        assert_eq!(validate("b.example"), None);
+        let usual = flight(Arc::clone(&server), Some("a.example"), b"h2").unwrap();
+        assert!(contains(&usual, &identity.chain()[0]));
+        certificates.end_challenges();
+        assert_eq!(validate("a.example"), None);
     }
 
     fn contains(bytes: &[u8], part: &[u8]) -> bool {

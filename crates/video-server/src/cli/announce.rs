@@ -38,11 +38,12 @@ pub(super) fn announcement(
         Some(ip) => ip.to_string(),
         None => "localhost".to_owned(),
     };
+    let domain = options.acme.acme_domain.first();
     let identities = server.transport().certificates().identities();
     let announcement = Announcement {
         options,
         library: &library,
-        origin: format!("https://{host}:{}", address.port()),
+        origin: format!("https://{}:{}", domain.unwrap_or(&host), address.port()),
         address,
         metrics,
         pin: identities.first().map(Identity::pin),

@@ -1,4 +1,4 @@
-//! The server's certificates and keys: read at the start and again on SIGHUP, or generated; and
+//! The server's certificates and keys: read at the start and again on SIGHUP, obtained by ACME, or generated; and
 //! warnings before one expires.
 
 use std::path::Path;
@@ -11,15 +11,16 @@ use video_server::serve::VideoServer;
 use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 
 use super::Failure;
+use super::acme::Acme;
 use super::options::ServeOptions;
 use super::serve::wall_clock;
 
 /// Remaining validity below which the server warns; for certificates of less than six weeks, a third of their validity.
 const EXPIRES_SOON: Duration = DAY.saturating_mul(14);
-const DAY: Duration = Duration::from_secs(24 * 3600);
+pub(super) const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// Reads the certificates and keys, or generates one for development.
-pub(super) fn identities(arguments: &ServeOptions) -> Result<Vec<Identity>, Failure> {
+/// Reads the certificates and keys, or takes that of `acme`, or generates one for development.
+pub(super) fn identities(arguments: &ServeOptions, acme: Option<&Acme>) -> Result<Vec<Identity>, Failure> {
     let (certificates, keys) = (&arguments.address.cert, &arguments.address.key);
     if certificates.len() != keys.len() {
         return Err(Failure::Input(anyhow!(
@@ -27,6 +28,9 @@ pub(super) fn identities(arguments: &ServeOptions) -> Result<Vec<Identity>, Fail
             certificates.len(),
             keys.len()
         )));
+    }
+    if let Some(acme) = acme {
+        return Ok(vec![acme.identity().map_err(Failure::run)?]);
     }
     if certificates.is_empty() {
         let name = arguments.address.specific_ip().map(|ip| ip.to_string());
@@ -57,10 +61,10 @@ fn read(certificate: &Path, key: &Path) -> anyhow::Result<Identity> {
 /// Reloads certificates and keys for new connections. If one is unusable, nothing changes.
 pub(super) fn reload(arguments: &ServeOptions, server: &VideoServer) {
     if arguments.address.cert.is_empty() {
-        tracing::info!("SIGHUP: no --cert to read again; the certificate was generated for this run");
+        tracing::info!("SIGHUP: no --cert to read again; the server has its certificate from elsewhere");
         return;
     }
-    match identities(arguments) {
+    match identities(arguments, None) {
         Ok(identities) => {
             let pin = identities.first().map(|first| first.pin().to_string());
             server.set_identities(identities);

@@ -4,6 +4,7 @@
 
 mod access;
 mod access_log;
+mod acme;
 mod announce;
 mod certificate;
 mod check;

@@ -1,5 +1,6 @@
 //! [`ServeOptions`]: the options of the command `video-server serve`.
 
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::num::{NonZeroU8, NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
@@ -7,6 +8,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, TypedValueParser as _};
+use instant_acme::LetsEncrypt;
 #[cfg(feature = "object-store")]
 use playrate_origin::{DiskOptions, Origin, OriginOptions};
 use playrate_transport::{ControllerChoice, TransportOptions, address};
@@ -21,7 +23,7 @@ use video_server::serve::arms::{Arm, ChooseBy};
 use super::access::{AccessOptions, ProxyOptions};
 use super::access_log::AccessLogFormat;
 use super::media::MediaLocation;
-use super::{logging, quic_lb, workers};
+use super::{acme, logging, quic_lb, workers};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ServeOptions {
@@ -38,6 +40,9 @@ pub(super) struct ServeOptions {
 
     #[command(flatten)]
     pub(super) address: AddressOptions,
+
+    #[command(flatten)]
+    pub(super) acme: AcmeOptions,
 
     #[command(flatten)]
     pub(super) access: AccessOptions,
@@ -145,6 +150,57 @@ impl AddressOptions {
         self.listen
             .map(|address| address.ip())
             .filter(|ip| !ip.is_unspecified())
+    }
+}
+
+#[derive(Debug, clap::Args)]
+#[expect(clippy::struct_field_names, reason = "they are the names of the options")]
+#[command(next_help_heading = "Certificate that renews itself (ACME, such as Let's Encrypt)")]
+pub(super) struct AcmeOptions {
+    /// Domain for which the server obtains a certificate and renews it; may be repeated. The authority must reach the
+    /// server's TCP port as port 443 of each domain. The certificate and its key are kept in --state
+    #[arg(
+        long,
+        value_name = "DOMAIN",
+        value_parser = acme::domain,
+        requires_all = ["state", "acme_agree"],
+        conflicts_with_all = ["cert", "no_tcp"]
+    )]
+    pub(super) acme_domain: Vec<String>,
+
+    /// Agree to the authority's terms of service
+    #[arg(long, requires = "acme_domain")]
+    pub(super) acme_agree: bool,
+
+    /// Use the staging authority of Let's Encrypt, for trials: no client trusts its certificates
+    #[arg(long, requires = "acme_domain", conflicts_with = "acme_directory")]
+    pub(super) acme_staging: bool,
+
+    /// Directory of another authority, whose own certificate the system trusts; by default that of Let's Encrypt
+    #[arg(long, value_name = "URL", requires = "acme_domain", value_parser = acme::directory)]
+    pub(super) acme_directory: Option<String>,
+}
+
+impl AcmeOptions {
+    /// URL of the authority's directory.
+    pub(super) fn directory(&self) -> String {
+        let default = if self.acme_staging {
+            LetsEncrypt::Staging
+        } else {
+            LetsEncrypt::Production
+        };
+        self.acme_directory
+            .clone()
+            .unwrap_or_else(|| default.url().to_owned())
+    }
+}
+
+impl fmt::Display for AcmeOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.acme_domain {
+            [] => write!(f, "generated for this run, valid for 13 days"),
+            domains => write!(f, "for {} by {}", domains.join(", "), self.directory()),
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use video_server::pages::{Pages, PlayerScripts};
 use video_server::serve::arms::{Arm, Arms, ChooseBy};
 use video_server::serve::{Settings, VideoServer};
 
+use super::acme::Acme;
 use super::announce::announcement;
 use super::certificate;
 use super::listen::listen;
@@ -67,6 +68,7 @@ pub(super) struct Prepared {
     pub(super) library: Library,
     pub(super) settings: Settings,
     pub(super) options: ServerOptions,
+    acme: Option<Acme>,
 }
 
 /// Reads what `arguments` name. If `strict`, a single title that cannot be played is an error.
@@ -84,7 +86,8 @@ pub(super) fn prepare(arguments: &ServeOptions, strict: bool) -> Result<Prepared
     let mut settings = Settings::new(arguments.control.controller.clone());
     settings.arms = arms(arguments, &library)?;
     settings.access = arguments.access.access()?;
-    let identities = certificate::identities(arguments)?;
+    let acme = Acme::new(&arguments.acme, arguments.machines.state.as_deref());
+    let identities = certificate::identities(arguments, acme.as_ref())?;
     if let Some(first) = identities.first() {
         settings.pages = pages(arguments, first.pin())?;
     }
@@ -107,6 +110,7 @@ pub(super) fn prepare(arguments: &ServeOptions, strict: bool) -> Result<Prepared
         library,
         settings,
         options,
+        acme,
     })
 }
 
@@ -150,6 +154,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
         library,
         mut settings,
         options,
+        acme,
     } = prepared;
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
     let qlog = qlog(arguments)?;
@@ -190,7 +195,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
     let rescans = rescan::start(server.clone(), arguments.media.strict, causes).map_err(Failure::run)?;
     let monitored = dashboard.as_ref().map(Dashboard::address);
     let older = listening.older;
-    let upkeep = upkeep(arguments, &server, older.is_some())?;
+    let upkeep = upkeep(arguments, &server, acme, older.is_some())?;
     let services = [
         tcp.as_ref().map(|tcp| Arc::clone(&tcp.service)),
         dashboard.as_ref().map(|dashboard| Arc::clone(&dashboard.service)),
@@ -248,12 +253,18 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
 }
 
 /// Starts tasks of `server` that a process taking over does itself. An older process of this server `may_end` soon.
-fn upkeep(arguments: &ServeOptions, server: &VideoServer, may_end: bool) -> Result<JoinSet<()>, Failure> {
+fn upkeep(
+    arguments: &ServeOptions,
+    server: &VideoServer,
+    acme: Option<Acme>,
+    may_end: bool,
+) -> Result<JoinSet<()>, Failure> {
     let mut upkeep = JoinSet::new();
     if let Some(address) = arguments.address.redirect_from {
         upkeep.spawn(redirect::start(address, may_end, server)?);
     }
     upkeep.spawn(certificate::watch(server.transport().certificates().clone()));
+    upkeep.extend(acme.map(|acme| acme.run(server.clone())));
     Ok(upkeep)
 }
 

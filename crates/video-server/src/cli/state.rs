@@ -64,8 +64,8 @@ pub(super) fn create_endpoint_key(directory: &Path) -> anyhow::Result<EndpointKe
     created.with_context(|| format!("--state: cannot create {}", path.display()))
 }
 
-/// Writes a new file atomically, so that a crash never leaves a part of it.
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Writes a file that only its user can read, atomically, so that a crash never leaves a part of it.
+pub(super) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let unfinished = path.with_extension("new");
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);

@@ -26,8 +26,8 @@ use video_server::serve::{
 use super::arm_totals::ArmTotals;
 use super::exposition::{Labels, counter, encode, gauge, occurrences, sums};
 use crate::cli::certificate::Leaf;
-use crate::cli::logging;
 use crate::cli::tcp::TcpTotals;
+use crate::cli::{acme, logging};
 
 type Histograms = Family<Labels, Histogram, fn() -> Histogram>;
 
@@ -256,6 +256,8 @@ impl Collector for ServerCollector {
             processor_time [Ratios] = ConstGauge::new(load.cpu.unwrap_or_default());
             /// Expiry of each certificate, since the epoch.
             certificate_expiry_timestamp [Seconds] = certificate_expiries(server);
+            /// Attempts to obtain or renew the certificate by ACME that failed.
+            certificate_renewal_failures = counter(acme::failures());
             /// Lines of the log that were dropped because its reader was too slow, or could not be written.
             dropped_log_lines = counter(logging::dropped_lines());
             /// Lines of the access log that were dropped because its reader was too slow, or could not be written.

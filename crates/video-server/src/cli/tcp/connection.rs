@@ -17,7 +17,7 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulConnection;
-use playrate_transport::{Activity, Priority, Turns, time};
+use playrate_transport::{ACME_TLS, Activity, Priority, Turns, time};
 use quinn::{Runtime, TokioRuntime};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -173,7 +173,12 @@ pub(super) async fn serve(
         }
     };
     let began = TokioRuntime.now();
-    let is_http2 = stream.get_ref().1.alpn_protocol() == Some(HTTP_2);
+    let protocol = stream.get_ref().1.alpn_protocol();
+    if protocol == Some(ACME_TLS) {
+        tracing::debug!(%peer, "answered the validation of a domain");
+        return;
+    }
+    let is_http2 = protocol == Some(HTTP_2);
     let connection = Arc::new(TcpConnection::new(Arc::clone(&context), peer, activity));
     let answering = Arc::clone(&connection);
     let service = service_fn(move |request: Request<hyper::body::Incoming>| {

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use http::HeaderValue;
-use playrate_transport::{PlaceLimits, ServerOptions, time};
+use playrate_transport::{ACME_TLS, PlaceLimits, ServerOptions, time};
 use quinn::TokioRuntime;
 use tokio_rustls::TlsAcceptor;
 use video_server::admission::Admission;
@@ -31,8 +31,9 @@ pub(super) use plain::serve_plain;
 pub(super) use proxies::Proxies;
 pub(super) use service::{TcpService, TcpServices};
 
-/// Protocols on TCP, the preferred one first (RFC 7301; RFC 9113 §3.2).
-const PROTOCOLS: [&[u8]; 2] = [connection::HTTP_2, b"http/1.1"];
+/// Protocols on TCP, the preferred one first (RFC 7301; RFC 9113 §3.2). An authority that validates a domain offers the
+/// last one alone.
+const PROTOCOLS: [&[u8]; 3] = [connection::HTTP_2, b"http/1.1", ACME_TLS];
 /// Time for which browsers remember that HTTP/3 is available: the default of RFC 7838 §3.1.
 const ALT_SVC_AGE: Duration = Duration::from_secs(24 * 3600);
 

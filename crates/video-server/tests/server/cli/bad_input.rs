@@ -31,6 +31,12 @@ fn complaint(arguments: &[&str]) -> String {
     &["--cert", "a.pem", "--key", "a.key", "--cert", "b.pem"],
     &["--cert: expected one --key for each certificate", "2 and 1"]
 )]
+#[case::acme_without_consent(&["--acme-domain", "a.example", "--state", "/tmp"], &["--acme-agree"])]
+#[case::acme_without_state(&["--acme-domain", "a.example", "--acme-agree"], &["--state <DIR>"])]
+#[case::acme_with_wildcard(&["--acme-domain", "*.a.example"], &["--acme-domain", "without a wildcard"])]
+#[case::acme_without_tls(&["--acme-directory", "http://ca.example/"], &["--acme-directory", "expected a URL such as https://"])]
+#[case::acme_twice(&["--acme-domain", "a.example", "--acme-staging", "--acme-directory", "https://a/"], &["--acme-directory", "cannot be used with"])]
+#[case::acme_without_tcp(&["--acme-domain", "a.example", "--no-tcp"], &["--no-tcp", "cannot be used with"])]
 #[case::arm_without_a_way(&["--arm", "a=cubic"], &["--choose-by"])]
 #[case::way_without_arms(&["--choose-by", "path"], &["--arm"])]
 #[case::arm_twice(&["--choose-by", "path", "--arm", "a=cubic", "--arm", "a=reno"], &["--arm", "`a`"])]

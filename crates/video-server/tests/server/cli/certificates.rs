@@ -67,6 +67,7 @@ async fn each_name_gets_its_certificate_after_a_hang_up_too_and_each_has_its_exp
                 .as_secs();
         assert!((29 * 24 * 3600..=30 * 24 * 3600).contains(&left), "{left}");
     }
+    assert_eq!(serving.metric("playrate_certificate_renewal_failures_total"), 0);
     #[cfg(unix)]
     {
         let (renewed, _) = certificate(&media, "two.example", (-1, 30));
@@ -135,4 +136,23 @@ fn a_key_that_every_user_can_read_is_refused_and_one_for_a_group_is_not() {
     mode(0o644);
     let command = format!("chmod o= {}", key.display());
     assert_contains(&refused(&["check", &file]), &[".server.toml:3: --cert", &command]);
+}
+
+#[test]
+fn a_check_of_acme_needs_no_network() {
+    let directory = Media::film();
+    let put = |more: &str| {
+        let text = format!(
+            "media = \"{0}\"\nstate = \"{0}\"\nacme-domain = [\"a.example\", \"b.example\"]\n{more}",
+            directory.text("")
+        );
+        directory.put(".server.toml", text);
+        directory.text(".server.toml")
+    };
+    let file = put("acme-agree = true\nacme-directory = \"https://127.0.0.1:1/d\"\n");
+    assert_contains(
+        &checked(&file),
+        &["a certificate for a.example, b.example by https://127.0.0.1:1/d"],
+    );
+    assert_contains(&refused(&["check", &put("")]), &["--acme-agree"]);
 }
