@@ -6,7 +6,7 @@ use std::sync::Once;
 use std::time::Duration;
 use std::{mem, thread};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use playrate_transport::LogLimit;
 use quinn::{Runtime, TokioRuntime};
 use tracing::field::Field;
@@ -79,6 +79,9 @@ impl Write for OneLine {
 
 /// Maximum number of bytes of lines that wait for the reader of a log. As many may be on their way to it.
 const MAX_WAITING: usize = 1 << 20;
+/// Time for which lines of the access log are collected before they are written. Waking the writer for each of them
+/// would cost more than the line.
+const COLLECTING: Duration = Duration::from_millis(5);
 /// Time for the reader of a log to receive the last lines before the process ends.
 const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 
@@ -208,6 +211,9 @@ impl LineQueue {
             self.changed
                 .wait_while(&mut state, |state| state.lines.is_empty() && !state.reopens);
             state.is_writing = true;
+            if self.name == ACCESS.name {
+                MutexGuard::unlocked(&mut state, || thread::sleep(COLLECTING));
+            }
             let (mut lines, reopens) = (mem::take(&mut state.lines), mem::take(&mut state.reopens));
             let lost = state.lost;
             drop(state);
