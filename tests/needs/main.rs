@@ -18,6 +18,7 @@ mod firefox;
 mod interop;
 mod origin;
 mod packagers;
+mod packages;
 mod page;
 mod prometheus;
 mod python;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
     tests.extend(interop::tests());
     tests.extend(origin::tests());
     tests.extend(packagers::tests());
+    tests.extend(packages::tests());
     tests.extend(page::tests());
     tests.extend(prometheus::tests());
     tests.extend(python::tests());
