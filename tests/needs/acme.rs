@@ -15,7 +15,7 @@ use rustls::pki_types::ServerName;
 use serde_json::json;
 
 use crate::interop::{installed, missing};
-use crate::support::{self, Certified, free_address, until};
+use crate::support::{Certified, free_address, until};
 use playrate_test_support::{Media, Running, ServerProcess, certificate, client, program, tls_config};
 
 const PEBBLE: &str = "pebble/pebble";
@@ -289,7 +289,7 @@ fn a_domain_that_leads_elsewhere_is_reported_and_not_tried_again_at_once() {
     let mut authority = Authority::new(Duration::from_secs(90 * 24 * 3600));
     authority.start();
     // At the port that the authority validates, nothing listens.
-    let server = authority.serve(support::free_address());
+    let server = authority.serve(free_address());
     until("the first attempt has failed", || failures(&server) == 1);
     std::thread::sleep(Duration::from_secs(5));
     assert_eq!(failures(&server), 1);

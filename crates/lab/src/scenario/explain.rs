@@ -82,6 +82,6 @@ fn grouped(number: usize) -> String {
     rounded::grouped(number as u64)
 }
 
-fn hundredths(percent: &u32) -> f64 {
-    f64::from(*percent) / 100.0
+fn hundredths(percent: impl Borrow<u32>) -> f64 {
+    f64::from(*percent.borrow()) / 100.0
 }

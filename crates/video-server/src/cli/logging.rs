@@ -212,6 +212,10 @@ impl LineQueue {
                 .wait_while(&mut state, |state| state.lines.is_empty() && !state.reopens);
             state.is_writing = true;
             if self.name == ACCESS.name {
+                #[expect(
+                    clippy::disallowed_methods,
+                    reason = "a thread of the program, which waits in real time"
+                )]
                 MutexGuard::unlocked(&mut state, || thread::sleep(COLLECTING));
             }
             let (mut lines, reopens) = (mem::take(&mut state.lines), mem::take(&mut state.reopens));

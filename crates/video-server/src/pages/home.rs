@@ -48,8 +48,8 @@ impl<'a> HomePage<'a> {
         }
         let count = films.len() + library.titles().count();
         let films = films.into_values().map(|film| Card::of_film(&film));
-        let files = library.titles().map(|(name, title)| Card::of_file(name, title));
-        let cards = films.chain(files).take(MAX_TITLES);
+        let single = library.titles().map(|(name, title)| Card::of_file(name, title));
+        let cards = films.chain(single).take(MAX_TITLES);
         Self {
             pin,
             scripts,

@@ -489,13 +489,11 @@ impl ManifestReader<'_> {
     /// The segments in a piece's file if that was read as a title; otherwise the piece itself.
     fn cut(&self, piece: Piece) -> Vec<(Option<ResourceName>, Cut)> {
         let file = piece.file.as_deref().and_then(named);
-        match self.cuts(&piece) {
-            Some(cuts) => cuts.iter().map(|cut| (file.clone(), cut.clone())).collect(),
-            None => {
-                let (bytes, duration) = (piece.bytes, piece.duration);
-                vec![(file, Cut { bytes, duration })]
-            }
+        if let Some(cuts) = self.cuts(&piece) {
+            return cuts.iter().map(|cut| (file.clone(), cut.clone())).collect();
         }
+        let (bytes, duration) = (piece.bytes, piece.duration);
+        vec![(file, Cut { bytes, duration })]
     }
 
     /// The segments in the file of this piece, if the piece is a whole file that was read as a title.

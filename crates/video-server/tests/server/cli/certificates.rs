@@ -10,14 +10,26 @@ use rstest::rstest;
 use crate::cli::process::{checked, refused, start_with_metrics};
 use playrate_test_support::{Media, assert_contains, client, put_private};
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the program under test reads the real date"
+)]
+fn now() -> SystemTime {
+    SystemTime::now()
+}
+
 /// Puts a certificate for `name`, valid from and to these days from now, and its key into `directory`. Returns its pin
 /// and the options that name both.
 fn certificate(directory: &Media, name: &str, (from, to): (i64, i64)) -> (Pin, [String; 4]) {
     let day = |days: i64| {
         let seconds = u64::try_from(days.abs() * 24 * 3600).unwrap();
-        let now = SystemTime::now();
         let distance = std::time::Duration::from_secs(seconds);
-        (if days < 0 { now - distance } else { now + distance }).into()
+        (if days < 0 {
+            now() - distance
+        } else {
+            now() + distance
+        })
+        .into()
     };
     let mut params = CertificateParams::new([name.to_owned()]).unwrap();
     (params.not_before, params.not_after) = (day(from), day(to));
@@ -60,11 +72,7 @@ async fn each_name_gets_its_certificate_after_a_hang_up_too_and_each_has_its_exp
         let expiry = serving.metric(&format!(
             "playrate_certificate_expiry_timestamp_seconds{{name=\"{name}\"}}"
         ));
-        let left = expiry
-            - SystemTime::now()
-                .duration_since(SystemTime::UNIX_EPOCH)
-                .unwrap()
-                .as_secs();
+        let left = expiry - now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
         assert!((29 * 24 * 3600..=30 * 24 * 3600).contains(&left), "{left}");
     }
     assert_eq!(serving.metric("playrate_certificate_renewal_failures_total"), 0);

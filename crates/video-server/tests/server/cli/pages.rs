@@ -81,7 +81,7 @@ async fn the_page_and_its_titles_work_below_a_token_in_the_path() {
     let page = text(&page);
     let addresses = page
         .split(['"', '\''])
-        .filter(|part| part.contains("playrate/") || part.ends_with(".mp4"));
+        .filter(|part| part.contains("playrate/") || part.ends_with("film.mp4"));
     let addresses: Vec<_> = addresses.collect();
     assert!(addresses.len() >= 3, "{addresses:?}");
     for address in addresses {

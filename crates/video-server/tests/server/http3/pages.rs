@@ -96,9 +96,7 @@ fn put_film(media: &Media, mpd: &str, playlist: &str, end: &str) {
         </AdaptationSet></Period></MPD>";
     let kind = if end.is_empty() { "type=\"dynamic\"" } else { "" };
     media.put(mpd, dash.replace("TYPE", kind));
-    let segments: String = (1..=3)
-        .map(|number| format!("#EXTINF:3,\n{number}.m4s\n"))
-        .collect();
+    let segments = "#EXTINF:3,\n1.m4s\n#EXTINF:3,\n2.m4s\n#EXTINF:3,\n3.m4s\n";
     media.put(
         playlist,
         format!("#EXTM3U\n#EXT-X-TARGETDURATION:3\n{segments}{end}"),
