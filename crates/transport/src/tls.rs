@@ -13,7 +13,7 @@ use parking_lot::RwLock;
 use quinn::crypto::rustls::QuicServerConfig;
 use rustls::client::verify_server_name;
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
 use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
@@ -137,6 +137,17 @@ impl fmt::Debug for Identity {
 const DEVELOPMENT_VALIDITY: Duration = Duration::from_secs(13 * 24 * 3600);
 
 impl Identity {
+    /// Reads a certificate chain, leaf first, and its private key from one PEM text.
+    ///
+    /// # Errors
+    /// If one of them is missing or invalid, or the key is of another certificate.
+    pub fn from_pem(text: &str) -> Result<Self, TlsError> {
+        let invalid = |error: pem::Error| TlsError::Identity(error.to_string());
+        let chain: Result<_, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
+        let key = PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(invalid)?;
+        Self::new(chain.map_err(invalid)?, key)
+    }
+
     /// Reads a PEM certificate chain, leaf first, and its PEM private key.
     pub fn from_pem_files(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
         let chain = read_certificates(certificate)?;
@@ -287,7 +298,7 @@ impl Certificates {
         Ok(())
     }
 
-    /// Answers no validation any more; called when an order has ended.
+    /// Stops answering validations. Call it when an order has ended.
     pub fn end_challenges(&self) {
         self.challenges.write().clear();
     }
@@ -330,7 +341,7 @@ impl Certificates {
 impl ResolvesServerCert for Certificates {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let name = hello.server_name();
-        // An authority offers this protocol alone.
+        // An authority offers only this protocol.
         if hello.alpn().is_some_and(|protocols| protocols.eq([ACME_TLS])) {
             return self.challenges.read().get(name?).cloned();
         }

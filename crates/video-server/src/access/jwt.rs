@@ -27,7 +27,7 @@ const P256: &[u8] = b"\x30\x59\x30\x13\x06\x07\x2a\x86\x48\xce\x3d\x02\x01\
 /// The algorithm in a public key of RSA (RFC 3279 §2.3.1), with the beginning of a long bit string.
 const RSA: &[u8] = b"\x30\x0d\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01\x05\x00\x03\x82";
 
-/// Bytes of a modulus of 2,048 to 8,192 bits, which ring accepts, with the sign's.
+/// Length in bytes of a modulus of 2,048 to 8,192 bits, including its sign byte; ring accepts these.
 const MODULUS: core::ops::RangeInclusive<usize> = 257..=1025;
 
 /// Claims that a token must have.

@@ -177,10 +177,16 @@ fn is_separator(c: char) -> bool {
     !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | '.')
 }
 
-/// Returns true if `text`, without separators, may be a token, of a signed URL or a JWT, or contain one.
+/// Returns true if `text`, without separators, may be a token, of a signed URL or a JWT, or contain one. A hexadecimal
+/// part is the hash in the name of a file.
 fn is_token(text: &str) -> bool {
-    let mut dots = text.match_indices('.').filter(|&(at, _)| at >= MIN_MESSAGE);
-    dots.any(|(at, _)| text[at + 1..].find('.').unwrap_or(text.len() - at - 1) >= MIN_SIGNATURE)
+    let mut parts = text.split('.');
+    let mut before = parts.next().unwrap_or_default().len();
+    parts.any(|part| {
+        let is_signature = before >= MIN_MESSAGE && part.len() >= MIN_SIGNATURE;
+        before += 1 + part.len();
+        is_signature && !part.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
 }
 
 /// The path of the resource, without a token in front.

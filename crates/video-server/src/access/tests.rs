@@ -216,6 +216,10 @@ fn keys_stay_out_of_logs() {
 #[case::twice("/~T/a?token=T", "/~…/a?token=…")]
 #[case::jwt("/a?jwt=J", "/a?jwt=…")]
 #[case::short("/~name/film.mp4?a=b", "/~name/film.mp4?a=b")]
+#[case::hash(
+    "/hls/representation-1080p-video.d41d8cd98f00b204e9800998ecf8427e.m4s",
+    "/hls/representation-1080p-video.d41d8cd98f00b204e9800998ecf8427e.m4s"
+)]
 #[case::long_name(
     "/~a_title_of_more_than_forty-four_characters.2026.mp4",
     "/~a_title_of_more_than_forty-four_characters.2026.mp4"

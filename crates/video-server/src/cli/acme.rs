@@ -42,8 +42,8 @@ pub(super) fn failures() -> u64 {
 /// Reads a name that an authority can validate over TLS.
 pub(super) fn domain(text: &str) -> Result<String, &'static str> {
     match DnsName::try_from(text) {
-        Ok(name) => Ok(name.as_ref().to_ascii_lowercase()),
-        Err(_) => Err("expected a domain such as films.example, without a wildcard, port or path"),
+        Ok(name) if !name.as_ref().ends_with('.') => Ok(name.as_ref().to_ascii_lowercase()),
+        _ => Err("expected a domain such as films.example, without a wildcard, port or path"),
     }
 }
 
@@ -62,6 +62,8 @@ pub(super) struct Acme {
     account_file: PathBuf,
     /// The certificate chain and its key, so that both are replaced at once.
     certificate_file: PathBuf,
+    /// Text of a new certificate that could not be written to the file.
+    unsaved: Option<String>,
     /// From 0 to 1: the position within a period for renewal, so that servers started together do not renew together.
     jitter: f64,
 }
@@ -71,7 +73,7 @@ impl Acme {
     pub(super) fn new(options: &AcmeOptions, state: Option<&Path>) -> Option<Self> {
         let state = state.filter(|_| !options.acme_domain.is_empty())?;
         let directory = options.directory();
-        // Certificates and accounts of one authority are of no use with another.
+        // Certificates and accounts of one authority do not work with another.
         let file = |extension| {
             let authority = directory.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
             state.join(format!("acme-{authority}.{extension}"))
@@ -80,6 +82,7 @@ impl Acme {
             domains: options.acme_domain.clone(),
             account_file: file("json"),
             certificate_file: file("pem"),
+            unsaved: None,
             directory,
             jitter: RandomState::new().hash_one(0) as f64 / u64::MAX as f64,
         })
@@ -101,7 +104,7 @@ impl Acme {
         }
         let read = self
             .read()
-            .map_err(|error| tracing::warn!(%error, "the stored certificate is of no use"));
+            .map_err(|error| tracing::warn!(%error, "cannot use the stored certificate"));
         read.ok().filter(|(_, leaf)| wall_clock() < leaf.end)
     }
 
@@ -112,13 +115,14 @@ impl Acme {
     }
 
     /// Keeps the certificate of `server` valid.
-    pub(super) async fn run(self, server: VideoServer) {
+    pub(super) async fn run(mut self, server: VideoServer) {
         let mut failures = 0;
         loop {
             let attempt = self.advance(&server, failures > 0);
             let done = time::timeout(&TokioRuntime, ORDER_LIMIT, attempt).await;
             server.transport().certificates().end_challenges();
-            let done = done.unwrap_or_else(|time::Elapsed| Err(anyhow!("the authority takes too long")));
+            let done = done
+                .unwrap_or_else(|time::Elapsed| Err(anyhow!("the order did not complete within 10 minutes")));
             let pause = match done {
                 Ok(pause) => {
                     failures = 0;
@@ -141,13 +145,19 @@ impl Acme {
         }
     }
 
-    /// Renews the certificate if it is time to, and returns the time until the next look.
-    async fn advance(&self, server: &VideoServer, is_retry: bool) -> anyhow::Result<Duration> {
+    /// Renews the certificate if it is due. Returns the time until the next check.
+    async fn advance(&mut self, server: &VideoServer, is_retry: bool) -> anyhow::Result<Duration> {
+        self.save()?;
         let mut replaced = None;
         let stored = self.stored();
         if let Some((current, leaf)) = &stored
             && self.domains.iter().all(|name| current.is_for(name))
         {
+            let certificates = server.transport().certificates();
+            if certificates.identities().first().map(Identity::pin) != Some(current.pin()) {
+                // An older process stored it after this one had read the file.
+                server.set_identities(vec![current.clone()]);
+            }
             let identifier = current.chain().first().map(CertificateIdentifier::try_from);
             let identifier = identifier.and_then(Result::ok);
             let suggestion = self.suggestion(identifier.as_ref()).await;
@@ -163,19 +173,32 @@ impl Acme {
             // Refused by some authorities, for example after a change of account.
             replaced = identifier.filter(|_| window.is_some() && !is_retry);
         }
-        let (identity, leaf) = self.issue(server.transport().certificates(), replaced).await?;
-        anyhow::ensure!(
-            wall_clock() < leaf.end,
-            "the new certificate has expired; check this machine's clock"
-        );
+        let text = self.issue(server.transport().certificates(), replaced).await?;
+        let identity = Identity::from_pem(&text)?;
+        let leaf = Leaf::of(&identity)?;
         server.set_identities(vec![identity]);
+        self.unsaved = Some(text);
+        self.save()?;
+        anyhow::ensure!(
+            wall_clock() < renewal_time(&leaf, None, 0.0),
+            "the new certificate is already due for renewal; check this machine's clock"
+        );
         tracing::info!(
             domains = self.domains.join(", "),
             expires = httpdate::fmt_http_date(leaf.end),
             "new connections get the new certificate"
         );
-        // An authority that wants it renewed at once is asked no more often than this.
-        Ok((leaf.lifetime() / 3).clamp(Duration::from_secs(10), PAUSES.0))
+        // Limits the rate if the authority requests immediate renewal.
+        Ok((leaf.lifetime() / 3).clamp(Duration::from_secs(10), PAUSES.1))
+    }
+
+    /// Stores the certificate that is not stored yet.
+    fn save(&mut self) -> anyhow::Result<()> {
+        if let Some(text) = &self.unsaved {
+            write(&self.certificate_file, text.as_bytes())?;
+            self.unsaved = None;
+        }
+        Ok(())
     }
 
     /// Period that the authority suggests for renewing a certificate (RFC 9773), and the time until it may change.
@@ -205,16 +228,16 @@ impl Acme {
         };
         let created = Account::builder()?.create(&account, self.directory.clone(), None);
         let (account, credentials) = created.await?;
-        state::write(&self.account_file, &serde_json::to_vec(&credentials)?)?;
+        write(&self.account_file, &serde_json::to_vec(&credentials)?)?;
         Ok(account)
     }
 
-    /// Orders a certificate and stores it.
+    /// Orders a certificate. Returns its chain and its key as PEM text.
     async fn issue(
         &self,
         certificates: &Certificates,
         replaced: Option<CertificateIdentifier<'_>>,
-    ) -> anyhow::Result<(Identity, Leaf)> {
+    ) -> anyhow::Result<String> {
         let identifiers: Vec<_> = self.domains.iter().cloned().map(Identifier::Dns).collect();
         let mut order = NewOrder::new(&identifiers);
         if let Some(replaced) = replaced {
@@ -234,8 +257,7 @@ impl Acme {
         let chain = order
             .poll_certificate(&RetryPolicy::new().timeout(STEP_LIMIT))
             .await?;
-        state::write(&self.certificate_file, format!("{chain}\n{key}").as_bytes())?;
-        self.read()
+        Ok(format!("{chain}\n{key}"))
     }
 
     /// Proves that this server has all names of `order`.
@@ -259,11 +281,15 @@ impl Acme {
             Ok(status) => format!("the order is {status:?}"),
             Err(error) => error.to_string(),
         };
-        // The reasons are with the names.
+        // Each authorization has its own error.
         let mut authorizations = order.authorizations();
         while let Some(authorization) = authorizations.next().await {
-            let mut authorization = authorization?;
-            let state = authorization.refresh().await?;
+            let Ok(mut authorization) = authorization else {
+                break;
+            };
+            let Ok(state) = authorization.refresh().await else {
+                break;
+            };
             for error in state
                 .challenges
                 .iter()
@@ -274,6 +300,10 @@ impl Acme {
         }
         Err(anyhow!(failure))
     }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    state::write(path, bytes).with_context(|| format!("--state: cannot write {}", path.display()))
 }
 
 /// Time to renew a certificate: within the authority's `window`, or else at two thirds of its validity; in any case
@@ -334,7 +364,7 @@ mod tests {
         let pause = retry_pause(failures, 0.0);
         assert_eq!(pause.as_secs(), seconds);
         let late = retry_pause(failures, 1.0);
-        assert!(late >= pause && late <= pause.mul_f64(1.25), "{late:?}");
+        assert_eq!(late, pause.mul_f64(1.25).min(PAUSES.1));
     }
 
     #[test]
@@ -383,6 +413,7 @@ mod tests {
     #[case("*.films.example", None)]
     #[case("films.example:443", None)]
     #[case("192.0.2.1", None)]
+    #[case("films.example.", None)]
     #[case("", None)]
     fn a_domain_is_a_plain_name(#[case] text: &str, #[case] expected: Option<&str>) {
         assert_eq!(domain(text).ok().as_deref(), expected);

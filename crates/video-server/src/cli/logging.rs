@@ -250,7 +250,7 @@ impl LineQueue {
             }
             match reopens.then(&open) {
                 None => {}
-                Some(Ok(opened)) => out = opened,
+                Some(Ok(opened)) => (out, is_cut) = (opened, false),
                 Some(Err(error)) => {
                     tracing::error!(log = self.name, %error, "cannot open a log again: the open file stays in use");
                 }

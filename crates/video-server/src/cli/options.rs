@@ -140,7 +140,7 @@ pub(super) struct AddressOptions {
 
     /// Address, such as '[::]:80', at which requests over HTTP without TLS are redirected to HTTPS, to names of the
     /// certificates
-    #[arg(long, value_name = "ADDR", value_parser = address::parse)]
+    #[arg(long, value_name = "ADDR", value_parser = address::parse, conflicts_with = "no_tcp")]
     pub(super) redirect_from: Option<SocketAddr>,
 }
 

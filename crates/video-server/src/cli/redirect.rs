@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use bytes::Bytes;
 use http::header::{CONNECTION, HOST, LOCATION};
 use http::uri::{Authority, PathAndQuery};
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
+use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::Full;
 use playrate_transport::{Certificates, time};
 use quinn::TokioRuntime;
@@ -19,16 +19,18 @@ use super::tcp::{self, TcpService, serve_plain};
 
 /// Pause between attempts to open a socket that an older process of this server still has.
 const PAUSE: Duration = Duration::from_millis(200);
+/// Number of attempts before a warning: after 10 s.
+const WARNS_AT: u32 = 50;
 
 /// Opens the socket, and returns the task that redirects clients to the names of `server`. If an older process of this
-/// server `may_end`, the task opens the socket after it.
+/// server `may_end`, the task opens the socket after it. `port` is that of HTTPS, as clients see it.
 pub(super) fn start(
     address: SocketAddr,
     may_end: bool,
     server: &VideoServer,
+    port: u16,
 ) -> Result<impl Future<Output = ()> + use<>, Failure> {
     let certificates = server.transport().certificates().clone();
-    let port = server.local_addr().map_err(Failure::run)?.port();
     let mut listener = tcp::listen(address);
     if let Err(error) = &listener
         && !(may_end && error.kind() == io::ErrorKind::AddrInUse)
@@ -38,7 +40,7 @@ pub(super) fn start(
         )));
     }
     Ok(async move {
-        loop {
+        for attempt in 0_u32.. {
             let certificates = certificates.clone();
             let started = listener.and_then(|listener| {
                 TcpService::start(listener, move |listener, stop| {
@@ -50,6 +52,9 @@ pub(super) fn start(
             });
             match started {
                 Ok(service) => return service.idle().await,
+                Err(error) if attempt == WARNS_AT => {
+                    tracing::warn!(%address, %error, "--redirect-from: cannot redirect clients yet");
+                }
                 Err(error) => tracing::debug!(%error, "cannot redirect clients yet"),
             }
             time::sleep(&TokioRuntime, PAUSE).await;
@@ -65,9 +70,11 @@ fn answer<B>(request: &Request<B>, certificates: &Certificates, port: u16) -> Re
     let fields = response.headers_mut();
     // The client goes elsewhere.
     fields.insert(CONNECTION, HeaderValue::from_static("close"));
-    *response.status_mut() = match host(request.headers()) {
+    *response.status_mut() = match host(request) {
         None => StatusCode::BAD_REQUEST,
-        Some(host) if !certificates.are_for(host.host()) => StatusCode::MISDIRECTED_REQUEST,
+        Some(host) if !certificates.are_for(host.host().trim_matches(['[', ']'])) => {
+            StatusCode::MISDIRECTED_REQUEST
+        }
         Some(host) => {
             let path = request.uri().path_and_query().map(PathAndQuery::as_str);
             // The form `*` of OPTIONS is no path.
@@ -89,11 +96,12 @@ fn answer<B>(request: &Request<B>, certificates: &Certificates, port: u16) -> Re
     response
 }
 
-/// The host of a request that names exactly one (RFC 9112 §3.2).
-fn host(fields: &HeaderMap) -> Option<Authority> {
-    let mut hosts = fields.get_all(HOST).iter();
-    let host = hosts.next()?.to_str().ok()?.parse().ok();
-    host.filter(|_| hosts.next().is_none())
+/// The host of a request: that of its target, or else of its only `Host` (RFC 9112 §3.2).
+fn host<B>(request: &Request<B>) -> Option<Authority> {
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let host: Option<Authority> = hosts.next()?.to_str().ok()?.parse().ok();
+    let host = host.filter(|host| hosts.next().is_none() && !host.as_str().contains('@'))?;
+    Some(request.uri().authority().cloned().unwrap_or(host))
 }
 
 #[cfg(test)]
@@ -107,13 +115,15 @@ mod tests {
     #[case("/film.mp4?a=b", &["films.example"], 443, Ok("https://films.example/film.mp4?a=b"))]
     #[case("/", &["Films.Example:80"], 4433, Ok("https://films.example:4433/"))]
     #[case("//evil.example/", &["films.example"], 443, Ok("https://films.example//evil.example/"))]
-    #[case("http://evil.example/x", &["films.example"], 443, Ok("https://films.example/x"))]
+    #[case("http://evil.example/x", &["films.example"], 443, Err(421))]
+    #[case("http://films.example/x", &["evil.example"], 443, Ok("https://films.example/x"))]
     #[case("*", &["films.example"], 443, Ok("https://films.example/"))]
-    #[case("/", &["user@films.example"], 443, Ok("https://films.example/"))]
+    #[case("/", &["user@films.example"], 443, Err(400))]
     #[case("/", &["evil.example"], 443, Err(421))]
     #[case("/", &["films.example.evil.example"], 443, Err(421))]
-    #[case("/", &["films.example@evil.example"], 443, Err(421))]
+    #[case("/", &["films.example@evil.example"], 443, Err(400))]
     #[case("/", &["127.0.0.1:80"], 443, Ok("https://127.0.0.1/"))]
+    #[case("/", &["[::1]:80"], 443, Ok("https://[::1]/"))]
     #[case("/", &["192.0.2.1"], 443, Err(421))]
     #[case("/", &["films.example/evil"], 443, Err(400))]
     #[case("/", &[""], 443, Err(400))]

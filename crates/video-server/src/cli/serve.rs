@@ -22,7 +22,7 @@ use super::media::{self, MediaLocation};
 use super::metrics::{Dashboard, Metrics};
 use super::options::ServeOptions;
 use super::qlog::Qlog;
-use super::signals::Signals;
+use super::signals::{self, Signals};
 use super::tcp::TcpServer;
 use super::watch::Reason;
 use super::workers::{self, Workers};
@@ -41,6 +41,14 @@ pub(super) fn run(arguments: &ServeOptions) -> Result<(), Failure> {
         Err(error) => tracing::warn!(%error, "cannot raise the limit of file descriptors"),
     }
     certificate::check_clock(wall_clock()).map_err(Failure::Run)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::run)?;
+    {
+        let _context = runtime.enter();
+        signals::outlive_hang_ups().map_err(Failure::run)?;
+    }
     let mut prepared = prepare(arguments, arguments.media.strict)?;
     if let Some(directory) = &arguments.machines.state
         && prepared.options.endpoint_key.is_none()
@@ -56,11 +64,7 @@ pub(super) fn run(arguments: &ServeOptions) -> Result<(), Failure> {
     }
     let workers = arguments.limits.workers.unwrap_or_else(workers::default_count);
     let workers = Workers::start(workers).map_err(Failure::run)?;
-    tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(Failure::run)?
-        .block_on(serve(arguments, prepared, &workers))
+    runtime.block_on(serve(arguments, prepared, &workers))
 }
 
 /// Parts of a server that need no socket.
@@ -261,7 +265,12 @@ fn upkeep(
 ) -> Result<JoinSet<()>, Failure> {
     let mut upkeep = JoinSet::new();
     if let Some(address) = arguments.address.redirect_from {
-        upkeep.spawn(redirect::start(address, may_end, server)?);
+        // The authority validates at port 443, so clients find the server there too.
+        let port = match &acme {
+            Some(_) => 443,
+            None => server.local_addr().map_err(Failure::run)?.port(),
+        };
+        upkeep.spawn(redirect::start(address, may_end, server, port)?);
     }
     upkeep.spawn(certificate::watch(server.transport().certificates().clone()));
     upkeep.extend(acme.map(|acme| acme.run(server.clone())));

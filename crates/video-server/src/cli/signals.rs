@@ -10,6 +10,16 @@ pub(super) struct Signals {
     hang_up: tokio::signal::unix::Signal,
 }
 
+/// Keeps signals that request a reload from ending the process while it reads its media.
+pub(super) fn outlive_hang_ups() -> std::io::Result<()> {
+    // The handler stays when its receiver is dropped.
+    #[cfg(unix)]
+    drop(tokio::signal::unix::signal(
+        tokio::signal::unix::SignalKind::hangup(),
+    )?);
+    Ok(())
+}
+
 impl Signals {
     #[cfg(unix)]
     pub(super) fn new() -> std::io::Result<Self> {

@@ -124,9 +124,9 @@ fn read(
 pub(super) struct Indexing {
     /// Segments of files that a manifest may name.
     pub(super) cuts: BTreeMap<ResourceName, Vec<Cut>>,
-    /// Files that are no titles if a manifest names them.
+    /// Files that stop counting as titles if a manifest names them.
     pub(super) parts: BTreeSet<ResourceName>,
-    /// They do not count as titles.
+    /// Warnings about titles; they do not count towards the limit of titles.
     pub(super) warnings: Vec<Fault>,
 }
 

@@ -14,6 +14,8 @@ use crate::library::{Library, PackagedTitle, RepresentationSummary, TitleSummary
 const MAX_TITLES: usize = 500;
 /// Maximum number of representations listed for a title.
 const MAX_REPRESENTATIONS: usize = 24;
+/// Maximum number of manifests of a film, and of captions of a title.
+const MAX_COMPANIONS: usize = 24;
 
 /// The page of a library.
 #[derive(Template)]
@@ -62,11 +64,12 @@ impl<'a> HomePage<'a> {
 impl<'a> Card<'a> {
     fn of_film(manifests: &[&'a PackagedTitle]) -> Self {
         let names = manifests.iter().map(|title| &title.manifest);
-        let sources: Vec<_> = names.map(|name| (format_of(name), name)).collect();
+        let sources = names.take(MAX_COMPANIONS);
+        let sources: Vec<_> = sources.map(|name| (format_of(name), name)).collect();
         let first = manifests.first().map(|title| &*title.representations);
         let representations = first.unwrap_or_default();
-        let mut formats: Vec<_> = sources.iter().map(|(format, _)| *format).collect();
-        formats.dedup();
+        let formats: BTreeSet<_> = sources.iter().map(|(format, _)| *format).collect();
+        let formats: Vec<_> = formats.into_iter().collect();
         let mut all = manifests.iter().flat_map(|title| &title.representations);
         let is_live = all.any(|one| one.live);
         let durations = representations.iter().map(|one| one.duration);
@@ -108,7 +111,9 @@ impl<'a> Card<'a> {
             for name in library.companions(stem) {
                 let language = name.stem().trim_start_matches(stem).trim_start_matches('.');
                 if name.content_type().starts_with("text/vtt") {
-                    self.captions.push((language, name));
+                    if self.captions.len() < MAX_COMPANIONS && is_language(language) {
+                        self.captions.push((language, name));
+                    }
                 } else if language.is_empty() {
                     self.picture.get_or_insert(name);
                 }
@@ -116,6 +121,12 @@ impl<'a> Card<'a> {
         }
         self
     }
+}
+
+/// Returns true for nothing and for what may be a language tag (RFC 5646), unlike the end of another title's name.
+fn is_language(text: &str) -> bool {
+    let primary = text.split('-').next().unwrap_or_default();
+    matches!(primary.len(), 0 | 2 | 3) && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
 
 /// Format of a manifest.

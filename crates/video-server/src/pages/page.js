@@ -58,7 +58,7 @@ const native = kind => kind === "mp4" || kind === "hls" && video.canPlayType("ap
 
 const playable = kind => scripts.includes(`${kind}.js`) || native(kind);
 
-// Each gives `film` the media at `url`, in its lowest rate unless it is watched, and returns what ends that.
+// Each loads `url` into `film`, at the lowest rate unless it is watched, and returns a function that stops it.
 // The server's controller learns of a watched player's buffer by CMCD.
 const players = {
   async dash(film, url, watched) {

@@ -277,8 +277,13 @@ fn certificate_expiries(server: &VideoServer) -> Family<Labels, Gauge> {
     let identities = server.transport().certificates().identities();
     for leaf in identities.iter().filter_map(|identity| Leaf::of(identity).ok()) {
         let end = leaf.end.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let end = end.try_into().unwrap_or(i64::MAX);
         let expiry = expiries.get_or_create(&vec![("name", leaf.name)]);
-        expiry.set(end.try_into().unwrap_or(i64::MAX));
+        // The first to expire of those with the same first name.
+        expiry.set(match expiry.get() {
+            0 => end,
+            other => end.min(other),
+        });
     }
     expiries
 }

@@ -1,4 +1,4 @@
-//! HTTP/1.1 without TLS whose responses take no time: for the operator, and redirects.
+//! Plain HTTP/1.1 for the operator's pages and for redirects, with immediate responses.
 
 use std::convert::Infallible;
 use std::time::Duration;

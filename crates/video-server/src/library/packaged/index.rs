@@ -23,7 +23,7 @@ pub struct PackagedTitle {
     /// Representations to choose from.
     #[serde(serialize_with = "as_sequence")]
     pub representations: Vec<Arc<RepresentationSummary>>,
-    /// The first manifest with most of the same files: the other format of the same film.
+    /// Earlier manifest of the other format that names more than half of this one's files, if any.
     #[serde(skip)]
     pub same_as: Option<ResourceName>,
 }

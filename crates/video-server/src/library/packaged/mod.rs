@@ -422,8 +422,9 @@ impl ManifestReader<'_> {
             *shared.entry(first.representation.title.clone()).or_insert(0) += 1;
         }
         let most = shared.into_iter().find(|&(_, files)| 2 * files > count);
+        let other_format = |first: &ResourceName| first.content_type() != title.content_type();
         self.packaged.titles.push(PackagedTitle {
-            same_as: most.map(|(first, _)| first).filter(|first| *first != title),
+            same_as: most.map(|(first, _)| first).filter(other_format),
             manifest: title,
             representations: summaries,
         });

@@ -128,6 +128,11 @@ async fn dash_and_hls_of_the_same_segments_or_of_one_name_are_one_title() {
             "#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:9,\nfilm.ts\n#EXT-X-ENDLIST\n",
         );
         media.put("film.ts", [0; 1_000]);
+        // Of the same segments, but of the same format too.
+        media.put(
+            "other.m3u8",
+            "#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:9,\nfilm.ts\n#EXT-X-ENDLIST\n",
+        );
         let dash = "<MPD mediaPresentationDuration=\"PT9S\"><Period><AdaptationSet>\
             <Representation id=\"v\" bandwidth=\"7\"><BaseURL>film.m4v</BaseURL></Representation>\
             </AdaptationSet></Period></MPD>";
@@ -136,7 +141,8 @@ async fn dash_and_hls_of_the_same_segments_or_of_one_name_are_one_title() {
     })
     .await;
     let cards: Vec<_> = cards.iter().filter(|card| card.contains("HLS")).collect();
-    assert_eq!(cards.len(), 2, "{cards:?}");
+    assert_eq!(cards.len(), 3, "{cards:?}");
+    assert_contains(cards[2], &["href=\"./other.m3u8\"", "HLS · 1 representation<"]);
     let names = [
         ["href=\"./film.mpd\"", "href=\"./film.m3u8\""],
         ["href=\"./film/manifest.mpd\"", "href=\"./film/main.m3u8\""],
@@ -174,6 +180,7 @@ async fn a_title_has_the_captions_and_the_picture_of_its_name() {
             "film.vtt",
             "film.pt-BR.vtt",
             "fil.vtt",
+            "film.trailer.vtt",
             "films/film.en.vtt",
         ] {
             media.put(file, "-");
