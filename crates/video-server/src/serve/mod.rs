@@ -45,6 +45,7 @@ pub use observe::{
 };
 #[cfg(all(test, feature = "cli"))]
 pub(crate) use served::MAX_FIELD;
+#[cfg(feature = "cli")]
 pub(crate) use served::PendingRecord;
 pub use served::{ResponseLog, ServedResponse};
 
