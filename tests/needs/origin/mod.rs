@@ -233,7 +233,7 @@ fn a_thousand_viewers_of_a_segment_cause_one_request() {
         &["--max-connections-per-address", "1000"],
     );
     // All of them have made their requests before the first byte arrives.
-    site.proxy.set(Fault::Delay(Duration::from_secs(1)));
+    site.proxy.set(Fault::Delay(Duration::from_millis(300)));
     let connections: Vec<_> = (0..20).map(|_| site.connect()).collect();
     let viewers = (0..1_000).map(|viewer| {
         let (connection, segment) = (
