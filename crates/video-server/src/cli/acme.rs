@@ -403,8 +403,8 @@ mod tests {
         for useless in [expired.as_bytes(), b"half a certif"] {
             state::write(&other.certificate_file, useless).unwrap();
             assert!(other.stored().is_none());
-            let placeholder = other.identity().unwrap();
-            assert!(placeholder.is_for("localhost") && placeholder.is_for("films.example"));
+            let used = other.identity().unwrap();
+            assert!(used.is_for("localhost") && used.is_for("films.example"));
         }
     }
 

@@ -320,8 +320,8 @@ impl Library {
         self.other_files
     }
 
-    /// Pictures and captions of the title whose name without its extension is `stem`, in the order of their names:
-    /// `film.jpg`, `film.vtt`, `film.en.vtt`.
+    /// Pictures and captions of the title whose name without its extension is `stem`, in the order of their names. For
+    /// `film` these are files such as `film.jpg`, `film.vtt` and `film.en.vtt`.
     pub(crate) fn companions(&self, stem: &str) -> impl Iterator<Item = &ResourceName> {
         let start = format!("{stem}.");
         let first = ResourceName::from_relative(Path::new(&start));

@@ -31,8 +31,8 @@ pub(super) use plain::serve_plain;
 pub(super) use proxies::Proxies;
 pub(super) use service::{TcpService, TcpServices};
 
-/// Protocols on TCP, the preferred one first (RFC 7301; RFC 9113 §3.2). An authority that validates a domain offers the
-/// last one alone.
+/// Protocols on TCP, the preferred one first (RFC 7301; RFC 9113 §3.2). An authority that validates a domain offers
+/// only the last one.
 const PROTOCOLS: [&[u8]; 3] = [connection::HTTP_2, b"http/1.1", ACME_TLS];
 /// Time for which browsers remember that HTTP/3 is available: the default of RFC 7838 §3.1.
 const ALT_SVC_AGE: Duration = Duration::from_secs(24 * 3600);

@@ -131,15 +131,21 @@ async fn the_port_of_a_server_that_is_shutting_down_can_be_taken_over() {
     assert_eq!(status(&new.connect().await).await, StatusCode::OK);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sessions_of_three_processes_go_on_side_by_side() {
-    let site = StatefulSite::new();
+/// Three processes that took over from each other, and a session of each of the older two.
+async fn three_processes(site: &StatefulSite) -> ([ServerProcess; 3], Vec<Session>) {
     let first = site.start("127.0.0.1:0", &[]);
     let address = first.address().to_string();
     let mut sessions = vec![Session::begin(&first).await];
     let second = site.start(&address, &[]);
     sessions.push(Session::begin(&second).await);
     let third = site.start(&address, &[]);
+    ([first, second, third], sessions)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sessions_of_three_processes_go_on_side_by_side() {
+    let site = StatefulSite::new();
+    let ([first, second, third], mut sessions) = three_processes(&site).await;
     sessions.push(Session::begin(&third).await);
     let mut connections = Vec::new();
     for session in sessions {
@@ -271,12 +277,7 @@ async fn the_older_process_takes_the_port_back_from_a_frozen_one_which_ends_when
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pause_of_the_middle_process_loses_no_session() {
     let site = StatefulSite::new();
-    let first = site.start("127.0.0.1:0", &[]);
-    let address = first.address().to_string();
-    let mut sessions = vec![Session::begin(&first).await];
-    let second = site.start(&address, &[]);
-    sessions.push(Session::begin(&second).await);
-    let third = site.start(&address, &[]);
+    let ([first, second, third], sessions) = three_processes(&site).await;
     second.signal("STOP");
     first.logs("so this one waits", 1).await;
     second.signal("CONT");
