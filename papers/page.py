@@ -37,6 +37,8 @@ TEMPLATE = Path(__file__).with_name("page.md")
 SUMMARY = Path(__file__).with_name("summary.md")
 #: Most list items of the summary.
 MOST_SENTENCES = 10
+#: Chance levels up to this one are left to `fidelity.json`.
+SMALL_CHANCE = 0.01
 NOT_RUN, NOT_MEASURED, DASH = "not run", "not measured", "\N{EN DASH}"
 #: An object of `fidelity.json`.
 Data: TypeAlias = "dict[str, Any]"
@@ -258,11 +260,10 @@ def _counts(scopes: Mapping[str, Data]) -> str:
     names = {"primaries": "conclusions", "unseen": "unseen ones", "secondaries": "other sentences"}
     kept = {scope: kinds for scope, kinds in scopes.items() if scope not in unknowns.names()}
     lines = [
-        (scope, *(_counts_of(kinds[kind][world]) for kind in names for world in runs.JUDGED))
+        (scope, *(", ".join(_counts_of(kinds[kind][world]) for world in runs.JUDGED) for kind in names))
         for scope, kinds in kept.items()
     ]
-    head = [f"{name}, {world}" for name in names.values() for world in runs.JUDGED]
-    return table(("paper", *head), lines, right=head)
+    return table(("paper", *names.values()), lines, right=tuple(names.values()))
 
 
 def _counts_of(counted: Mapping[str, int]) -> str:
@@ -274,15 +275,15 @@ def _search(bed: Data) -> str:
     search, parts = bed["search"], [f"### Test bed {bed['name']}", wrapped(bed["about"]), wrapped(bed["why"])]
     if search is None:
         return "\n\n".join([*parts, "No search has been made."])
-    known = "keep to the ends of the papers' axes" if bed["axes"] else "were compared; the papers' text has no axes"
+    tried, within, seen = search["tried"], search["within_axes"], len(search["seen"])
+    known = f", {within} within the papers' axes" if bed["axes"] else ", without axes"
     free = ", ".join(f"`{name}`" for name in search["free_axes"])
-    left_out = f" Axes that fewer than a tenth of the random worlds keep do not count: {free}." if free else ""
-    seen = f"{len(search['seen'])} claims were seen. Seed {search['seed']}."
-    parts.append(wrapped(f"Of {search['tried']} worlds {search['within_axes']} {known}.{left_out} {seen}"))
+    left_out = f" Not counted: {free}." if free else ""
+    parts.append(wrapped(f"{tried} worlds{known}; {seen} claims seen; seed {search['seed']}.{left_out}"))
     parts.append(f"![Scores of worlds of {bed['name']}, and mean score by choice](figures/search-{bed['name']}.svg)")
     world, declared_ones = search["world"], unknowns.load(bed["name"]).unknowns
     chosen = (f"`{one.name}` {one.text(world[one.name])}" for one in declared_ones if world[one.name] != one.nominal)
-    parts.append(wrapped(f"The fitted world differs from the nominal one in: {', '.join(chosen)}."))
+    parts.append(wrapped(f"Fitted unknowns: {', '.join(chosen)}."))
     ends = []
     for axis in bed["axes"]:
         measured = [axis[world] for world in runs.JUDGED]
@@ -290,7 +291,7 @@ def _search(bed: Data) -> str:
             numbers = (DASH if value is None else _number(value) for value in (axis["most"], *measured))
             ends.append((axis["place"], f"{axis['scenario']}: `{axis['metric']}`", *numbers))
     if ends:
-        parts.append("Axes that a world exceeds, by the largest mean of a controller:")
+        parts.append("Exceeded axes, by the largest mean of a controller:")
         parts.append(table(("figure", "axis", "ends at", *runs.JUDGED), ends, right=("ends at", *runs.JUDGED)))
     return "\n\n".join(parts)
 
@@ -305,14 +306,14 @@ def _row(row: Data) -> list[str]:
     if not primary:
         return [f"### {name}", f"{row['says']}.", "Not run."]
     robust = row["robustness"]
-    agrees = f" Agrees in {robust['agrees']} of {robust['of']} random worlds." if robust else ""
-    parts = [f"### {name}", wrapped(f"{row['paper']}, {primary['place']}: “{primary['quotation']}”.{agrees}")]
+    parts = [f"### {name}", wrapped(f"{primary['place']}: “{primary['quotation']}”.")]
     parts.append(f"![{name}](figures/{figures.name_of(name)}.svg)")
-    items = [f"- {world.capitalize()}: {_measured(primary, world)}." for world in runs.JUDGED]
-    for one in row["secondary"]:
-        unseen = " \N{DAGGER}" if one["judged"] else ""
-        items.append(f"- {one['claim']}{unseen}: {', '.join(_bold(one, world) for world in runs.JUDGED)}.")
-    parts.append("\n".join(wrapped(item, "  ") for item in items))
+    measured = {world: _measured(primary, world) for world in runs.JUDGED}
+    if len(set(measured.values())) == 1:
+        measured = {"both worlds": measured[runs.JUDGED[0]]}
+    text = "; ".join(f"{world} {found}" for world, found in measured.items())
+    agrees = f" Robustness {robust['agrees']}/{robust['of']}." if robust else ""
+    parts.append(wrapped(f"{text[0].upper()}{text[1:]}.{agrees}"))
     ran = [world for world in runs.JUDGED if primary[world]]
     printed = [
         (
@@ -337,22 +338,21 @@ def _bold(claim: Data, world: str) -> str:
 
 
 def _measured(claim: Data, world: str) -> str:
-    """Returns the outcome with its estimate, interval and effect size, and the chance level of an agreement."""
-    one, text = claim[world], _bold(claim, world)
+    """Returns the estimate with its interval and margin, and an agreement's chance level above 1 %."""
+    one = claim[world]
     if not one or one["estimate"] is None:
-        return text
+        return _outcome(claim, world)
     kept = {
         name: words(one[name], one["unit"]) for name in ("estimate", "low", "high", "margin") if one[name] is not None
     }
-    text += f": {kept['estimate']}"
+    text = kept["estimate"]
     if "low" in kept and "high" in kept:
         _, space, unit = kept["estimate"].partition(" ")
         low, high = (kept[end].removesuffix(space + unit) if unit else kept[end] for end in ("low", "high"))
         text += f" ({low} to {high})"
     text += f", margin {kept['margin']}" if "margin" in kept else ""
-    text += f", effect {one['effect']:.2f}" if one["effect"] is not None else ""
-    agrees = one["outcome"] == Outcome.AGREES.value and one["chance"] is not None
-    return text + (f", chance {words(one['chance'], 'share')}" if agrees else "")
+    tells = one["outcome"] == Outcome.AGREES.value and (one["chance"] or 0) > SMALL_CHANCE
+    return text + (f", chance {words(one['chance'], 'share')}" if tells else "")
 
 
 # --- Writing
