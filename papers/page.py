@@ -272,7 +272,7 @@ def _counts_of(counted: Mapping[str, int]) -> str:
 
 
 def _search(bed: Data) -> str:
-    search, parts = bed["search"], [f"### Test bed {bed['name']}", wrapped(bed["about"]), wrapped(bed["why"])]
+    search, parts = bed["search"], [f"### Test bed {bed['name']}", wrapped(bed["about"])]
     if search is None:
         return "\n\n".join([*parts, "No search has been made."])
     tried, within, seen = search["tried"], search["within_axes"], len(search["seen"])
