@@ -319,7 +319,7 @@ def _row(row: Data) -> list[str]:
         (
             one[ran[0]]["what"],
             one[ran[0]]["printed"],
-            *(one[w]["measured"] if w in one else NOT_RUN for w in runs.JUDGED),
+            *(_brief(one[w]["measured"]) if w in one else NOT_RUN for w in runs.JUDGED),
         )
         for one in row["magnitudes"]
     ]
@@ -353,6 +353,11 @@ def _measured(claim: Data, world: str) -> str:
     text += f", margin {kept['margin']}" if "margin" in kept else ""
     tells = one["outcome"] == Outcome.AGREES.value and (one["chance"] or 0) > SMALL_CHANCE
     return text + (f", chance {words(one['chance'], 'share')}" if tells else "")
+
+
+def _brief(measured: str) -> str:
+    """Returns a mean with its interval, whose ends have the mean's unit, with the unit once."""
+    return re.sub(r"\((\S+) (\S+) to (\S+) \2\)", r"(\1 to \3)", measured)
 
 
 # --- Writing
