@@ -1,12 +1,14 @@
 //! The `lab` command line.
 
 use std::fmt::{Display, Write as _};
+use std::fs;
 use std::io::{ErrorKind, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
+use playrate_media::assets;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -49,6 +51,11 @@ enum Command {
     Rows(RowsArgs),
     /// Draw the results of `lab run` as one self-contained interactive page
     Report(ReportArgs),
+    /// Write the embedded title, a short film, to a directory
+    Title {
+        /// Directory for the film, which is created if it does not exist
+        directory: PathBuf,
+    },
     /// Put a path with a rate, an RTT, a queue and losses in front of any UDP server, in real time
     Relay(Box<RelayArgs>),
     /// Print a completion script for a shell
@@ -82,39 +89,17 @@ enum DemoKind {
     Scenario(LiveArgs),
 }
 
-/// Subcommands of earlier programs, and their replacements.
-const REPLACED: [(&str, &str); 9] = [
-    (
-        "claims",
-        "`python -m papers page` judges the papers; a claim of your own is a Python function (docs/papers.md)",
-    ),
-    (
-        "fairness",
-        "run `lab run fairness-needy fairness-calm`, then `python -m playrate_lab.fairness DIR`",
-    ),
-    ("faults", "run `cargo run --release -p faults`"),
-    (
-        "jobs",
-        "use the templates packaging/slurm/array.sh and packaging/kubernetes/lab-job.yaml",
-    ),
-    ("live", "run `lab demo scenario SCENARIO`"),
-    (
-        "matrix",
-        "run `lab run`, then `python -m playrate_lab.scores DIR`",
-    ),
-    (
-        "merge",
-        "give `lab rows` or `lab report` the directories of all shards",
-    ),
-    ("sweep", "run `lab run SCENARIO --over KEY=V1,V2`"),
-    ("worlds", "run `python -m papers search`"),
-];
+/// Answer to a call without a command.
+const FIRST_STEPS: &str = "\
+lab measures congestion controllers for video, in virtual and in real time.
 
-/// The error for a removed subcommand; `None` for any other name.
-fn replacement(name: &str) -> Option<String> {
-    let (_, instead) = REPLACED.into_iter().find(|(gone, _)| *gone == name)?;
-    Some(format!("`lab {name}` has been removed; {instead}"))
-}
+  lab demo                    play a film under three of them, over real UDP
+  lab run first-look          compare controllers on one path, in virtual time
+  lab report                  draw a page of the results of `lab run`
+  lab list                    the other scenarios
+  lab title films             write the film, for `video-server`
+  lab --help                  all commands
+";
 
 const FAILED: u8 = 1;
 const BAD_INPUT: u8 = 2;
@@ -123,11 +108,10 @@ const INTERRUPTED: i32 = 130;
 
 /// Runs the command that the process's arguments name, on its own tokio runtime.
 pub fn main() -> ExitCode {
-    if let Some(replacement) = std::env::args_os()
-        .nth(1)
-        .and_then(|name| replacement(name.to_str()?))
-    {
-        return failure(&replacement, true);
+    if std::env::args_os().len() < 2 {
+        // If stderr is closed, no one can read it.
+        let _ = std::io::stderr().write_all(FIRST_STEPS.as_bytes());
+        return ExitCode::from(BAD_INPUT);
     }
     let Cli { command } = Cli::parse();
     let filter = std::env::var("RUST_LOG")
@@ -173,6 +157,13 @@ async fn execute(command: Command) -> Result<ExitCode, CommandError> {
             printed => printed.map(|()| ExitCode::SUCCESS)?,
         },
         Command::Report(args) => print(&format!("{}\n", report::write(&args)?.display())),
+        Command::Title { directory } => {
+            let path = directory.join(assets::TITLE_NAME);
+            let failed = |error| CommandError::BadInput(format!("{}: {error}", path.display()));
+            fs::create_dir_all(&directory).map_err(failed)?;
+            fs::write(&path, assets::TITLE).map_err(failed)?;
+            print(&format!("{}\n", path.display()))
+        }
         Command::Relay(args) => {
             relay::run(&args, std::io::stdin(), &mut std::io::stdout())?;
             ExitCode::SUCCESS

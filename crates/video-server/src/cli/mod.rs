@@ -39,6 +39,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use clap::error::{ContextKind, ContextValue};
 use clap::parser::ValueSource;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
@@ -77,6 +78,20 @@ enum Command {
         directory: PathBuf,
     },
 }
+
+/// Answer to a call without a command.
+const FIRST_STEPS: &str = "\
+video-server serves films (MP4, DASH, HLS) over HTTP/3, HTTP/2 and HTTP/1.1.
+
+  video-server serve --media films    serve the directory `films`
+  video-server check films            show how the server reads these films
+  video-server serve --help           all options of the server
+  video-server --help                 all commands
+
+No film at hand? Each of these writes one:
+  lab title films
+  mkdir films; ffmpeg -f lavfi -i testsrc2=d=30 -pix_fmt yuv420p films/test.mp4
+";
 
 /// Error that ends the process.
 #[derive(Debug)]
@@ -120,7 +135,12 @@ impl fmt::Display for Failure {
 /// Runs the command that the process's arguments name. To use your own controllers, call
 /// [`Registry::install`](playrate_cc::Registry::install) first.
 pub fn main() -> ExitCode {
-    let done = match CommandLine::parse_from_first(std::env::args_os().collect()) {
+    let line: Vec<OsString> = std::env::args_os().collect();
+    if line.len() < 2 {
+        logging::finish(FIRST_STEPS);
+        return ExitCode::from(2);
+    }
+    let done = match CommandLine::parse_from_first(line) {
         Ok((arguments, None)) => arguments.run(),
         Ok((arguments, Some(config))) => arguments.run().map_err(|failure| config.place(failure)),
         Err(failure) => Err(failure),
@@ -167,7 +187,8 @@ impl CommandLine {
             return Ok((Self::parse_from(line), None));
         };
         let Some(file) = given.get_one::<PathBuf>("config") else {
-            return Ok((Self::parse_from(line), None));
+            let parsed = Self::try_parse_from(line);
+            return Ok((parsed.unwrap_or_else(|error| with_advice(error).exit()), None));
         };
         let config = Config::read(file)?;
         let typed = |key: &str| {
@@ -195,6 +216,16 @@ pub(crate) fn parse_config(file: &std::path::Path, config: &Config) -> Result<Co
         let explained = config.explain(&error);
         explained.unwrap_or_else(|| Failure::Input(anyhow::anyhow!("{}: {error}", file.display())))
     })
+}
+
+/// Adds to the error about a missing `--media` where a film comes from.
+fn with_advice(mut error: clap::Error) -> clap::Error {
+    let missing = error.get(ContextKind::InvalidArg).map(ToString::to_string);
+    if missing.is_some_and(|missing| missing.starts_with("--media")) {
+        let tip = "`lab title films` writes a film; then `video-server serve --media films`";
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
 }
 
 /// Prints results. A closed pipe is not an error.

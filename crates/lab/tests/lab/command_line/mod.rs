@@ -10,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use playrate_media::assets;
 use playrate_test_support::assert_contains;
 use serde_json::Value;
 
@@ -117,25 +118,34 @@ fn bad_input_exits_2_and_names_the_value() {
 #[test]
 fn help_lists_what_there_is() {
     let help = Lab::new().succeeds("--help");
-    for command in "demo list show run rows report relay completions man".split(' ') {
+    for command in "demo list show run rows report title relay completions man".split(' ') {
         assert_contains(&help, &[&format!("\n  {command} ")]);
     }
 }
 
 #[test]
-fn a_subcommand_that_is_gone_exits_2_and_names_its_replacement() {
-    for (gone, instead) in [
-        ("claims", "papers"),
-        ("fairness", "playrate_lab.fairness"),
-        ("faults", "-p faults"),
-        ("jobs", "packaging/slurm"),
-        ("live", "lab demo scenario"),
-        ("matrix", "playrate_lab.scores"),
-        ("merge", "lab rows"),
-        ("sweep", "--over"),
-        ("worlds", "papers search"),
-    ] {
-        let said = Lab::new().is_refused(&format!("{gone} few"));
-        assert_contains(&said, &["has been removed", instead]);
+fn no_command_says_in_a_few_lines_what_to_do_first() {
+    let mut alone = Command::new(env!("CARGO_BIN_EXE_lab"));
+    let output = alone.output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(output.stderr);
+    assert!(said.lines().count() <= 12, "{said}");
+    let help = Lab::new().succeeds("--help");
+    for line in said.lines().filter_map(|line| line.strip_prefix("  lab ")) {
+        let command = line.split(' ').next().unwrap();
+        assert!(
+            command == "--help" || help.contains(&format!("\n  {command} ")),
+            "{line}"
+        );
     }
+}
+
+#[test]
+fn the_embedded_title_is_written_into_a_new_directory() {
+    let lab = Lab::new();
+    let written = lab.succeeds("title new/films");
+    assert_eq!(written, format!("new/films/{}\n", assets::TITLE_NAME));
+    assert_eq!(fs::read(lab.path(written.trim())).unwrap(), assets::TITLE);
+    lab.write("taken", "");
+    assert_contains(&lab.is_refused("title taken"), &["taken"]);
 }

@@ -23,6 +23,7 @@ fn help_lists_and_descriptions_are_at_most_80_columns_wide() {
         "run",
         "rows",
         "report",
+        "title",
         "relay",
     ];
     let mut lines: Vec<String> = commands.map(|command| format!("{command} --help")).to_vec();

@@ -158,8 +158,18 @@ fn a_key_of_another_certificate_and_a_file_that_is_none_are_refused() {
 }
 
 #[test]
-fn no_command_shows_what_there_is() {
+fn no_command_says_in_a_few_lines_what_to_do_first() {
     let output = run(&[]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("controllers"));
+    let said = text(&output.stderr);
+    assert_contains(&said, &["serve --media films", "serve --help", "lab title films"]);
+    assert!(said.lines().count() <= 12, "{said}");
+    assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
+}
+
+#[test]
+fn without_media_the_error_says_where_a_film_comes_from() {
+    assert_contains(&refused(&["serve"]), &["--media <DIR|URL>", "lab title films"]);
+    let other = complaint(&["--cert", "cert.pem"]);
+    assert!(!other.contains("lab title"), "{other}");
 }
