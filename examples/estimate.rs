@@ -4,11 +4,11 @@
 //! `cargo run --example estimate`; with `-- --probe` the encoder adds padding until the path limits it.
 
 use std::cell::Cell;
-use std::error::Error;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::{Context as _, Result};
 use futures_util::FutureExt as _;
 use futures_util::future::{join, select};
 use playrate::cc::{Bitrate, Bytes, Estimate, EstimateSource};
@@ -16,8 +16,6 @@ use playrate::quinn::{ConnectionController, ControllerChoice, Probe};
 use playrate_netsim::{Host, HostConfig, LinkConfig, PathConfig, QueueLimit, Rate, Seed, Simulation};
 use quinn::rustls::{RootCertStore, pki_types::PrivatePkcs8KeyDer};
 use quinn::{ClientConfig, Connection, Endpoint, Runtime, SendStream, ServerConfig, TransportConfig};
-
-type Outcome<T> = Result<T, Box<dyn Error>>;
 
 const LINK: &str = "8Mbit/s,3Mbit/s@8s,8Mbit/s@16s";
 const FRAME: Duration = Duration::from_nanos(33_333_333);
@@ -44,7 +42,7 @@ async fn pad(
     due: Bytes,
     connection: &Connection,
     padding: &mut Option<SendStream>,
-) -> Outcome<()> {
+) -> Result<()> {
     if !probe.is_active() {
         // Bytes that have not left yet never will.
         if let Some(mut ended) = padding.take() {
@@ -64,7 +62,7 @@ async fn pad(
 }
 
 /// Sends a frame every 33 ms, each on a stream of its own.
-async fn encode(sim: &Simulation, connection: Connection, control: &ConnectionController) -> Outcome<()> {
+async fn encode(sim: &Simulation, connection: Connection, control: &ConnectionController) -> Result<()> {
     let runtime = sim.runtime();
     let probes = std::env::args().any(|argument| argument == "--probe");
     // Up to 8 Mbit/s, for 300 kbit/s on average.
@@ -111,7 +109,7 @@ async fn encode(sim: &Simulation, connection: Connection, control: &ConnectionCo
 }
 
 /// Counts the frames that arrived, and those within 200 ms.
-async fn watch(sim: &Simulation, connection: Connection, counts: &Cell<(u32, u32)>) -> Outcome<()> {
+async fn watch(sim: &Simulation, connection: Connection, counts: &Cell<(u32, u32)>) -> Result<()> {
     loop {
         let mut stream = connection.accept_uni().await?;
         let mut made = [PADDING; 8];
@@ -129,7 +127,7 @@ async fn watch(sim: &Simulation, connection: Connection, counts: &Cell<(u32, u32
     }
 }
 
-fn endpoint(sim: &Simulation, host: Host, server: Option<ServerConfig>) -> Outcome<Endpoint> {
+fn endpoint(sim: &Simulation, host: Host, server: Option<ServerConfig>) -> Result<Endpoint> {
     let config = sim.endpoint_config(&host.ip().to_string());
     let (socket, runtime) = (sim.bind(host, 0)?, sim.runtime());
     Ok(Endpoint::new_with_abstract_socket(
@@ -137,7 +135,7 @@ fn endpoint(sim: &Simulation, host: Host, server: Option<ServerConfig>) -> Outco
     )?)
 }
 
-fn main() -> Outcome<()> {
+fn main() -> Result<()> {
     let sim = Simulation::new(Seed::new(7));
     let delay = Duration::from_millis(25);
     let forward = LinkConfig::new(LINK.parse::<Rate>()?, delay).with_queue("4bdp".parse::<QueueLimit>()?);
@@ -168,7 +166,7 @@ fn main() -> Outcome<()> {
     let counts = Cell::new((0, 0));
     let session = async {
         let connecting = calling.connect(listening.local_addr()?, "encoder")?;
-        let accepting = async { Outcome::Ok(listening.accept().await.ok_or("closed")?.await?) };
+        let accepting = async { anyhow::Ok(listening.accept().await.context("closed")?.await?) };
         let (connected, accepted) = join(connecting, accepting).await;
         let (viewer, encoder) = (connected?, accepted?);
         let (encoding, watching) = (encode(&sim, encoder, &control), watch(&sim, viewer, &counts));

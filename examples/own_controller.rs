@@ -2,6 +2,7 @@
 //!
 //! ```toml
 //! [dependencies]
+//! anyhow = "1"
 //! playrate = { path = "../playrate", default-features = false }
 //! # Only for the lab, and its line in `main`.
 //! lab = { path = "../playrate/crates/lab", package = "playrate-lab" }
@@ -11,7 +12,6 @@
 //! - with arguments this is `lab` with the additional controller:
 //!   `cargo run --release --example own_controller -- demo --controllers 'fixed(100kB),video'`.
 
-use std::error::Error;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl CongestionController for Fixed {
     }
 }
 
-fn register() -> Result<(), Box<dyn Error>> {
+fn register() -> anyhow::Result<()> {
     let sizes = Bytes::from_kb(3)..=Bytes::from_kb(10_000);
     let window = Parameter::size("window", Bytes::from_kb(60), sizes).about("bytes in flight");
     let fixed = Entry::custom("fixed", |_path, arguments, _known| {
@@ -49,7 +49,7 @@ fn register() -> Result<(), Box<dyn Error>> {
     Ok(registry.install()?)
 }
 
-fn main() -> Result<ExitCode, Box<dyn Error>> {
+fn main() -> anyhow::Result<ExitCode> {
     register()?;
     if std::env::args().len() > 1 {
         // `video_server::main()` runs the server in the same way.

@@ -4,23 +4,22 @@
 //!
 //! ```toml
 //! [dependencies]
+//! anyhow = "1"
 //! playrate = { path = "../playrate", default-features = false }
 //! quinn = "0.11"
 //! rcgen = "0.14"
 //! tokio = { version = "1", features = ["macros", "rt-multi-thread"] }
 //! ```
 
-use std::error::Error;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::{Context as _, Result};
 use playrate::cc::Bitrate;
 use playrate::quinn::ConnectionController;
 use quinn::rustls::{RootCertStore, pki_types::PrivatePkcs8KeyDer};
 use quinn::{ClientConfig, Connection, Endpoint, Incoming, ServerConfig, TransportConfig};
-
-type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 /// The program's own settings of quinn.
 fn configure(transport: &mut TransportConfig) {
@@ -28,7 +27,7 @@ fn configure(transport: &mut TransportConfig) {
 }
 
 /// Serves one connection under its own controller.
-async fn serve(incoming: Incoming, mut server: ServerConfig) -> Outcome<()> {
+async fn serve(incoming: Incoming, mut server: ServerConfig) -> Result<()> {
     let controller = ConnectionController::new("video".parse()?);
     server.transport_config(controller.transport(configure));
     let connection = incoming.accept_with(Arc::new(server))?.await?;
@@ -40,7 +39,7 @@ async fn serve(incoming: Incoming, mut server: ServerConfig) -> Outcome<()> {
 }
 
 /// Connects, and sends under a controller of the client's own.
-async fn upload(endpoint: &Endpoint, mut client: ClientConfig, server: &Endpoint) -> Outcome<()> {
+async fn upload(endpoint: &Endpoint, mut client: ClientConfig, server: &Endpoint) -> Result<()> {
     let controller = ConnectionController::new("video".parse()?);
     client.transport_config(controller.transport(configure));
     let connecting = endpoint.connect_with(client, server.local_addr()?, "localhost")?;
@@ -61,8 +60,11 @@ fn inform(controller: &ConnectionController) {
     known.set_highest_rate(Some(Bitrate::from_mbps(8)));
 }
 
-fn report(end: &str, controller: &ConnectionController) -> Outcome<()> {
-    let last = controller.monitor().latest().ok_or("nothing was acknowledged")?;
+fn report(end: &str, controller: &ConnectionController) -> Result<()> {
+    let last = controller
+        .monitor()
+        .latest()
+        .context("nothing was acknowledged")?;
     let rtt = last.snapshot.smoothed_rtt.unwrap_or_default();
     let window = last.snapshot.window;
     println!("{end}: {controller}, window {window}, smoothed RTT {rtt:?}");
@@ -70,7 +72,7 @@ fn report(end: &str, controller: &ConnectionController) -> Outcome<()> {
 }
 
 /// Sends 20 MB, in place of your protocol.
-async fn send(connection: &Connection) -> Outcome<()> {
+async fn send(connection: &Connection) -> Result<()> {
     let mut stream = connection.open_uni().await?;
     for _ in 0..2_000 {
         stream.write_all(&[7; 10_000]).await?;
@@ -81,14 +83,14 @@ async fn send(connection: &Connection) -> Outcome<()> {
     Ok(())
 }
 
-async fn receive(connection: &Connection) -> Outcome<()> {
+async fn receive(connection: &Connection) -> Result<()> {
     let mut stream = connection.accept_uni().await?;
     while stream.read_chunk(usize::MAX, true).await?.is_some() {}
     Ok(())
 }
 
 #[tokio::main]
-async fn main() -> Outcome<()> {
+async fn main() -> Result<()> {
     let own = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
     let (certificate, mut roots) = (own.cert.der().clone(), RootCertStore::empty());
     roots.add(certificate.clone())?;
@@ -97,7 +99,7 @@ async fn main() -> Outcome<()> {
     let server = Endpoint::server(config.clone(), (Ipv4Addr::LOCALHOST, 0).into())?;
     let accepting = server.clone();
     let serving = tokio::spawn(async move {
-        let incoming = accepting.accept().await.ok_or("the endpoint was closed")?;
+        let incoming = accepting.accept().await.context("the endpoint was closed")?;
         serve(incoming, config).await
     });
     let endpoint = Endpoint::client((Ipv4Addr::LOCALHOST, 0).into())?;

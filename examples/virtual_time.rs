@@ -1,13 +1,13 @@
 //! A plain quinn program in virtual time: ten megabytes over 20 Mbit/s and 100 ms, within milliseconds of
 //! real time.
 
+use std::time::Duration;
+
+use anyhow::Result;
 use playrate_netsim::{Pair, PathConfig, QueueLimit, Quinn, Seed, Side};
 use playrate_units::{Bitrate, Probability};
-use std::{error::Error, time::Duration};
 
-type Outcome<T> = Result<T, Box<dyn Error>>;
-
-async fn serve(server: Side<Quinn>) -> Outcome<()> {
+async fn serve(server: Side<Quinn>) -> Result<()> {
     let mut stream = server.connection.open_uni().await?;
     for _ in 0..1_000 {
         stream.write_all(&[7; 10_000]).await?;
@@ -17,12 +17,12 @@ async fn serve(server: Side<Quinn>) -> Outcome<()> {
     Ok(())
 }
 
-async fn download(client: Side<Quinn>) -> Outcome<usize> {
+async fn download(client: Side<Quinn>) -> Result<usize> {
     let mut stream = client.connection.accept_uni().await?;
     Ok(stream.read_to_end(20_000_000).await?.len())
 }
 
-fn main() -> Outcome<()> {
+fn main() -> Result<()> {
     let (rate, rtt) = (Bitrate::from_mbps(20), Duration::from_millis(100));
     let path = PathConfig::bottleneck(rate, rtt, QueueLimit::ONE_BDP, "0.01%".parse::<Probability>()?);
     let outcome = Pair::quinn(path).run(Seed::new(7), serve, download)?;

@@ -8,18 +8,18 @@
 //! `late=5%,10ms` delays one data packet in twenty by 10 ms, so that others overtake it. The first line printed is the
 //! server's new address for clients. At the end of stdin it prints the traffic that passed.
 
-use std::error::Error;
 use std::io::{Read as _, stdin};
 use std::time::Duration;
 
+use anyhow::Context as _;
 use playrate_netsim::{LinkConfig, PathConfig, QueueLimit, Rate, Relay, RelayConfig, Seed};
 use playrate_units::{Probability, duration};
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> anyhow::Result<()> {
     let mut words = std::env::args().skip(1);
     let server = words
         .next()
-        .ok_or("the first argument must be the server's ADDRESS:PORT")?;
+        .context("the first argument must be the server's ADDRESS:PORT")?;
     let (mut rate, mut rtt) = (Rate::Unlimited, Duration::from_millis(40));
     let (mut queue, mut loss, mut seed) = (QueueLimit::ONE_BDP, Probability::ZERO, 1);
     let mut late = None;
@@ -32,10 +32,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             Some(("late", text)) => late = Some(text.parse()?),
             Some(("seed", text)) => seed = text.parse()?,
             _ => {
-                return Err(format!(
+                anyhow::bail!(
                     "unknown argument `{word}`; expected one of: rate=, rtt=, queue=, loss=, late=, seed="
-                )
-                .into());
+                );
             }
         }
     }

@@ -4,7 +4,6 @@
 //! `cargo run --release -p playrate-quinn --example estimate_series > docs/live/estimates.jsonl` writes it, and
 //! `python docs/draw.py` draws the figure from it.
 
-use std::error::Error;
 use std::time::Duration;
 
 use playrate_cc::Estimate;
@@ -55,7 +54,7 @@ async fn receive(side: Side<Quinn>) {
     while let Ok(Some(_)) = stream.read_chunk(usize::MAX, true).await {}
 }
 
-fn estimates(controller: &str, steps: &[(u64, u64)]) -> Result<Vec<String>, Box<dyn Error>> {
+fn estimates(controller: &str, steps: &[(u64, u64)]) -> anyhow::Result<Vec<String>> {
     let rates: Vec<_> = steps
         .iter()
         .map(|&(at, kbps)| (Duration::from_millis(at), Bitrate::from_kbps(kbps)))
@@ -74,7 +73,7 @@ fn estimates(controller: &str, steps: &[(u64, u64)]) -> Result<Vec<String>, Box<
     Ok(outcome.server.iter().map(shown).collect())
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> anyhow::Result<()> {
     let stepped = vec![(0, 20_000), (10_000, 5_000), (20_000, 12_000)];
     for (link, steps) in [("steps", stepped), ("fades", fading())] {
         let rates: Vec<_> = steps.iter().map(|(at, kbps)| format!("[{at},{kbps}]")).collect();

@@ -4,10 +4,10 @@
 //!
 //! The path has 5 Mbit/s and 100 ms. The transport is that of moq-native-ietf 0.11.0: no MTU discovery.
 
-use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use anyhow::{Context as _, Result};
 use playrate_netsim::{Host, HostConfig, PathConfig, QueueLimit, Seed, Simulation, VirtualRuntime};
 use playrate_quinn::{ConnectionController, ControllerChoice};
 use playrate_units::{Bitrate, Bytes, Probability};
@@ -15,8 +15,6 @@ use quinn::rustls::{RootCertStore, pki_types::PrivatePkcs8KeyDer};
 use quinn::{
     ClientConfig, Connection, Endpoint, RecvStream, SendStream, ServerConfig, TransportConfig, VarInt,
 };
-
-type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 const RATE: Bitrate = Bitrate::from_mbps(5);
 const RTT: Duration = Duration::from_millis(100);
@@ -40,7 +38,7 @@ struct Row {
 }
 
 /// Sends groups of frames of an encoder at `rate`.
-async fn publish(connection: Connection, rate: Bitrate, runtime: Arc<VirtualRuntime>) -> Outcome<Row> {
+async fn publish(connection: Connection, rate: Bitrate, runtime: Arc<VirtualRuntime>) -> Result<Row> {
     let mut row = Row::default();
     let bytes = rate.as_bytes_per_second() / u64::from(FRAME_RATE) * u64::from(GROUP);
     let unit = usize::try_from(bytes)? / (GROUP as usize - 1 + KEY_FRAME);
@@ -86,7 +84,7 @@ async fn read(
     mut group: RecvStream,
     ages: Arc<Mutex<Vec<Duration>>>,
     runtime: Arc<VirtualRuntime>,
-) -> Outcome<()> {
+) -> Result<()> {
     loop {
         let mut header = [[0; 8]; 2];
         group.read_exact(header.as_flattened_mut()).await?;
@@ -111,7 +109,7 @@ fn now(runtime: &VirtualRuntime) -> Duration {
     Duration::from_nanos(runtime.time().as_nanos())
 }
 
-fn endpoint(sim: &Simulation, host: Host, server: Option<ServerConfig>) -> Outcome<Endpoint> {
+fn endpoint(sim: &Simulation, host: Host, server: Option<ServerConfig>) -> Result<Endpoint> {
     let config = sim.endpoint_config(&host.ip().to_string());
     let socket = sim.bind(host, 0)?;
     Ok(Endpoint::new_with_abstract_socket(
@@ -122,7 +120,7 @@ fn endpoint(sim: &Simulation, host: Host, server: Option<ServerConfig>) -> Outco
     )?)
 }
 
-fn run(controller: &str, rate: Bitrate, loss: Probability, queue: Bytes) -> Outcome<Row> {
+fn run(controller: &str, rate: Bitrate, loss: Probability, queue: Bytes) -> Result<Row> {
     let sim = Simulation::new(Seed::new(7));
     let config = PathConfig::bottleneck(RATE, RTT, QueueLimit::Bytes(queue), loss);
     let path = sim.add_path(config.build(sim.seed().child("path"))?);
@@ -161,14 +159,18 @@ fn run(controller: &str, rate: Bitrate, loss: Probability, queue: Bytes) -> Outc
     );
     let runtime = sim.runtime();
     let mut row = sim.run(Simulation::DAY, async move {
-        let connection = listening.accept().await.ok_or("the endpoint was closed")?.await?;
+        let connection = listening
+            .accept()
+            .await
+            .context("the endpoint was closed")?
+            .await?;
         publish(connection, rate, runtime).await
     })??;
     row.ages = std::mem::take(&mut *ages.lock().unwrap_or_else(PoisonError::into_inner));
     Ok(row)
 }
 
-fn main() -> Outcome<()> {
+fn main() -> Result<()> {
     println!("encoder  loss      queue  controller   on time  p95 ms  srtt ms  cwnd*8/srtt  lost of packets");
     let encoders = [(4, "0%"), (4, "0.5%"), (10, "0%")];
     for ((rate, loss), queue) in encoders

@@ -13,7 +13,6 @@ mod configs;
 mod live;
 mod virtual_time;
 
-use std::error::Error;
 use std::time::Duration;
 
 use playrate_noq::ConnectionController;
@@ -33,7 +32,7 @@ const SEPARATE_MS: [u64; 2] = [60, 120];
 /// Real time before the measurement.
 const WARM_UP: Duration = Duration::from_secs(20);
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> anyhow::Result<()> {
     let mut words = std::env::args().skip(1);
     let mut seconds = |default| words.next().map_or(Ok(default), |word| word.parse());
     let (virtually, live) = (
