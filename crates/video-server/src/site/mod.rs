@@ -15,7 +15,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
-use http::header::WWW_AUTHENTICATE;
+use http::header::{LOCATION, WWW_AUTHENTICATE};
 use http::{Method, Request, Response, StatusCode, Uri, Version};
 use parking_lot::{Mutex, RwLock};
 use playrate_transport::{LogLimit, Pin};
@@ -283,6 +283,10 @@ impl Site {
         };
         let is_page = is_get(method) && (path == pages::HOME || path.starts_with(pages::PREFIX));
         if let Some(pages) = self.pages.as_ref().filter(|_| is_page) {
+            // The page's relative links need the slash behind a token.
+            if path == pages::HOME && !request.uri().path().ends_with('/') {
+                return ControlFlow::Break(self.with_slash(request));
+            }
             let library = self.library();
             if path == pages::HOME && library.has_index() {
                 path = pages::INDEX;
@@ -301,6 +305,15 @@ impl Site {
         let name = self.without_prefix(routed?);
         check(Some(&name))?;
         ControlFlow::Continue(name)
+    }
+
+    /// Redirects to the same URL with a slash at the end of its path.
+    fn with_slash<B>(&self, request: &Request<B>) -> Response<Content> {
+        let query = request.uri().query().map(|query| format!("?{query}"));
+        let location = format!("{}/{}", request.uri().path(), query.unwrap_or_default());
+        let why = "the page has a slash at the end of its path".to_owned();
+        let answer = Answer::refusal(StatusCode::PERMANENT_REDIRECT, why).field(LOCATION, &location);
+        self.complete(request, answer, None)
     }
 
     /// Answers a request without a valid token. If bearer tokens are accepted, players that get 401 request a new one

@@ -367,7 +367,6 @@ async fn the_url_of_the_page_shows_it_and_opens_its_titles() {
     let mut client = site.connect(serving.address(), Version::HTTP_2).await;
     for (path, expected) in [
         (page.as_str(), StatusCode::OK),
-        (page.trim_end_matches('/'), StatusCode::OK),
         (&format!("{page}film.mp4"), StatusCode::OK),
         (&format!("{page}.playrate/page.js"), StatusCode::OK),
         (&sign(&key, "/", &["--query"]), StatusCode::OK),
@@ -375,6 +374,13 @@ async fn the_url_of_the_page_shows_it_and_opens_its_titles() {
     ] {
         let (status, fields, _) = client.get(path, &[]).await;
         assert_eq!(status, expected, "{path}: {fields:?}");
+    }
+    // Its relative links would lead nowhere.
+    let path = page.trim_end_matches('/');
+    for (query, method) in [("", Method::GET), ("?arm=b", Method::HEAD)] {
+        let response = client.start(method, &format!("{path}{query}"), &[]).await;
+        assert_eq!(response.status(), StatusCode::PERMANENT_REDIRECT);
+        assert_eq!(response.headers()["location"], format!("{page}{query}"));
     }
 }
 
