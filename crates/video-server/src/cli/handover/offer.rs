@@ -204,31 +204,39 @@ impl Offering {
     /// Gives the sockets to the process at the other end of `stream`. If that process takes over, returns the stream,
     /// its answer, and the sender for datagrams from the stream.
     fn give(&self, stream: UnixStream) -> io::Result<Option<(UnixStream, Take, mpsc::Sender<Datagram>)>> {
+        use io::ErrorKind::{BrokenPipe, ConnectionReset};
         check_user(&stream)?;
-        stream.set_read_timeout(Some(ANSWER_LIMIT))?;
-        stream.set_write_timeout(Some(ANSWER_LIMIT))?;
-        let offered = &self.offered;
-        {
-            let services = self.services.lock();
-            let [tcp, metrics] = services
-                .each_ref()
-                .map(|service| service.as_ref()?.socket.as_ref());
-            let greeting = Greeting::new(offered, tcp.is_some(), metrics.is_some());
-            let mut sockets: Vec<_> = offered.udp.iter().map(UdpSocket::as_fd).collect();
-            sockets.extend([tcp, metrics].into_iter().flatten().map(TcpListener::as_fd));
-            greeting.send(&stream, &sockets)?;
-        }
-        let Some(take) = Take::receive(&stream)? else {
+        let take = match self.greet(&stream) {
+            Ok(Some(take)) => take,
             // The process only looked: it cannot or need not take over.
-            return Ok(None);
+            Ok(None) => return Ok(None),
+            Err(error) if matches!(error.kind(), BrokenPipe | ConnectionReset) => return Ok(None),
+            Err(error) => return Err(error),
         };
         let (sender, datagrams) = mpsc::channel(WAITING_DATAGRAMS);
-        offered.router.receive_from(datagrams);
+        self.offered.router.receive_from(datagrams);
         stream.set_read_timeout(Some(FROZEN / 2))?;
         // If this fails, the sender is dropped, and the router reads the socket again.
         (&stream).write_all(TAKEN.as_bytes())?;
         self.stop();
         Ok(Some((stream, take, sender)))
+    }
+
+    /// Sends the greeting with the sockets. Returns the answer, if the process takes over.
+    fn greet(&self, stream: &UnixStream) -> io::Result<Option<Take>> {
+        stream.set_read_timeout(Some(ANSWER_LIMIT))?;
+        stream.set_write_timeout(Some(ANSWER_LIMIT))?;
+        {
+            let services = self.services.lock();
+            let [tcp, metrics] = services
+                .each_ref()
+                .map(|service| service.as_ref()?.socket.as_ref());
+            let greeting = Greeting::new(&self.offered, tcp.is_some(), metrics.is_some());
+            let mut sockets: Vec<_> = self.offered.udp.iter().map(UdpSocket::as_fd).collect();
+            sockets.extend([tcp, metrics].into_iter().flatten().map(TcpListener::as_fd));
+            greeting.send(stream, &sockets)?;
+        }
+        Take::receive(stream)
     }
 
     /// Passes on the datagrams that the newer process forwards, until it ends or freezes.
