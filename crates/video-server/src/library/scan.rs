@@ -62,6 +62,7 @@ fn read(
     let mut indexing = Indexing::default();
     let bad_before = previous.faults(FaultKind::Title);
     let bad_before: BTreeMap<&Path, &Fault> = bad_before.iter().map(|bad| (&*bad.path, *bad)).collect();
+    let has_manifests = found.iter().any(|found| Manifest::is_named(&found.path));
     for Found { path, packaged } in found {
         let Some(name) = path.strip_prefix(root).ok().and_then(ResourceName::from_relative) else {
             library.faults.push(Fault::unnamed(&path));
@@ -80,7 +81,8 @@ fn read(
             continue;
         }
         // A part of a packaged title does not count, nor does what a manifest elsewhere may name.
-        if (library.indexed.len() + library.faults.len()).saturating_sub(indexing.parts.len()) >= TITLES {
+        let apart = if has_manifests { indexing.parts.len() } else { 0 };
+        if (library.indexed.len() + library.faults.len()).saturating_sub(apart) >= TITLES {
             return Err(LibraryError::too_large(&directory.given, TITLES, "titles"));
         }
         // The version is taken before the index is read, so a change in between shows as a difference later.

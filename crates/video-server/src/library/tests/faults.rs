@@ -53,6 +53,29 @@ fn warnings_about_titles_do_not_count_as_titles() {
     assert_eq!(library.faults(FaultKind::Warning).len(), 16 * COUNT);
 }
 
+/// Files that a manifest could name as segments. Without a manifest, opening them all would only delay the error.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_more_broken_titles_are_opened_than_the_limit_of_titles() {
+    use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
+
+    let directory = Media::new();
+    directory.put("0.mp4", b"\0\0\0\x08free");
+    for number in 1..scan::TITLES * 3 / 2 {
+        fs::hard_link(directory.path("0.mp4"), directory.path(&format!("{number}.mp4"))).unwrap();
+    }
+    let opened = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).unwrap();
+    add_watch(&opened, directory.root(), WatchFlags::OPEN).unwrap();
+    let error = refused(&directory);
+    assert!(matches!(error, LibraryError::TooLarge { .. }), "{error}");
+    let mut space = [std::mem::MaybeUninit::uninit(); 4_096];
+    let (mut events, mut count) = (Reader::new(&opened, &mut space), 0);
+    while let Ok(event) = events.next() {
+        count += usize::from(event.file_name().is_some());
+    }
+    assert_eq!(count, scan::TITLES);
+}
+
 #[test]
 fn a_manifest_is_enough_to_serve_beside_a_title_that_cannot_be_played() {
     let directory = packaged();
