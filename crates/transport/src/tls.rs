@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -15,7 +16,9 @@ use rustls::client::verify_server_name;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
-use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
+use rustls::server::{
+    ClientHello, ParsedCertificate, ResolvesServerCert, ServerSessionMemoryCache, StoresServerSessions,
+};
 use rustls::sign::CertifiedKey;
 use rustls::{CipherSuite, SupportedCipherSuite};
 use sha2::{Digest, Sha256};
@@ -46,9 +49,9 @@ pub enum TlsError {
     /// The certificate and key do not belong together, or cannot be used for this reason.
     #[error("the certificate and key cannot be used: {0}")]
     Identity(String),
-    /// Creating a development certificate failed for this reason.
-    #[error("cannot make a development certificate: {0}")]
-    Development(String),
+    /// Generating a certificate failed for this reason.
+    #[error("cannot generate a certificate: {0}")]
+    Generation(String),
     /// The trust anchors cannot be used for this reason.
     #[error("cannot use the certificate authorities given: {0}")]
     Authorities(String),
@@ -187,7 +190,7 @@ impl Identity {
     pub fn development(names: &[String]) -> Result<Self, TlsError> {
         let mut all: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
         all.extend_from_slice(names);
-        let mut params = rcgen::CertificateParams::new(all).map_err(|error| development_error(&error))?;
+        let mut params = rcgen::CertificateParams::new(all).map_err(|error| generation_error(&error))?;
         params
             .distinguished_name
             .push(rcgen::DnType::CommonName, "playrate development certificate");
@@ -247,6 +250,8 @@ pub struct Certificates {
     identities: Arc<RwLock<Vec<Identity>>>,
     /// Answers to the validations in progress (RFC 8737 §3), by name.
     challenges: Arc<RwLock<HashMap<String, Arc<CertifiedKey>>>>,
+    /// Number of changes of the identities.
+    changes: Arc<AtomicU64>,
 }
 
 impl From<Identity> for Certificates {
@@ -262,12 +267,15 @@ impl Certificates {
         Self {
             identities: Arc::new(identities.into()),
             challenges: Arc::default(),
+            changes: Arc::default(),
         }
     }
 
-    /// Uses `identities` for clients that connect from now on. Open connections are not affected.
+    /// Uses `identities` for clients that connect from now on. Open connections are not affected. Clients cannot resume
+    /// earlier sessions, which would go on without the new certificate (RFC 8446 §4.6.1).
     pub fn set(&self, identities: Vec<Identity>) {
         *self.identities.write() = identities;
+        self.changes.fetch_add(1, Relaxed);
     }
 
     /// The certificates that are in use at this time.
@@ -287,7 +295,7 @@ impl Certificates {
     /// authorization (RFC 8737 §3), until [`end_challenges`](Self::end_challenges).
     pub fn answer_challenge(&self, name: &str, digest: &[u8; 32]) -> Result<(), TlsError> {
         let mut params =
-            rcgen::CertificateParams::new([name.to_owned()]).map_err(|error| development_error(&error))?;
+            rcgen::CertificateParams::new([name.to_owned()]).map_err(|error| generation_error(&error))?;
         params.custom_extensions = vec![rcgen::CustomExtension::new_acme_identifier(digest)];
         let (chain, key) = self_signed(&params)?;
         // Not `from_der`, which refuses the extension.
@@ -334,7 +342,46 @@ impl Certificates {
             .with_no_client_auth()
             .with_cert_resolver(Arc::new(self.clone()));
         config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+        config.session_storage = Arc::new(Sessions {
+            kept: ServerSessionMemoryCache::new(MAX_SESSIONS),
+            changes: Arc::clone(&self.changes),
+        });
         Ok(config)
+    }
+}
+
+/// Maximum number of sessions that clients of one endpoint may resume: the default of rustls.
+const MAX_SESSIONS: usize = 256;
+
+/// Sessions that clients may resume until the certificates change.
+#[derive(Debug)]
+struct Sessions {
+    kept: Arc<ServerSessionMemoryCache>,
+    changes: Arc<AtomicU64>,
+}
+
+impl Sessions {
+    /// A key that is unknown after the next change.
+    fn key(&self, key: &[u8]) -> Vec<u8> {
+        [key, &self.changes.load(Relaxed).to_be_bytes()].concat()
+    }
+}
+
+impl StoresServerSessions for Sessions {
+    fn put(&self, key: Vec<u8>, value: Vec<u8>) -> bool {
+        self.kept.put(self.key(&key), value)
+    }
+
+    fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
+        self.kept.get(&self.key(key))
+    }
+
+    fn take(&self, key: &[u8]) -> Option<Vec<u8>> {
+        self.kept.take(&self.key(key))
+    }
+
+    fn can_cache(&self) -> bool {
+        true
     }
 }
 
@@ -352,18 +399,18 @@ impl ResolvesServerCert for Certificates {
     }
 }
 
-fn development_error(error: &rcgen::Error) -> TlsError {
-    TlsError::Development(error.to_string())
+fn generation_error(error: &rcgen::Error) -> TlsError {
+    TlsError::Generation(error.to_string())
 }
 
 /// A certificate of `params`, and its new key, which signed it.
 fn self_signed(
     params: &rcgen::CertificateParams,
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
-    let key = rcgen::KeyPair::generate().map_err(|error| development_error(&error))?;
+    let key = rcgen::KeyPair::generate().map_err(|error| generation_error(&error))?;
     let certificate = params
         .self_signed(&key)
-        .map_err(|error| development_error(&error))?;
+        .map_err(|error| generation_error(&error))?;
     let key = PrivatePkcs8KeyDer::from(key.serialize_der());
     Ok((vec![certificate.der().clone()], key.into()))
 }
@@ -496,6 +543,52 @@ mod tests {
         assert!(contains(&usual, &identity.chain()[0]));
         certificates.end_challenges();
         assert_eq!(validate("a.example"), None);
+    }
+
+    #[rstest::rstest]
+    #[case::tls_1_2(&rustls::version::TLS12)]
+    #[case::tls_1_3(&rustls::version::TLS13)]
+    fn a_session_is_resumed_until_the_certificates_change(
+        #[case] version: &'static rustls::SupportedProtocolVersion,
+    ) {
+        let identities = [(); 2].map(|()| Identity::development(&[]).unwrap());
+        let mut roots = rustls::RootCertStore::empty();
+        for identity in &identities {
+            roots.add(identity.chain()[0].clone()).unwrap();
+        }
+        let client = rustls::ClientConfig::builder_with_provider(ring_provider())
+            .with_protocol_versions(&[version])
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let [first, second] = identities;
+        let certificates = Certificates::from(first);
+        let (client, server) = (Arc::new(client), certificates.tcp_config(&[]).unwrap());
+        let is_resumed = || handshake(&client, &server) == rustls::HandshakeKind::Resumed;
+        assert_eq!([(); 2].map(|()| is_resumed()), [false, true]);
+        certificates.set(vec![second]);
+        assert_eq!([(); 2].map(|()| is_resumed()), [false, true]);
+    }
+
+    /// Connects a client of `localhost`, and transfers everything that both sides send.
+    fn handshake(
+        client: &Arc<rustls::ClientConfig>,
+        server: &Arc<rustls::ServerConfig>,
+    ) -> rustls::HandshakeKind {
+        let name = "localhost".try_into().unwrap();
+        let client = rustls::ClientConnection::new(Arc::clone(client), name).unwrap();
+        let server = rustls::ServerConnection::new(Arc::clone(server)).unwrap();
+        let (mut from, mut to) = (rustls::Connection::from(client), rustls::Connection::from(server));
+        while from.wants_write() || to.wants_write() {
+            let mut bytes = Vec::new();
+            while from.wants_write() {
+                from.write_tls(&mut bytes).unwrap();
+            }
+            to.read_tls(&mut &bytes[..]).unwrap();
+            to.process_new_packets().unwrap();
+            std::mem::swap(&mut from, &mut to);
+        }
+        from.handshake_kind().unwrap()
     }
 
     fn contains(bytes: &[u8], part: &[u8]) -> bool {
