@@ -19,7 +19,7 @@ use super::serve::wall_clock;
 const EXPIRES_SOON: Duration = DAY.saturating_mul(14);
 pub(super) const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// Reads the certificates and keys, or takes that of `acme`, or generates one for development.
+/// Reads the certificates and keys, or takes that of `acme`, or generates one for development; at least one.
 pub(super) fn identities(arguments: &ServeOptions, acme: Option<&Acme>) -> Result<Vec<Identity>, Failure> {
     let (certificates, keys) = (&arguments.address.cert, &arguments.address.key);
     if certificates.len() != keys.len() {
@@ -66,9 +66,9 @@ pub(super) fn reload(arguments: &ServeOptions, server: &VideoServer) {
     }
     match identities(arguments, None) {
         Ok(identities) => {
-            let pin = identities.first().map(|first| first.pin().to_string());
+            let pin = identities[0].pin();
             server.set_identities(identities);
-            tracing::info!(pin, "SIGHUP: new connections get the new certificate");
+            tracing::info!(%pin, "SIGHUP: new connections get the new certificate");
             warn_of(server.transport().certificates());
         }
         Err(error) => tracing::error!(%error, "SIGHUP: the previous certificate stays in use"),
@@ -103,7 +103,7 @@ pub(super) fn check(arguments: &ServeOptions, identities: &[Identity]) -> anyhow
         let option = format!("--cert {}", file.display());
         let fault = Leaf::of(identity).and_then(|leaf| leaf.fault(wall_clock()).map_err(anyhow::Error::msg));
         if let Some(warning) = fault.with_context(|| option.clone())? {
-            warnings = format!("{warnings}\nwarning: {option}: {warning}");
+            warnings = format!("{warnings}warning: {option}: {warning}\n");
         }
     }
     Ok(warnings)

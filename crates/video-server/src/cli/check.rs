@@ -16,7 +16,7 @@ use super::announce::shown;
 use super::media::MediaLocation;
 use super::options::ServeOptions;
 use super::serve::{self, Prepared};
-use super::{Command, Config, Failure, access_log, certificate, parse_config, print};
+use super::{Command, Config, Failure, access_log, certificate, logging, parse_config, print};
 
 /// Maximum width of a line of text.
 const COLUMNS: usize = 80;
@@ -95,7 +95,8 @@ fn check_config(file: &Path) -> Result<(), Failure> {
         options: &options,
         prepared,
     };
-    print(&format!("{found}{warnings}\n"))
+    logging::print(&warnings);
+    print(&format!("{found}\n"))
 }
 
 /// The description of a config file without mistakes.

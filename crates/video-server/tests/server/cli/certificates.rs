@@ -7,7 +7,7 @@ use playrate_transport::{Pin, Target};
 use rcgen::{CertificateParams, KeyPair};
 use rstest::rstest;
 
-use crate::cli::process::{checked, refused, start_with_metrics};
+use crate::cli::process::{checked, refused, run, start_with_metrics};
 use playrate_test_support::{Media, assert_contains, client, put_private};
 
 #[expect(
@@ -122,13 +122,16 @@ fn a_check_and_a_server_warn_of_a_certificate_near_its_end(
 ) {
     let (directory, file) = config(days);
     let serving = start_with_metrics(&directory, &["--config", &file]);
-    for said in [checked(&file), serving.stop()] {
+    let output = run(&["check", &file]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    for said in [String::from_utf8(output.stderr).unwrap(), serving.stop()] {
         assert_eq!(
             said.contains("the certificate expires on "),
             text.is_some(),
             "{said}"
         );
     }
+    assert!(!output.stdout.is_empty() && !output.stdout.windows(7).any(|part| part == b"expires"));
 }
 
 #[cfg(unix)]
