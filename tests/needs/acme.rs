@@ -235,27 +235,29 @@ fn a_certificate_is_obtained_for_every_protocol_and_kept_across_a_restart_withou
     authority.pebble = None;
     let server = authority.serve(authority.server);
     assert_eq!(authority.issued(DOMAINS[0]), Some(pin));
-    assert_eq!(server.pin(), pin);
+    assert!(!server.announcement().contains("\nPin "));
     assert_eq!(failures(&server), 0);
     let log = server.stop();
     assert!(!log.contains("self-signed"), "{log}");
 }
 
 fn a_certificate_is_renewed_before_it_expires_and_open_connections_go_on() {
-    let mut authority = Authority::new(Duration::from_secs(30));
+    let validity = Duration::from_secs(90);
+    let mut authority = Authority::new(validity);
     authority.start();
     let server = authority.serve(authority.server);
-    let first = authority.is_issued(DOMAINS[0]);
+    authority.is_issued(DOMAINS[0]);
+    let (began, mut seen) = (Instant::now(), Vec::new());
     authority.over_http_3(|| {
-        let mut seen = vec![first];
-        until("the certificate was renewed twice", || {
+        while seen.len() < 3 {
             // A client is never offered one that has expired.
             let pin = authority.issued(DOMAINS[0]).expect("a valid certificate");
             if !seen.contains(&pin) {
                 seen.push(pin);
             }
-            seen.len() == 3
-        });
+            assert!(began.elapsed() < 4 * validity, "not renewed twice: {seen:?}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
     });
     assert_eq!(failures(&server), 0);
     server.stop();

@@ -93,8 +93,9 @@ impl ServerProcess {
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let process = Running(child);
         let mut announcement = String::new();
-        // It is written in one piece, and `Watch` is its last line if present.
-        while !announcement.contains("\nPin ") || !out.buffer().is_empty() {
+        // It is written in one piece, and `Watch` is its last line if present. With ACME it has no pin.
+        let is_announced = |text: &str| text.contains("\nPin ") || text.contains("\nCertificate  for ");
+        while !is_announced(&announcement) || !out.buffer().is_empty() {
             assert!(
                 out.read_line(&mut announcement).unwrap() > 0,
                 "it ended: {announcement}"

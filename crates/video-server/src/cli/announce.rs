@@ -22,7 +22,7 @@ struct Announcement<'a> {
     origin: String,
     address: SocketAddr,
     metrics: Option<SocketAddr>,
-    /// Of the first certificate.
+    /// Of the first certificate, unless ACME replaces it and clients trust its authority.
     pin: Option<Pin>,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn announcement(
         origin: format!("https://{}:{}", domain.unwrap_or(&host), address.port()),
         address,
         metrics,
-        pin: identities.first().map(Identity::pin),
+        pin: identities.first().map(Identity::pin).filter(|_| domain.is_none()),
     };
     Ok(format!("{announcement}\n"))
 }

@@ -1,6 +1,5 @@
 //! [`ServeOptions`]: the options of the command `video-server serve`.
 
-use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::num::{NonZeroU8, NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
@@ -192,15 +191,6 @@ impl AcmeOptions {
         self.acme_directory
             .clone()
             .unwrap_or_else(|| default.url().to_owned())
-    }
-}
-
-impl fmt::Display for AcmeOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &*self.acme_domain {
-            [] => write!(f, "generated for this run, valid for 13 days"),
-            domains => write!(f, "for {} by {}", domains.join(", "), self.directory()),
-        }
     }
 }
 

@@ -92,9 +92,7 @@ pub(super) fn prepare(arguments: &ServeOptions, strict: bool) -> Result<Prepared
     settings.access = arguments.access.access()?;
     let acme = Acme::new(&arguments.acme, arguments.machines.state.as_deref());
     let identities = certificate::identities(arguments, acme.as_ref())?;
-    if let Some(first) = identities.first() {
-        settings.pages = pages(arguments, first.pin())?;
-    }
+    settings.pages = pages(arguments, identities[0].pin())?;
     let mut options = ServerOptions::new(Certificates::new(identities));
     options.max_connections = arguments.limits.max_connections.get();
     options.idle_limit = arguments.limits.idle_limit.0;
