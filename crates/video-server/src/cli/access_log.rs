@@ -263,9 +263,8 @@ mod tests {
     #[tokio::test]
     async fn long_fields_are_cut_before_the_response() {
         let long = |length| "x".repeat(length);
-        let path = format!("/{}?CMCD=sid%3D%22{}%22", long(60_000), long(3_000));
         let record = record(
-            &path,
+            &format!("/{}", long(60_000)),
             "ü".repeat(30_000).as_bytes(),
             Some(long(60_000).as_bytes()),
         );

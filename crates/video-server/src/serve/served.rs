@@ -101,7 +101,7 @@ impl PendingRecord {
             range: field(RANGE),
             user_agent: field(USER_AGENT),
             referer: fields.get(REFERER).map(|value| without_tokens(value.as_bytes())),
-            session: session.map(|session| cut(session.as_bytes())),
+            session: session.map(String::into_bytes),
             status: None,
             length: Bytes::ZERO,
             sent: Bytes::ZERO,
