@@ -324,7 +324,7 @@ pub(crate) const METRICS: &[Metric] = &[
     field!(link.queue_drops, "Queue drops", Count, Lower, "the bottleneck's queue was full"),
     field!(link.random_losses, "Random losses", Count, Neither, "on the path"),
     metric!("drop_ratio", "Share of packets dropped", Share, Lower,
-        "by the bottleneck, of all flows, random losses included", Value::Ratio(drop_ratio)),
+        "by the full queue or at random, of all flows; other drops do not count", Value::Ratio(drop_ratio)),
     field!(link.aqm_drops, "Drops of queue management", Count, Lower, "before the bottleneck's queue was full"),
     field!(link.policer_drops, "Drops of a policer", Count, Lower, "above the rate that it enforces"),
     field!(link.retry_losses, "Wi-Fi losses", Count, Neither, "packets that the hop gave up"),
