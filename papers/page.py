@@ -347,9 +347,7 @@ def _measured(claim: Data, world: str) -> str:
     }
     text = kept["estimate"]
     if "low" in kept and "high" in kept:
-        _, space, unit = kept["estimate"].partition(" ")
-        low, high = (kept[end].removesuffix(space + unit) if unit else kept[end] for end in ("low", "high"))
-        text += f" ({low} to {high})"
+        text = _brief(f"{text} ({kept['low']} to {kept['high']})")
     text += f", margin {kept['margin']}" if "margin" in kept else ""
     tells = one["outcome"] == Outcome.AGREES.value and (one["chance"] or 0) > SMALL_CHANCE
     return text + (f", chance {words(one['chance'], 'share')}" if tells else "")
@@ -357,7 +355,7 @@ def _measured(claim: Data, world: str) -> str:
 
 def _brief(measured: str) -> str:
     """Returns a mean with its interval, whose ends have the mean's unit, with the unit once."""
-    return re.sub(r"\((\S+) (\S+) to (\S+) \2\)", r"(\1 to \3)", measured)
+    return re.sub(r" (\S+) \((\S+) \1 to (\S+) \1\)", r" \1 (\2 to \3)", measured)
 
 
 # --- Writing
