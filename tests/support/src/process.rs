@@ -22,7 +22,7 @@ pub fn program(name: &str) -> PathBuf {
     let program = profile.join(name);
     if !program.exists() {
         let built = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--package", name])
+            .args(["build", "--quiet", "--bin", name])
             .current_dir(root())
             .status()
             .unwrap();
