@@ -9,7 +9,7 @@ use libtest_mimic::Trial;
 use sha2::{Digest, Sha256};
 
 use crate::support;
-use playrate_test_support::{ServerProcess, films, program, text, title};
+use playrate_test_support::{Media, ServerProcess, assert_contains, films, program, text, title};
 
 /// Frames of the embedded title, as `ffprobe -count_frames` counts them.
 const FRAMES: &str = "810";
@@ -19,7 +19,8 @@ pub(crate) fn tests() -> Vec<Trial> {
     tests![
         &missing,
         every_frame_of_the_piped_title_decodes_without_an_error,
-        the_piped_bytes_are_the_titles
+        the_piped_bytes_are_the_titles,
+        the_line_of_the_tutorial_makes_a_film_that_the_server_offers
     ]
 }
 
@@ -73,4 +74,21 @@ fn the_piped_bytes_are_the_titles() {
     assert!(client.status.success(), "{}", text(&client.stderr));
     let file = std::fs::read(title()).expect("the title is there");
     assert_eq!(Sha256::digest(&client.stdout), Sha256::digest(&file));
+}
+
+fn the_line_of_the_tutorial_makes_a_film_that_the_server_offers() {
+    // `tests/pages` holds docs/tutorials/operator.md to these options.
+    let line = "-i yours.mov -c:v libx264 -pix_fmt yuv420p -c:a aac -movflags +faststart films/yours.mp4";
+    let home = Media::new();
+    std::fs::create_dir(home.path("films")).expect("a directory");
+    home.copy("progressive-moov-first.mp4", "yours.mov");
+    let mut ffmpeg = Command::new("ffmpeg");
+    ffmpeg.args(line.split(' ')).current_dir(home.root());
+    let made = ffmpeg.output().expect("ffmpeg runs");
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    let server = support::serve(&home.path("films"), &[]);
+    assert_contains(
+        server.announcement(),
+        &["Serving 1 title and 0 other files", "avc1.", "mp4a.40.2"],
+    );
 }

@@ -3,6 +3,7 @@
 //!
 //! `python/install` installs what these need into `target/python`.
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use std::time::Duration;
 use libtest_mimic::Trial;
 
 use crate::support::{self, output_within};
-use playrate_test_support::{program, root};
+use playrate_test_support::{Media, assert_contains, program, root};
 
 const LIMIT: Duration = Duration::from_secs(150);
 
@@ -66,7 +67,33 @@ pub(crate) fn tests() -> Vec<Trial> {
             }
         })
     };
-    TESTS.into_iter().map(test).collect()
+    let mut tests: Vec<_> = TESTS.into_iter().map(test).collect();
+    tests.push(support::test(
+        "python::the_block_of_the_tutorial_runs",
+        &missing,
+        run_the_tutorial,
+    ));
+    tests
+}
+
+/// Runs the Python of the tutorial on its scenario, with fewer trials.
+fn run_the_tutorial() {
+    let page = fs::read_to_string(root().join("docs/tutorials/researcher.md")).expect("the tutorial");
+    let block = |language: &str| {
+        let (_, rest) = page.split_once(&format!("```{language}\n")).expect("a block");
+        rest.split("```").next().expect("an end")
+    };
+    let media = Media::new();
+    media.put("mine.toml", block("toml").replace("trials = 8", "trials = 2"));
+    let mut command = Command::new(python());
+    command
+        .args(["-c", block("python")])
+        .current_dir(media.root())
+        .env("PLAYRATE_LAB", program("lab"));
+    assert_contains(
+        &output_within(LIMIT, &mut command, ""),
+        &["cubic", "video", "3bdp"],
+    );
 }
 
 fn python() -> PathBuf {
