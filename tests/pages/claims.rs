@@ -1,0 +1,40 @@
+//! Numbers of pages whose source is not a page with the same numbers, linked from the section.
+
+pub(crate) const README: &str = "README.md";
+
+/// `PAGE | WORDS | SOURCE | DETAIL` in each line. The words are without Markdown and with one space between them. The
+/// source is one of:
+///
+/// - a file that contains the detail, or without a detail all numbers of the words;
+/// - a command in backquotes that prints these numbers. If the page has the command, `commands.rs` runs and compares
+///   it; otherwise it is repeated by hand.
+const CLAIMS: &str = r#"
+README.md | with a third of the queueing delay | tests/pages/numbers.rs | is_a_third_of_cubics
+README.md | 6 Mbit/s, 150 ms and one packet in 200 | crates/lab/src/demo/args.rs |
+README.md | Three viewers of the same title over the same path | docs/demo.svg | video: no stalls
+README.md | The half-minute title | docs/tutorials/researcher.md | plays half a minute of video
+README.md | builds for three minutes on two idle cores | `cargo build --release -p playrate-lab` |
+README.md | It adds ten seeds | crates/lab/src/demo/mod.rs | const SEEDS: u32 = 10;
+README.md | 14 to 44 s, 10 to 38 s | `lab demo` |
+README.md | Rust 1.88 or later | Cargo.toml | rust-version = "1.88"
+README.md | noq program ten minutes | docs/tutorials/embedder.md | In ten minutes,
+README.md | titles five minutes | docs/tutorials/operator.md | It takes five minutes
+README.md | experiments ten minutes | docs/tutorials/researcher.md | It takes ten minutes
+README.md | five papers repeated | docs/papers/results.md | [five papers](
+README.md | the best of eight controllers | tests/pages/numbers.rs | matrix.len() - 1, 8
+README.md | adds six small crates to quinn | tests/rooms.rs | controllers_alone_bring_a_quinn_program_one_crate
+README.md | hundreds of times faster than real time | `cargo bench --bench sessions -- --check` |
+README.md | means, 95 % intervals | docs/statistics.md |
+README.md | quinn 0.11 has no hook | Cargo.toml | quinn = { version = "0.11.
+docs/tutorials/researcher.md | 18 % under cubic, 2.8 % under video | `lab run first-look` |
+docs/tutorials/researcher.md | 14 to 44 s under quinn's CUBIC and for 10 to 38 s under ours | README.md |
+"#;
+
+/// The claims as their page, words, source and detail.
+pub(crate) fn claims() -> impl Iterator<Item = [&'static str; 4]> {
+    let split = |line: &'static str| -> Vec<_> { line.split('|').map(str::trim).collect() };
+    CLAIMS
+        .trim()
+        .lines()
+        .map(move |line| split(line).try_into().expect(line))
+}
