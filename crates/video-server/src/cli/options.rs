@@ -207,7 +207,7 @@ pub(super) struct ControlOptions {
 
     /// Property of a connection's first media request that selects its arm: path (/NAME/film.mp4 is /film.mp4), query
     /// (?arm=NAME) or representation (its id in the manifest)
-    #[arg(long, value_name = "WHAT", requires = "arms")]
+    #[arg(long, value_name = "WHAT", requires = "arms", hide_possible_values = true)]
     pub(super) choose_by: Option<ChooseBy>,
 
     /// Size of the players' buffers, such as 656kB; only some controllers use it

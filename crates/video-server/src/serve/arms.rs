@@ -3,7 +3,6 @@
 //! Congestion control belongs to a connection, requests to a viewer. So the first request that names an arm or is for
 //! media decides; if later requests name another arm, they are still served with the connection's arm.
 
-use core::fmt;
 use core::str::FromStr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -26,6 +25,7 @@ const MAX_NAME: usize = 64;
 
 /// Part of a request that names its arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[non_exhaustive]
 pub enum ChooseBy {
     /// The first segment of its path, which is not part of the resource's name: `/NAME/film/manifest.mpd`.
@@ -34,26 +34,6 @@ pub enum ChooseBy {
     Query,
     /// The `id` of its representation in the manifest.
     Representation,
-}
-
-impl fmt::Display for ChooseBy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Path => "path",
-            Self::Query => "query",
-            Self::Representation => "representation",
-        })
-    }
-}
-
-impl FromStr for ChooseBy {
-    type Err = ArmsError;
-
-    fn from_str(text: &str) -> Result<Self, ArmsError> {
-        let mut all = [Self::Path, Self::Query, Self::Representation].into_iter();
-        let found = all.find(|by| by.to_string() == text);
-        found.ok_or_else(|| ArmsError::ChooseBy(text.to_owned()))
-    }
 }
 
 /// A named controller. Its text form is `NAME=SPEC`.
@@ -89,9 +69,6 @@ impl FromStr for Arm {
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum ArmsError {
-    /// An unknown way to choose.
-    #[error("unknown way to choose an arm `{0}`; expected one of: path, query, representation")]
-    ChooseBy(String),
     /// An arm without a controller.
     #[error("expected NAME=SPEC, such as b=cubic+start=hystartpp; found `{0}`")]
     NoSpec(String),

@@ -41,7 +41,7 @@ fn complaint(arguments: &[&str]) -> String {
 #[case::way_without_arms(&["--choose-by", "path"], &["--arm"])]
 #[case::arm_twice(&["--choose-by", "path", "--arm", "a=cubic", "--arm", "a=reno"], &["--arm", "`a`"])]
 #[case::bad_arm(&["--choose-by", "path", "--arm", "a=qubic"], &["--arm", "did you mean `cubic`"])]
-#[case::bad_way(&["--choose-by", "luck", "--arm", "a=cubic"], &["`luck`", "representation"])]
+#[case::bad_way(&["--choose-by", "luck", "--arm", "a=cubic"], &["'luck'", "representation"])]
 #[case::no_connection_at_all(&["--qlog", "/tmp", "--qlog-sample", "0"], &["--qlog-sample"])]
 #[case::sample_of_nothing(&["--qlog-sample", "10"], &["--qlog <DIR>"])]
 #[case::qlog_into_a_file(&["--qlog", "/dev/null", "--listen", "127.0.0.1:0"], &["--qlog /dev/null"])]
