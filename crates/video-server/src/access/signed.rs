@@ -10,6 +10,7 @@ use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use data_encoding::HEXLOWER_PERMISSIVE;
 use http::Uri;
 use ipnet::IpNet;
 use ring::hmac;
@@ -57,7 +58,8 @@ impl FromStr for SigningKeys {
             let is_id = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
             let parsed = line.split_once(':').and_then(|(id, key)| {
                 let is_valid = !id.is_empty() && id.chars().all(is_id);
-                let key = bytes(key).filter(|key| key.len() >= MIN_KEY && is_valid)?;
+                let key = HEXLOWER_PERMISSIVE.decode(key.as_bytes()).ok();
+                let key = key.filter(|key| key.len() >= MIN_KEY && is_valid)?;
                 Some((id.to_owned(), hmac::Key::new(hmac::HMAC_SHA256, &key)))
             });
             keys.push(parsed.ok_or_else(|| {
@@ -75,16 +77,6 @@ impl FromStr for SigningKeys {
         }
         Ok(Self(keys))
     }
-}
-
-/// The bytes of an even number of hexadecimal digits.
-fn bytes(digits: &str) -> Option<Vec<u8>> {
-    let digits: Option<Vec<_>> = digits.chars().map(|digit| digit.to_digit(16)).collect();
-    let digits = digits?;
-    let pairs = digits
-        .chunks(2)
-        .map(|pair| u8::try_from(pair[0] << 4 | pair.get(1)?).ok());
-    pairs.collect()
 }
 
 impl SigningKeys {

@@ -2,105 +2,83 @@
 //! draft-ietf-quic-load-balancers-21).
 
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
+use data_encoding::HEXLOWER_PERMISSIVE;
 use playrate_transport::{QuicLb, QuicLbConfig, QuicLbError};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
 use super::line_at;
 
-const CONFIG_ID: &str = "config-id";
-const SERVER_ID_LENGTH: &str = "server-id-length";
-const NONCE_LENGTH: &str = "nonce-length";
-const KEY: &str = "cid-key";
-const SERVER_ID: &str = "server-id";
-
 /// Reads `file` for the server with the number `given`, or the one in the file.
 pub(super) fn read(file: &Path, given: Option<u64>) -> anyhow::Result<QuicLb> {
     let text = fs::read_to_string(file).with_context(|| format!("--quic-lb {}", file.display()))?;
-    parse(&text, given).map_err(|Fault { line, what }| {
+    parse(&text, given).map_err(|(line, what)| {
         let place = line.map(|line| format!(":{line}")).unwrap_or_default();
         anyhow!("--quic-lb {}{place}: {what}", file.display())
     })
-}
-
-/// A mistake in a file, with its line, from 1.
-struct Fault {
-    line: Option<usize>,
-    what: String,
 }
 
 /// Values of a file.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct Values {
-    config_id: Option<Spanned<Value>>,
-    server_id_length: Option<Spanned<Value>>,
-    nonce_length: Option<Spanned<Value>>,
-    cid_key: Option<Spanned<Value>>,
+    config_id: Spanned<u64>,
+    server_id_length: Spanned<u64>,
+    nonce_length: Option<Spanned<u64>>,
+    cid_key: Option<Spanned<String>>,
+    /// A string or an integer, as TOML's integers end at 2^63.
     server_id: Option<Spanned<Value>>,
 }
 
-impl Values {
-    /// The value that an error is about.
-    fn subject(&self, error: &QuicLbError) -> Option<&Spanned<Value>> {
-        match error {
-            QuicLbError::ConfigId(_) => self.config_id.as_ref(),
-            QuicLbError::ServerIdLength { .. } => self.server_id_length.as_ref(),
-            QuicLbError::NonceLength { .. } => self.nonce_length.as_ref(),
-            _ => self.server_id.as_ref(),
-        }
-    }
-}
+/// A mistake in a file, and the number of its line, from 1.
+type Fault = (Option<usize>, String);
 
 fn parse(text: &str, given: Option<u64>) -> Result<QuicLb, Fault> {
-    let values: Values = toml::from_str(text).map_err(|error| Fault {
-        line: error.span().map(|span| line_at(text, span.start)),
-        what: error
-            .message()
-            .replace("unknown field", "unknown key")
-            .replace('\n', ", "),
+    let at = |span: Range<usize>| line_at(text, span.start);
+    let values: Values = toml::from_str(text).map_err(|error| {
+        let message = error.message().replace("field", "key").replace('\n', ", ");
+        let what = message.replace("expected u64", "expected a whole number, not below 0");
+        (error.span().map(at), what)
     })?;
-    let fault = |value: Option<&Spanned<Value>>, what: String| Fault {
-        line: value.map(|value| line_at(text, value.span().start)),
-        what,
+    // The value that an error is about.
+    let subject = |error: &QuicLbError| match error {
+        QuicLbError::ConfigId(_) => Some(at(values.config_id.span())),
+        QuicLbError::ServerIdLength { .. } => Some(at(values.server_id_length.span())),
+        QuicLbError::NonceLength { .. } => values.nonce_length.as_ref().map(|value| at(value.span())),
+        _ => values.server_id.as_ref().map(|value| at(value.span())),
     };
-    let number = |name: &str, value: &Option<Spanned<Value>>| {
-        let Some(value) = value else { return Ok(None) };
-        let read = number(name, value.get_ref()).map(Some);
-        read.map_err(|what| fault(Some(value), what))
+    let nonce_length = values.nonce_length.as_ref().map(|value| *value.get_ref());
+    let read = |value: &Spanned<String>| key(value.get_ref()).map_err(|what| (Some(at(value.span())), what));
+    let cid_key = values.cid_key.as_ref().map(read).transpose()?;
+    let (config_id, length) = (values.config_id.get_ref(), values.server_id_length.get_ref());
+    let config = QuicLb::config_of(*config_id, *length, nonce_length, cid_key);
+    let config = config.map_err(|error| (subject(&error), error.to_string()))?;
+    let read = |value: &Spanned<Value>| {
+        let text = value.get_ref().to_string();
+        server_id(text.trim_matches('"')).map_err(|expected| {
+            (
+                Some(at(value.span())),
+                format!("`server-id`: {expected} (got {text})"),
+            )
+        })
     };
-    let required = |name: &str, value: &Option<Spanned<Value>>| {
-        let missing = || format!("`{name}` is missing; it must be the same as in the load balancer");
-        number(name, value)?.ok_or_else(|| fault(None, missing()))
-    };
-    let config_id = required(CONFIG_ID, &values.config_id)?;
-    let length = required(SERVER_ID_LENGTH, &values.server_id_length)?;
-    let nonce_length = number(NONCE_LENGTH, &values.nonce_length)?;
-    let cid_key = values.cid_key.as_ref();
-    let read_key = |value: &Spanned<Value>| key(value.get_ref()).map_err(|what| fault(Some(value), what));
-    let config = QuicLb::config_of(
-        config_id,
-        length,
-        nonce_length,
-        cid_key.map(read_key).transpose()?,
-    );
-    let config = config.map_err(|error| fault(values.subject(&error), error.to_string()))?;
-    let server_id = number(SERVER_ID, &values.server_id)?;
-    let missing = || format!("`{SERVER_ID}` is missing; write it here, or give --server-id");
-    let number = given.or(server_id).ok_or_else(|| fault(None, missing()))?;
+    let written = values.server_id.as_ref().map(read).transpose()?;
+    let missing = || "`server-id` is missing; write it here, or give --server-id".to_owned();
+    let number = given.or(written).ok_or_else(|| (None, missing()))?;
     QuicLb::new(config, number).map_err(|error| match given {
-        Some(_) => fault(
-            values.server_id_length.as_ref(),
-            format!("{error}, with --server-id {number}"),
-        ),
-        None => fault(values.subject(&error), error.to_string()),
+        Some(_) => {
+            let what = format!("{error}, with --server-id {number}");
+            (Some(at(values.server_id_length.span())), what)
+        }
+        None => (subject(&error), error.to_string()),
     })
 }
 
-/// A number of the command line.
+/// A number of a server: decimal, or hexadecimal after `0x`.
 pub(super) fn server_id(text: &str) -> Result<u64, String> {
     let parsed = match text.strip_prefix("0x") {
         // No sign: the standard library would accept one.
@@ -113,32 +91,13 @@ pub(super) fn server_id(text: &str) -> Result<u64, String> {
     parsed.ok_or_else(|| "expected a number below 2^64, such as 12 or 0x0c".to_owned())
 }
 
-fn number(name: &str, value: &Value) -> Result<u64, String> {
-    let parsed = match value {
-        Value::Integer(number) => u64::try_from(*number).ok(),
-        // TOML's numbers end at 2^63.
-        Value::String(text) if name == SERVER_ID => {
-            return server_id(text).map_err(|expected| format!("`{name}`: {expected} (got \"{text}\")"));
-        }
-        _ => None,
-    };
-    parsed.ok_or_else(|| format!("`{name}` must be a whole number, not below 0"))
-}
-
 /// A key in hexadecimal digits, optionally with colons between its bytes as in the draft's data model.
-fn key(value: &Value) -> Result<[u8; QuicLbConfig::KEY_LENGTH], String> {
-    let parsed = value.as_str().and_then(|text| {
-        let digits = text.replace(':', "");
-        // No sign: the standard library would accept one.
-        let is_whole = digits.len() == 2 * QuicLbConfig::KEY_LENGTH && !digits.starts_with('+');
-        u128::from_str_radix(&digits, 16).ok().filter(|_| is_whole)
-    });
-    parsed.map(u128::to_be_bytes).ok_or_else(|| {
-        format!(
-            "`{KEY}` must be a string of {} hexadecimal digits, as `openssl rand -hex {}` makes",
-            2 * QuicLbConfig::KEY_LENGTH,
-            QuicLbConfig::KEY_LENGTH
-        )
+fn key(text: &str) -> Result<[u8; QuicLbConfig::KEY_LENGTH], String> {
+    let bytes = HEXLOWER_PERMISSIVE.decode(text.replace(':', "").as_bytes());
+    bytes.ok().and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| {
+        let length = QuicLbConfig::KEY_LENGTH;
+        let digits = 2 * length;
+        format!("`cid-key` must have {digits} hexadecimal digits, as `openssl rand -hex {length}` makes")
     })
 }
 
@@ -153,8 +112,7 @@ server-id = 9
 "#;
 
     fn complaint(text: &str, given: Option<u64>) -> (Option<usize>, String) {
-        let fault = parse(text, given).err().unwrap();
-        (fault.line, fault.what)
+        parse(text, given).err().unwrap()
     }
 
     #[test]
@@ -181,7 +139,9 @@ server-id = 9
         for (from, to, line, part) in [
             ("config-id = 2", "config-id = 7", Some(1), "0 to 6 (got 7)"),
             ("config-id = 2", "config-id = -1", Some(1), "not below 0"),
-            ("config-id = 2", "", None, "`config-id` is missing"),
+            ("config-id = 2", "", Some(1), "missing key `config-id`"),
+            ("config-id = 2", "config-id = true", Some(1), "a whole number"),
+            ("server-id = 9", "server-id = 0.5", Some(4), "such as 12"),
             ("length = 1", "length = 9", Some(2), "1 to 8 bytes (got 9)"),
             ("length = 1", "length = 16", Some(2), "1 to 8 bytes (got 16)"),
             ("length = 1", "size = 1", Some(2), "unknown key `server-id-size`"),
