@@ -24,7 +24,7 @@ use video_server::serve::{
 };
 
 use super::arm_totals::ArmTotals;
-use super::exposition::{Labels, counter, encode, gauge, occurrences, sums};
+use super::exposition::{Labels, counter, encode, gauge, occurrences, sums, totals_of};
 use crate::cli::certificate::Leaf;
 use crate::cli::tcp::TcpTotals;
 use crate::cli::{acme, logging};
@@ -174,6 +174,21 @@ impl Collector for ServerCollector {
         };
         let workers = server.transport().workers().iter().enumerate();
         let workers = workers.map(|(number, worker)| (number.to_string(), worker.open_connections()));
+        let events = server.site().player_events().into_iter();
+        let events = events.map(|((event, state), count)| ([("event", event), ("state", state)], count));
+        let replies = server.site().replied().into_iter();
+        let replies = replies.map(|((protocol, code), count)| {
+            (
+                [("protocol", protocol.to_owned()), ("code", code.to_string())],
+                count,
+            )
+        });
+        let unauthorized = server
+            .settings()
+            .access
+            .iter()
+            .flat_map(|access| access.refused());
+        let unauthorized = unauthorized.map(|(reason, count)| ([("reason", reason.to_string())], count));
         // `build_info` is not the info type of OpenMetrics, which `promtool check metrics` does not read.
         encode! { &mut encoder,
             /// Version of the server.
@@ -191,7 +206,7 @@ impl Collector for ServerCollector {
             /// Requests that report an empty buffer after start-up (CMCD bs), of sessions that have ended.
             player_starvations = metrics.stalls;
             /// Events that players reported to --cmcd-events, by CMCD e and sta.
-            player_events = player_events(server);
+            player_events = totals_of(events);
             /// Duration of sessions that have ended.
             session_duration [Seconds] = metrics.durations;
             /// Rate that the path carried, at the end of sessions.
@@ -199,7 +214,7 @@ impl Collector for ServerCollector {
             /// Smoothed RTT at the end of sessions.
             session_smoothed_rtt [Seconds] = metrics.rtts;
             /// Responses that have begun, by version of HTTP and status code.
-            http_responses = responses(server);
+            http_responses = totals_of(replies);
             /// Connections by phase of their controller.
             phases = occurrences("phase", sampled.map(|sample| sample.snapshot.phase.to_string()));
             /// Connections by what limited the last estimate of their path's rate.
@@ -243,7 +258,7 @@ impl Collector for ServerCollector {
             /// Connections over HTTP/3 that were refused because of a limit.
             refused_connections = counter(clients.refused);
             /// Requests without a valid token, by reason.
-            unauthorized_requests = unauthorized(server);
+            unauthorized_requests = totals_of(unauthorized);
             /// Idle connections over HTTP/3 that were closed to make room for another client.
             evicted_connections = counter(clients.evicted);
             /// Connections over TCP for media that were refused because of a limit.
@@ -286,39 +301,4 @@ fn certificate_expiries(server: &VideoServer) -> Family<Labels, Gauge> {
         });
     }
     expiries
-}
-
-/// Numbers of events by their kind and the state of the player.
-fn player_events(server: &VideoServer) -> Family<Labels, Counter> {
-    let events = Family::<Labels, Counter>::default();
-    for ((event, state), count) in server.site().player_events() {
-        let labels = vec![("event", event.to_owned()), ("state", state.to_owned())];
-        events.get_or_create(&labels).inc_by(count);
-    }
-    events
-}
-
-/// Numbers of requests without a valid token, by reason.
-fn unauthorized(server: &VideoServer) -> Family<Labels, Counter> {
-    let refused = Family::<Labels, Counter>::default();
-    for (reason, count) in server
-        .settings()
-        .access
-        .iter()
-        .flat_map(|access| access.refused())
-    {
-        let labels = vec![("reason", reason.to_string())];
-        refused.get_or_create(&labels).inc_by(count);
-    }
-    refused
-}
-
-/// Numbers of responses by version of HTTP and status code.
-fn responses(server: &VideoServer) -> Family<Labels, Counter> {
-    let responses = Family::<Labels, Counter>::default();
-    for ((protocol, code), count) in server.site().replied() {
-        let labels = vec![("protocol", protocol.to_owned()), ("code", code.to_string())];
-        responses.get_or_create(&labels).inc_by(count);
-    }
-    responses
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt::{self, Write as _};
 
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
-use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::Unit;
@@ -46,6 +46,18 @@ pub(super) fn counter(total: u64) -> ConstCounter<u64> {
 /// A number that may fall.
 pub(super) fn gauge<N: TryInto<i64>>(now: N) -> ConstGauge<i64> {
     ConstGauge::new(now.try_into().unwrap_or(i64::MAX))
+}
+
+/// Totals that only grow, by their labels.
+pub(super) fn totals_of<V: Into<String>, const N: usize>(
+    counts: impl IntoIterator<Item = ([(&'static str, V); N], u64)>,
+) -> Family<Labels, Counter> {
+    let family = Family::<Labels, Counter>::default();
+    for (labels, count) in counts {
+        let labels = labels.map(|(name, value)| (name, value.into()));
+        family.get_or_create(&labels.into()).inc_by(count);
+    }
+    family
 }
 
 /// Sums of the counts given for each value of the label `name`.

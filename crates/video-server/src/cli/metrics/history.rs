@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use playrate_transport::time;
 use quinn::TokioRuntime;
-use serde_json::{Number, Value, json};
+use serde_json::Value;
 use video_server::serve::{ConnectionState, VideoServer};
 
 use super::Metrics;
@@ -16,12 +16,12 @@ use super::Metrics;
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Number of samples of a connection: three minutes, as many as the page shows.
 const SAMPLES: usize = 180;
-/// Number of connections with a history: the oldest ones, as many as the page lists. They take at most 3 MB.
+/// Number of connections with a history: the oldest ones, as many as the page lists. They take at most 5 MB.
 const CONNECTIONS: usize = 100;
 
-/// Samples of the last minutes, by the number of the connection.
+/// Samples of the last minutes as JSON, by the number of the connection.
 #[derive(Debug, Default)]
-pub(super) struct History(Mutex<BTreeMap<u64, VecDeque<PastSample>>>);
+pub(super) struct History(Mutex<BTreeMap<u64, VecDeque<Box<str>>>>);
 
 /// Names in `/connections.json` of the values whose past the page draws.
 const DRAWN: [&str; 9] = [
@@ -36,33 +36,6 @@ const DRAWN: [&str; 9] = [
     "buffer_s",
 ];
 
-/// Past state of a connection, as far as the page draws it.
-#[derive(Clone, Debug)]
-struct PastSample {
-    /// Time since the server started.
-    at: Duration,
-    /// Values of [`DRAWN`]; `None` for those that were unknown.
-    values: [Option<Number>; DRAWN.len()],
-}
-
-impl PastSample {
-    fn new(state: &ConnectionState, at: Duration) -> Self {
-        let state = state.to_json();
-        Self {
-            at,
-            values: DRAWN.map(|name| state[name].as_number().cloned()),
-        }
-    }
-
-    fn describe(&self) -> Value {
-        let mut described = json!({ "t": self.at.as_secs_f64() });
-        for (name, value) in DRAWN.into_iter().zip(&self.values) {
-            described[name] = json!(value);
-        }
-        described
-    }
-}
-
 impl History {
     /// Adds the states at the time `at` since the server started. Forgets all other connections.
     fn add(&self, states: &[ConnectionState], at: Duration) {
@@ -76,22 +49,26 @@ impl History {
             if samples.len() == SAMPLES {
                 samples.pop_front();
             }
-            samples.push_back(PastSample::new(state, at));
+            let mut sample = state.to_json();
+            if let Value::Object(values) = &mut sample {
+                values.retain(|name, _| DRAWN.contains(&name.as_str()));
+            }
+            sample["t"] = at.as_secs_f64().into();
+            samples.push_back(sample.to_string().into());
         }
     }
 
     /// The samples as JSON, the oldest first, in the units of `/connections.json`.
-    pub(super) fn describe(&self) -> Value {
-        // Copied, to avoid writing JSON under the lock.
-        let all = self.0.lock().clone();
-        let connections: Vec<_> = all
-            .iter()
-            .map(|(id, samples)| {
-                let samples: Vec<_> = samples.iter().map(PastSample::describe).collect();
-                json!({ "id": id, "samples": samples })
-            })
-            .collect();
-        json!({ "connections": connections })
+    pub(super) fn describe(&self) -> String {
+        let all = self.0.lock();
+        let connections = all.iter().map(|(id, samples)| {
+            let samples: Vec<&str> = samples.iter().map(AsRef::as_ref).collect();
+            format!("{{\"id\":{id},\"samples\":[{}]}}", samples.join(","))
+        });
+        format!(
+            "{{\"connections\":[{}]}}",
+            connections.collect::<Vec<_>>().join(",")
+        )
     }
 }
 

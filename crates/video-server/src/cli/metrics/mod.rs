@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
-use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
@@ -42,9 +42,7 @@ static PAGE: LazyLock<String> = LazyLock::new(|| {
 /// The page runs only its own script and connects only to its own server.
 const POLICY: &str =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'";
-/// Media type that Prometheus reads (`OpenMetrics` 1.0 §7.1).
-const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// Media type of the older format, which `promtool` and other scrapers read.
+/// Media type of Prometheus' text format, which all scrapers and `promtool` read.
 const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Serves the operator's view until it is dropped.
 pub(super) struct Dashboard {
@@ -57,16 +55,16 @@ pub(super) struct Dashboard {
 
 /// Opens the socket for [`Dashboard::start`]. A port in use is invalid input, unless its owner `may_end`.
 pub(super) fn listen(address: SocketAddr, may_end: bool) -> Result<net::TcpListener, Failure> {
-    tcp::listen(address).map_err(|error| match error.kind() {
-        io::ErrorKind::AddrInUse => {
-            let error = anyhow::anyhow!(
-                "--metrics {address}: the port is in use by another program; choose another port or stop that program"
-            );
-            if may_end { Failure::Run(error) } else { Failure::Input(error) }
-        }
-        _ => Failure::Input(anyhow::anyhow!(
+    tcp::listen(address).map_err(|error| {
+        let is_in_use = error.kind() == io::ErrorKind::AddrInUse;
+        let error = anyhow::anyhow!(
             "--metrics {address}: {error}; expected an address of this machine and a free port"
-        )),
+        );
+        if is_in_use && may_end {
+            Failure::Run(error)
+        } else {
+            Failure::Input(error)
+        }
     })
 }
 
@@ -159,7 +157,6 @@ fn answer<B>(request: &Request<B>, context: &DashboardContext) -> Response<Full<
         "/metrics" => {
             let mut written = String::new();
             match text::encode(&mut written, &context.registry) {
-                Ok(()) if accepts_openmetrics(request) => reply(StatusCode::OK, OPENMETRICS, written),
                 Ok(()) => reply(StatusCode::OK, TEXT_FORMAT, text_format(&written)),
                 Err(error) => {
                     tracing::error!(%error, "cannot write metrics");
@@ -172,10 +169,7 @@ fn answer<B>(request: &Request<B>, context: &DashboardContext) -> Response<Full<
             let state = connections(&context.server, &context.metrics);
             reply(StatusCode::OK, "application/json", state.to_string())
         }
-        "/history.json" => {
-            let history = context.history.describe();
-            reply(StatusCode::OK, "application/json", history.to_string())
-        }
+        "/history.json" => reply(StatusCode::OK, "application/json", context.history.describe()),
         _ => reply(
             StatusCode::NOT_FOUND,
             "text/plain",
@@ -197,12 +191,6 @@ fn names_this(fields: &HeaderMap, names: &[String]) -> bool {
         })
     };
     fields.get_all(HOST).iter().all(is_known)
-}
-
-fn accepts_openmetrics<B>(request: &Request<B>) -> bool {
-    let accepted = request.headers().get_all(ACCEPT).iter();
-    let mut accepted = accepted.filter_map(|value| value.to_str().ok());
-    accepted.any(|value| value.contains("application/openmetrics-text"))
 }
 
 fn reply(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
