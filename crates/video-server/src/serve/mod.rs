@@ -129,7 +129,7 @@ struct ServerContext {
     /// For tasks that do not belong to a worker.
     runtime: Arc<dyn Runtime>,
     site: Arc<Site>,
-    settings: Settings,
+    settings: Arc<Settings>,
     /// Shared with clients over other versions of HTTP.
     admission: Arc<Admission>,
     connections: AtomicU64,
@@ -221,17 +221,14 @@ impl VideoServer {
     /// per socket; everything else runs on `runtime`.
     pub fn start(transport: Server, runtime: Arc<dyn Runtime>, library: Library, settings: Settings) -> Self {
         let (alive, tasks) = mpsc::channel(1);
+        let settings = Arc::new(settings);
         let site = Site {
             library: RwLock::new(Arc::new(library)),
-            cors: settings.cors.clone(),
-            headers: settings.headers.clone(),
+            settings: Arc::clone(&settings),
             encodings: Encodings::default(),
-            access: settings.access.clone(),
-            wall_clock: settings.wall_clock,
             prefixes: settings.arms.as_ref().map(Arms::prefixes).unwrap_or_default(),
             pages: settings.pages.clone().map(RwLock::new),
             replied: Mutex::default(),
-            log: settings.response_log.clone(),
             events: settings.event_path.clone().map(EventTarget::new),
             failures: Mutex::default(),
         };

@@ -85,7 +85,7 @@ impl PendingRecord {
         peer: SocketAddr,
         request: &Request<bytes::Bytes>,
     ) -> Option<Self> {
-        let log = Arc::clone(site.log.as_ref()?);
+        let log = Arc::clone(site.settings.response_log.as_ref()?);
         let (uri, fields) = (request.uri(), request.headers());
         let cut = |field: &[u8]| field[..field.len().min(MAX_FIELD)].to_vec();
         let field = |name| fields.get(name).map(|value| cut(value.as_bytes()));

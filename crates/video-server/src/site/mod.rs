@@ -26,12 +26,10 @@ use serde_json::{Value, json};
 use crate::access::{Access, Denial, without_token};
 use crate::admission::AdmissionSlot;
 use crate::http::answer::{Answer, AnswerBody, represent, route};
-use crate::http::caching::HeaderRule;
-use crate::http::cors::Cors;
 use crate::http::path::ResourceName;
 use crate::library::{Library, Resource};
 use crate::pages::{self, Pages};
-use crate::serve::ResponseLog;
+use crate::serve::Settings;
 
 pub(crate) use encoding::Encodings;
 pub(crate) use events::EventTarget;
@@ -44,24 +42,16 @@ const EXHAUSTED: Duration = Duration::from_secs(10);
 pub struct Site {
     /// Replaced after each rescan of the media directory.
     pub(crate) library: RwLock<Arc<Library>>,
-    /// Origins whose pages may read responses.
-    pub(crate) cors: Option<Cors>,
-    /// Header fields of the operator.
-    pub(crate) headers: Vec<HeaderRule>,
+    /// Settings of the server.
+    pub(crate) settings: Arc<Settings>,
     /// Compressed manifests and pages.
     pub(crate) encodings: Encodings,
-    /// Check of tokens, unless everything is public.
-    pub(crate) access: Option<Arc<Access>>,
-    /// Clock for `Date` fields; without it none is sent.
-    pub(crate) wall_clock: Option<fn() -> SystemTime>,
     /// First segments of paths that are not part of names: with the prefix `b`, `/b/film.mp4` means `/film.mp4`.
     pub(crate) prefixes: Vec<String>,
     /// Pages for browsers, if there are any.
     pub(crate) pages: Option<RwLock<Pages>>,
     /// Numbers of replies since the server was started, by version of HTTP and status.
     pub(crate) replied: Mutex<BTreeMap<(&'static str, u16), u64>>,
-    /// Log that receives a record of each response, if there is one.
-    pub(crate) log: Option<Arc<dyn ResponseLog>>,
     /// Receiver of players' event reports, if there is one.
     pub(crate) events: Option<EventTarget>,
     /// Requests that failed for a temporary reason.
@@ -274,7 +264,7 @@ impl Site {
     ) -> ControlFlow<Response<Content>, ResourceName> {
         let (method, mut path) = (request.method(), self.path(request.uri()));
         let check = |name: Option<&ResourceName>| {
-            let Some(access) = &self.access else {
+            let Some(access) = &self.settings.access else {
                 return ControlFlow::Continue(());
             };
             let checked = access.check(request, name, (self.now(), client)).err();
@@ -336,7 +326,10 @@ impl Site {
     /// The path of a resource in a request, without the token in front if tokens are checked.
     pub(crate) fn path<'a>(&self, uri: &'a Uri) -> &'a str {
         let path = uri.path();
-        self.access.as_ref().map_or(path, |_| without_token(path))
+        self.settings
+            .access
+            .as_ref()
+            .map_or(path, |_| without_token(path))
     }
 
     /// Uses this pin for the certificate's key on pages from now on.
@@ -359,7 +352,7 @@ impl Site {
 
     /// The wall-clock time, if there is a clock.
     pub(crate) fn now(&self) -> Option<SystemTime> {
-        self.wall_clock.map(|clock| clock())
+        self.settings.wall_clock.map(|clock| clock())
     }
 
     /// Adapts an answer about the resource `found` to the request's method, and adds the date and the CORS fields.
@@ -370,14 +363,14 @@ impl Site {
         found: Option<(ResourceName, Resource)>,
     ) -> Response<Content> {
         let Answer { mut head, body } = answer.for_method(request.method()).dated(self.now());
-        if let Some(cors) = &self.cors {
+        if let Some(cors) = &self.settings.cors {
             cors.apply(request.method(), request.headers(), head.headers_mut());
         }
         let name = found.as_ref().map(|(name, _)| name);
         if let Some(name) = name {
             self.add_fields(&format!("/{name}"), &mut head);
         }
-        if let Some(access) = &self.access {
+        if let Some(access) = &self.settings.access {
             access.restrict_caching(name, head.headers_mut());
         }
         let content = match (body, found) {
@@ -405,7 +398,7 @@ impl Site {
     fn add_fields<T>(&self, path: &str, reply: &mut Response<T>) {
         use StatusCode as Code;
         if [Code::OK, Code::PARTIAL_CONTENT, Code::NOT_MODIFIED].contains(&reply.status()) {
-            for rule in &self.headers {
+            for rule in &self.settings.headers {
                 rule.apply(path, reply.headers_mut());
             }
         }
