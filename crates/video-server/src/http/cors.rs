@@ -2,7 +2,6 @@
 //! and [Resource Timing §4.5](https://www.w3.org/TR/resource-timing/#sec-timing-allow-origin), without which a player
 //! cannot see how long its requests took. Credentials are never allowed: nothing here depends on them.
 
-use core::fmt;
 use core::str::FromStr;
 
 use http::header::{
@@ -117,15 +116,6 @@ fn origin(text: &str) -> Result<String, CorsError> {
     }
 }
 
-impl fmt::Display for Cors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Any => f.pad("*"),
-            Self::Only(origins) => f.pad(&origins.join(",")),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,7 +202,11 @@ mod tests {
     )]
     #[case("http://[::1]:8080", "http://[::1]:8080")]
     fn origins_are_written_as_browsers_write_them(#[case] text: &str, #[case] canonical: &str) {
-        assert_eq!(text.parse::<Cors>().unwrap().to_string(), canonical);
+        let origins = match text.parse().unwrap() {
+            Cors::Any => "*".to_owned(),
+            Cors::Only(origins) => origins.join(","),
+        };
+        assert_eq!(origins, canonical);
     }
 
     #[rstest]

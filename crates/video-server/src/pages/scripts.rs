@@ -18,8 +18,6 @@ const PLAYERS: [(&str, [&str; 2]); 2] = [
     ),
     ("hls.js", ["hls.min.js", "hls.js/dist/hls.min.js"]),
 ];
-/// Maximum size of a script in bytes; dash.js 5 has 0.9 MB.
-const MAX_SIZE: u64 = 8 << 20;
 
 /// Players for manifests, which the page loads when a title needs one.
 #[derive(Clone, Debug, Default)]
@@ -36,9 +34,6 @@ pub enum PlayerScriptsError {
         .0.display()
     )]
     Empty(PathBuf),
-    /// A script that is larger than the limit.
-    #[error("{} has more than {} MiB, which no player has", .0.display(), MAX_SIZE >> 20)]
-    TooLarge(PathBuf),
     /// A script that cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {
@@ -66,9 +61,6 @@ impl PlayerScripts {
                 path: path.clone(),
                 source,
             };
-            if fs::metadata(&path).map_err(read)?.len() > MAX_SIZE {
-                return Err(PlayerScriptsError::TooLarge(path));
-            }
             players.push((name, Page::new(JAVASCRIPT, fs::read(&path).map_err(read)?)));
         }
         if players.is_empty() {

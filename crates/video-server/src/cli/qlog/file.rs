@@ -12,13 +12,15 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use playrate_cc::{Phase, Reason};
 use playrate_transport::telemetry::Sample;
 use playrate_units::{Bitrate, Bytes};
 use serde_json::{Map, Value, json};
 use video_server::serve::ConnectionInfo;
+
+use crate::cli::serve::wall_clock;
 
 /// Beginning of a JSON text (RFC 7464 §2.2).
 const RECORD_SEPARATOR: u8 = 0x1e;
@@ -85,7 +87,7 @@ impl QlogFile {
 
     /// Writes the header, `at` after the connection began.
     fn header(&mut self, at: Duration) -> io::Result<()> {
-        let began = now()
+        let began = wall_clock()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default()
             .saturating_sub(at);
@@ -176,14 +178,6 @@ fn trigger(reason: Reason) -> Option<&'static str> {
 /// Milliseconds, to the microsecond.
 fn milliseconds(time: Duration) -> f64 {
     time.as_micros() as f64 / 1e3
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a qlog says when it was made; this is the binary"
-)]
-fn now() -> SystemTime {
-    SystemTime::now()
 }
 
 #[cfg(test)]
