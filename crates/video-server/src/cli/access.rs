@@ -107,15 +107,12 @@ fn signing_keys(file: &Path) -> anyhow::Result<SigningKeys> {
 /// Reads a file with a key, which only its owner and its group may read unless the key is public.
 fn read(file: &Path) -> anyhow::Result<String> {
     let text = fs::read_to_string(file)?;
-    #[cfg(unix)]
-    {
-        let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(file)?.permissions());
-        if mode & 0o007 != 0 && !JwtKey::is_public(&text) {
-            return Err(anyhow!(
-                "other users may read this file; run `chmod o= {}`, or mount it with mode 0440",
-                file.display()
-            ));
-        }
+    let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(file)?.permissions());
+    if mode & 0o007 != 0 && !JwtKey::is_public(&text) {
+        return Err(anyhow!(
+            "other users may read this file; run `chmod o= {}`, or mount it with mode 0440",
+            file.display()
+        ));
     }
     Ok(text)
 }

@@ -48,7 +48,6 @@ pub(super) fn identities(arguments: &ServeOptions, acme: Option<&Acme>) -> Resul
 fn read(certificate: &Path, key: &Path) -> anyhow::Result<Identity> {
     let identity = Identity::from_pem_files(certificate, key)?;
     // A group may have been given the key, as Debian's `ssl-cert` or a supervisor's.
-    #[cfg(unix)]
     if std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(key)?.permissions()) & 0o004 != 0 {
         return Err(anyhow!(
             "every user of this machine can read the private key; run `chmod o= {}`",

@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
+
 /// Reports that new clients are served.
 pub(super) fn ready() {
     send("READY=1");
@@ -17,13 +19,8 @@ pub(super) fn stopping(limit: Duration) {
 
 /// Reports the beginning of a reload, which ends with [`ready`].
 pub(super) fn reloading() {
-    #[cfg(unix)]
-    {
-        use rustix::time::{ClockId, clock_gettime};
-
-        let now = Duration::try_from(clock_gettime(ClockId::Monotonic)).unwrap_or_default();
-        send(&format!("RELOADING=1\nMONOTONIC_USEC={}", now.as_micros()));
-    }
+    let now = Duration::try_from(clock_gettime(ClockId::Monotonic)).unwrap_or_default();
+    send(&format!("RELOADING=1\nMONOTONIC_USEC={}", now.as_micros()));
 }
 
 fn send(state: &str) {

@@ -12,6 +12,7 @@ use instant_acme::LetsEncrypt;
 use playrate_origin::{DiskOptions, Origin, OriginOptions};
 use playrate_transport::{ControllerChoice, TransportOptions, address};
 use playrate_units::{Bitrate, Bytes, Probability, duration};
+use rustix::time::{ClockId, clock_gettime};
 use video_server::admission::Limits;
 use video_server::http::caching::HeaderRule;
 use video_server::http::cors::Cors;
@@ -335,34 +336,26 @@ pub(super) struct AdmissionOptions {
     max_lag: Option<Duration>,
 
     /// Maximum CPU use, such as 65%: a share of all processors, counting at most one per worker
-    #[cfg(unix)]
     #[arg(long, value_name = "SHARE")]
     max_cpu: Option<Probability>,
 }
 
 impl AdmissionOptions {
     pub(super) fn limits(&self) -> Limits {
-        let mut limits = Limits::default();
-        limits.sessions = self.max_sessions;
-        limits.capacity = self.capacity;
-        limits.lag = self.max_lag;
-        #[cfg(unix)]
-        {
-            limits.cpu = self.max_cpu;
+        Limits {
+            sessions: self.max_sessions,
+            capacity: self.capacity,
+            lag: self.max_lag,
+            cpu: self.max_cpu,
+            ..Limits::default()
         }
-        limits
     }
 }
 
-/// Processor time of the process, where the system reports it.
-#[cfg(unix)]
-pub(super) const PROCESSOR_TIME: Option<fn() -> Duration> = Some(|| {
-    use rustix::time::{ClockId, clock_gettime};
-
+/// Processor time of the process.
+pub(super) fn processor_time() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default()
-});
-#[cfg(not(unix))]
-pub(super) const PROCESSOR_TIME: Option<fn() -> Duration> = None;
+}
 
 #[cfg(feature = "object-store")]
 #[derive(Debug, clap::Args)]
@@ -387,7 +380,7 @@ pub(super) struct StoreOptions {
 
     /// Time between two listings of the store, which find new and changed titles; SIGHUP also causes one
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration::parse)]
-    store_listing: Duration,
+    pub(super) store_listing: Duration,
 }
 
 #[cfg(feature = "object-store")]
@@ -403,11 +396,6 @@ impl StoreOptions {
             size: self.disk_cache,
         });
         Library::scan_store(Origin::open(&options)?)
-    }
-
-    /// Time between two listings.
-    pub(super) fn listing(&self) -> Duration {
-        self.store_listing
     }
 }
 

@@ -177,7 +177,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
         .observers
         .extend(qlog.as_ref().map(|qlog| Arc::clone(qlog) as _));
     settings.limits = arguments.load.limits();
-    settings.processor_time = options::PROCESSOR_TIME;
+    settings.processor_time = Some(options::processor_time);
     settings.processors = workers.processors();
     let server = VideoServer::start(listening.server, runtime, library, settings);
     let totals = seen.tcp();
@@ -192,7 +192,7 @@ async fn serve(arguments: &ServeOptions, prepared: Prepared, workers: &Workers) 
         _ if arguments.media.no_watch => (false, None),
         MediaLocation::Directory(_) => (true, None),
         #[cfg(feature = "object-store")]
-        MediaLocation::Store(_) => (false, Some(arguments.store.listing())),
+        MediaLocation::Store(_) => (false, Some(arguments.store.store_listing)),
     };
     let rescans = rescan::start(server.clone(), arguments.media.strict, causes).map_err(Failure::run)?;
     let monitored = dashboard.as_ref().map(Dashboard::address);

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
@@ -14,6 +15,8 @@ use parking_lot::Mutex;
 use playrate_units::Bytes as ByteCount;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
+use rustix::buffer::spare_capacity;
+use rustix::io::{Errno, pread};
 
 use super::CHUNK;
 use crate::http::validator::EntityTag;
@@ -42,22 +45,15 @@ pub(super) struct OpenFile {
 pub(super) struct FileIdentity {
     version: Version,
     /// Time of the inode's last change in seconds and nanoseconds; no program can set it. Needed because inodes of
-    /// deleted files are reused. 0 on systems without inodes.
+    /// deleted files are reused.
     changed: (i64, i64),
 }
 
 impl FileIdentity {
     fn of(metadata: &Metadata) -> Self {
-        #[cfg(unix)]
-        let changed = {
-            use std::os::unix::fs::MetadataExt;
-            (metadata.ctime(), metadata.ctime_nsec())
-        };
-        #[cfg(not(unix))]
-        let changed = (0, 0);
         Self {
             version: Version::of(metadata),
-            changed,
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
         }
     }
 }
@@ -67,26 +63,19 @@ impl FileIdentity {
 struct Version {
     length: u64,
     modified: Option<SystemTime>,
-    /// Number of the device; 0 on systems without inodes.
+    /// Number of the device.
     device: u64,
-    /// Inode number; 0 on systems without inodes. It is unique while this file is open.
+    /// Inode number. It is unique while this file is open.
     number: u64,
 }
 
 impl Version {
     fn of(metadata: &Metadata) -> Self {
-        #[cfg(unix)]
-        let (device, number) = {
-            use std::os::unix::fs::MetadataExt;
-            (metadata.dev(), metadata.ino())
-        };
-        #[cfg(not(unix))]
-        let (device, number) = (0, 0);
         Self {
             length: metadata.len(),
             modified: metadata.modified().ok(),
-            device,
-            number,
+            device: metadata.dev(),
+            number: metadata.ino(),
         }
     }
 
@@ -251,11 +240,7 @@ impl OpenFile {
 }
 
 /// Fills `buffer`, which is empty and has room for them, with `length` bytes from `offset` on.
-#[cfg(unix)]
 fn read_exact_at(file: &File, buffer: &mut Vec<u8>, length: usize, offset: u64) -> io::Result<()> {
-    use rustix::buffer::spare_capacity;
-    use rustix::io::{Errno, pread};
-
     while buffer.len() < length {
         let at = offset + buffer.len() as u64;
         match pread(file, spare_capacity(buffer), at) {
@@ -266,25 +251,6 @@ fn read_exact_at(file: &File, buffer: &mut Vec<u8>, length: usize, offset: u64) 
     }
     // The buffer may have more capacity than requested.
     buffer.truncate(length);
-    Ok(())
-}
-
-/// Fills `buffer`, which is empty and has room for them, with `length` bytes from `offset` on.
-#[cfg(windows)]
-fn read_exact_at(file: &File, buffer: &mut Vec<u8>, length: usize, offset: u64) -> io::Result<()> {
-    buffer.resize(length, 0);
-    let mut filled = 0;
-    while let Some(rest) = buffer.get_mut(filled..)
-        && !rest.is_empty()
-    {
-        // Does not depend on the file's cursor, which other responses move.
-        match std::os::windows::fs::FileExt::seek_read(file, rest, offset + filled as u64) {
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(count) => filled += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
     Ok(())
 }
 

@@ -21,6 +21,7 @@ use parking_lot::{Mutex, RwLock};
 use playrate_transport::{LogLimit, Pin};
 use playrate_units::Bytes as ByteCount;
 use quinn::{Runtime as _, TokioRuntime};
+use rustix::io::Errno;
 use serde_json::{Value, json};
 
 use crate::access::{Access, Denial, without_token};
@@ -443,14 +444,5 @@ fn is_get(method: &Method) -> bool {
 
 /// Returns true if the process or the system has no file descriptor left.
 fn is_exhaustion(error: &io::Error) -> bool {
-    #[cfg(unix)]
-    {
-        use rustix::io::Errno;
-        matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
-    }
-    #[cfg(not(unix))]
-    {
-        // ERROR_TOO_MANY_OPEN_FILES
-        error.raw_os_error() == Some(4)
-    }
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }

@@ -29,9 +29,7 @@ pub(crate) fn listen(address: SocketAddr) -> io::Result<net::TcpListener> {
     {
         tracing::debug!(%error, "the TCP socket takes IPv6 only");
     }
-    // Lets a restarted server bind at once, although old connections linger in the kernel. On systems other than Unix
-    // it would let two programs share a port.
-    #[cfg(unix)]
+    // Lets a restarted server bind at once, although old connections linger in the kernel.
     socket.set_reuse_address(true)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
