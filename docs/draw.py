@@ -1,9 +1,11 @@
 """Draws figures of the documentation from the numbers beside them, as SVG that is the same in every run.
 
-python docs/draw.py            writes docs/controllers/*.svg, docs/load/*.svg and docs/live/estimates.svg
+python docs/draw.py            writes docs/controllers/*.svg, docs/load/*.svg and the other figures
 python docs/draw.py --check    names the figures that differ from what would be drawn; exit code 1 if there are any
+python docs/draw.py --demo FILE    first keeps the output of `lab demo --json` in docs/demo.json
 """
 
+import argparse
 import csv
 import json
 import sys
@@ -14,13 +16,15 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from playrate_lab.plots import svg_text
 
 DOCS = Path(__file__).resolve().parent
 INK, FAINT, GRID = "#22262B", "#5F666E", "#E7E9EC"
 # Okabe and Ito's palette, as in all figures.
-BLUE, VERMILION, AMBER = "#0072B2", "#D55E00", "#E69F00"
+BLUE, VERMILION, AMBER, GREEN = "#0072B2", "#D55E00", "#E69F00", "#009E73"
+COLOURS = {"cubic": VERMILION, "bbr": AMBER, "copa": GREEN, "video": BLUE}
 # CSS pixels per inch.
 PIXELS = 96
 
@@ -149,7 +153,6 @@ def estimates() -> Drawing:
     """The runs of `estimate_series`: estimates every 100 ms, and the rate of the link without UDP and IP headers."""
     rows = json_lines(DOCS / "live/estimates.jsonl")
     links = {"steps": "a link with steps, Mbit/s", "fades": "a link that fades, Mbit/s"}
-    colours = {"cubic": VERMILION, "bbr": AMBER, "video": BLUE}
     figure = sheet(760, 420)
     for number, (link, title) in enumerate(links.items()):
         axes = figure.add_axes((40 / 760, (230 - 186 * number) / 420, 700 / 760, 140 / 420))
@@ -162,7 +165,7 @@ def estimates() -> Drawing:
             steps = enumerate(row["estimates_kbps"], 1)
             points = [(step / 10, kbps / 1e3) for step, kbps in steps if kbps is not None]
             name = row["controller"]
-            axes.plot(*zip(*points, strict=True), color=colours[name], linewidth=1.1, label=f"estimate under {name}")
+            axes.plot(*zip(*points, strict=True), color=COLOURS[name], linewidth=1.1, label=f"estimate under {name}")
         axes.set(xlim=(0, 30), xticks=range(0, 31, 5))
         axes.locator_params(axis="y", nbins=5)
         axes.set_ylim(bottom=0)
@@ -173,21 +176,75 @@ def estimates() -> Drawing:
     return DOCS / "live/estimates.svg", figure, alternative
 
 
+DEMO = DOCS / "demo.json"
+
+
+def keep_demo(file: Path) -> None:
+    """Keeps what the demo's viewers saw, and what they saw with other seeds."""
+    kept = []
+    for run in json.loads(file.read_text())["runs"]:
+        row = run["row"]
+        seeds = next(one for one in run["virtual"] if one["name"] == "frozen_s")
+        kept.append(
+            {
+                **{
+                    key: row[key]
+                    for key in ("controller", "startup_delay_s", "ended_s", "frozen_s", "underflow_events")
+                },
+                "seeds_s": [seeds["virtual_min"], seeds["virtual_max"]],
+                "stalls": [[round(second, 2) for second in stall] for stall in run["stalls"]],
+            }
+        )
+    DEMO.write_text("\n".join(["[", ",\n".join(json.dumps(one) for one in kept), "]", ""]))
+
+
+def demo() -> Drawing:
+    """The playback of each viewer of the demo over time."""
+    runs = json.loads(DEMO.read_text())
+    end = max(run["ended_s"] for run in runs)
+    height = 54 + 52 * len(runs)
+    figure = sheet(440, height)
+    axes = figure.add_axes((8 / 440, 44 / height, 424 / 440, 1 - 50 / height))
+    said = []
+    for line, run in enumerate(runs):
+        low, high = (f"{second:.0f}" for second in run["seeds_s"])
+        seeds = f"{low} s" if low == high else f"{low} to {high} s"
+        seen = f"stands still for {run['frozen_s']:.0f} s" if run["stalls"] else "never stands still"
+        verdict = f"{run['controller']}: {seen} (ten seeds: {seeds})"
+        said.append(verdict)
+        axes.text(0, 52 * line + 14, verdict, fontsize=9.5, weight="bold" if run["controller"] == "video" else "normal")
+        parts = [(0, run["startup_delay_s"], GRID), (run["startup_delay_s"], run["ended_s"], BLUE)]
+        parts += [(begin, until, VERMILION) for begin, until in run["stalls"]]
+        for begin, until, colour in parts:
+            axes.add_patch(Rectangle((begin, 52 * line + 20), until - begin, 20, facecolor=colour, linewidth=0))
+    axes.set(xlim=(0, end), ylim=(52 * len(runs), 0), yticks=[])
+    axes.tick_params(labelsize=9.5)
+    axes.set_xlabel("seconds; blue: playing, red: standing still, grey: before the start", fontsize=9.5)
+    return DOCS / "demo.svg", figure, f"Playback over time. {'; '.join(said)}"
+
+
 def drawings() -> Iterator[Drawing]:
     """Every figure with its file and its text alternative."""
     for run in json_lines(DOCS / "controllers/windows.jsonl"):
         yield controller(run)
-    yield load()
-    yield soak()
-    yield estimates()
+    yield from (load(), soak(), estimates(), demo())
 
 
 def main() -> int:
     """Writes the figures, or compares them with their files."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing, and compare")
+    keeps = {"demo": keep_demo}
+    for name, keep in keeps.items():
+        parser.add_argument(f"--{name}", type=Path, metavar="RESULTS", help=keep.__doc__)
+    options = vars(parser.parse_args())
+    for name, keep in keeps.items():
+        if options[name] is not None:
+            keep(options[name])
     differing = 0
     for path, figure, alternative in drawings():
         text = svg_text(figure, alternative)
-        if "--check" not in sys.argv[1:]:
+        if not options["check"]:
             path.write_text(text)
         elif not path.exists() or path.read_text() != text:
             print(f"{path} differs: run `python docs/draw.py` and look at it")

@@ -23,9 +23,9 @@ pub use args::DemoArgs;
 
 use crate::controllers::short_name;
 use crate::error::CommandError;
-use crate::live::{Attempt, ControllerComparison, simulate_all};
+use crate::live::{Attempt, ControllerComparison, MetricComparison, Rule, simulate_all};
 use crate::report::{self, EXPLANATION, ReportArgs};
-use crate::result::{Row, SessionOutcome, Store, series_files};
+use crate::result::{BULK, Row, SessionOutcome, Store, series_files};
 use crate::run::{Job, plan};
 use crate::scenario::Scenario;
 use crate::sim::{self, RunHandle, SimError, Simulated, StatusCell};
@@ -53,6 +53,8 @@ pub struct DemoReport {
     runs: Vec<DemoRun>,
     /// Each run compared with its virtual runs; empty if these failed or the demo was stopped.
     comparisons: Vec<ControllerComparison>,
+    /// Throughput of a download that shares a link with the viewer, for each run; in virtual time only.
+    downloads: Vec<MetricComparison>,
 }
 
 /// Results of one controller.
@@ -103,14 +105,14 @@ pub async fn run(args: &DemoArgs, out: &mut impl Write) -> Result<DemoReport, Co
         output::announce(&scenario, args, queue);
     }
     let (runs, complete) = play_all(&scenario, args.json).await?;
-    let comparisons = if complete {
-        compare(&scenario, &runs).await.unwrap_or_else(|error| {
+    let (comparisons, downloads) = if complete {
+        compare(&scenario, args, &runs).await.unwrap_or_else(|error| {
             // A closed stderr is not an error.
             let _ = writeln!(io::stderr(), "no virtual reference run: {error}");
-            Vec::new()
+            (Vec::new(), Vec::new())
         })
     } else {
-        Vec::new()
+        (Vec::new(), Vec::new())
     };
     let store = Store::replace(&args.out, &scenario.name).map_err(save_error)?;
     let demo = DemoReport {
@@ -119,6 +121,7 @@ pub async fn run(args: &DemoArgs, out: &mut impl Write) -> Result<DemoReport, Co
         queue,
         runs,
         comparisons,
+        downloads,
     };
     let explanation = Explanation::of(&demo);
     save(&demo, &explanation, store).map_err(save_error)?;
@@ -192,18 +195,30 @@ async fn play(job: Job, status: StatusCell, handle: &Arc<RunHandle>) -> Result<D
 }
 
 /// Runs `scenario` in virtual time with [`SEEDS`] seeds, and compares each of `runs` with its controller's virtual
-/// runs.
+/// runs. Measures the download that shares a link with the viewer, too.
 ///
 /// # Errors
 /// If a virtual run fails.
-async fn compare(scenario: &Scenario, runs: &[DemoRun]) -> Result<Vec<ControllerComparison>, CommandError> {
-    let mut seeds = scenario.clone();
-    seeds.trials = SEEDS;
-    let virtual_runs = simulate_all(&Arc::new(seeds), &CancellationToken::new()).await?;
+async fn compare(
+    scenario: &Scenario,
+    args: &DemoArgs,
+    runs: &[DemoRun],
+) -> Result<(Vec<ControllerComparison>, Vec<MetricComparison>), CommandError> {
+    let [mut seeds, mut shared] = [scenario.clone(), scenario::shared(args)?];
+    (seeds.trials, shared.trials) = (SEEDS, SEEDS);
+    let stop = CancellationToken::new();
+    let virtual_runs = simulate_all(&Arc::new(seeds), &stop).await?;
+    let mut shared_runs = simulate_all(&Arc::new(shared), &stop).await?;
     let compared = runs.iter().zip(virtual_runs).map(|(run, virtual_runs)| {
         let attempts = vec![run.attempt.clone()];
         let controller = run.row.key.controller.clone();
         ControllerComparison::new(controller, attempts, vec![run.row.clone()], virtual_runs)
     });
-    Ok(compared.collect())
+    for rows in shared_runs.iter_mut().flatten() {
+        rows.retain(|row| row.role == BULK);
+    }
+    let downloads = shared_runs.iter();
+    let downloads =
+        downloads.filter_map(|runs| MetricComparison::of("throughput_bps", Rule::Shown, &[], runs));
+    Ok((compared.collect(), downloads.collect()))
 }

@@ -9,10 +9,10 @@ use playrate_units::Bytes;
 use playrate_units::rounded::{percent, rate, size, time};
 use serde_json::{Value, json};
 
-use super::explain::{Explanation, text};
+use super::explain::Explanation;
 use super::{DemoArgs, DemoReport, DemoRun, LONGEST};
 use crate::controllers::short_name;
-use crate::live::ControllerComparison;
+use crate::live::{ControllerComparison, MetricComparison};
 use crate::metric::{Better, Metric};
 use crate::scenario::Scenario;
 use crate::sim::Span;
@@ -37,8 +37,9 @@ const TABLE: [(&str, &[&str]); 2] = [
             "throughput_bps",
             "window_mean_bytes",
             "rtt_p50_s",
-            "rtt_p95_s",
-            "lost_packets",
+            "mean_queue_delay_s",
+            "queue_drops",
+            "random_losses",
             "loss_ratio",
             "congestion_events",
         ],
@@ -47,10 +48,7 @@ const TABLE: [(&str, &[&str]); 2] = [
 
 /// Announces the sessions on stderr.
 pub(super) fn announce(scenario: &Scenario, args: &DemoArgs, queue: Bytes) {
-    let loss = match args.loss.as_f64() {
-        0.0 => "no random loss".to_owned(),
-        loss => format!("{} random loss", percent(loss)),
-    };
+    let loss = percent(args.loss.as_f64());
     let title = scenario.viewer.title.source().title();
     let expected = args.rate.time_for(title.file_size());
     let expected = expected.unwrap_or(LONGEST).min(LONGEST);
@@ -64,7 +62,8 @@ pub(super) fn announce(scenario: &Scenario, args: &DemoArgs, queue: Bytes) {
     let _ = writeln!(
         io::stderr(),
         "{name} ({format}, {average} on average, {playing})\nover UDP through {link}, {rtt} RTT, a queue of {queue}, \
-         {loss}:\n{specs}, about {rest} to go\n"
+         {loss} random loss, {} up:\n{specs}, about {rest} to go\n",
+        args.uplink
     );
 }
 
@@ -112,7 +111,8 @@ fn table(runs: &[DemoRun]) -> Table {
 /// The values of a metric as text, with the best ones marked if the texts differ.
 fn values(metric: &Metric, runs: &[DemoRun]) -> Vec<String> {
     let numbers: Vec<Option<f64>> = runs.iter().map(|run| metric.value(&run.row)).collect();
-    let texts: Vec<String> = runs.iter().map(|run| text(&run.row, metric.name)).collect();
+    let text = |value: &Option<f64>| value.map_or_else(|| "none".to_owned(), |value| metric.unit.text(value));
+    let texts: Vec<String> = numbers.iter().map(text).collect();
     let known = numbers.iter().flatten().copied();
     let best = match metric.better {
         Better::Lower => known.reduce(f64::min),
@@ -147,7 +147,7 @@ pub(super) fn print_json(
         .runs
         .iter()
         .enumerate()
-        .map(|(index, run)| run_json(run, report.comparisons.get(index)))
+        .map(|(index, run)| run_json(run, report.comparisons.get(index), report.downloads.get(index)))
         .collect::<io::Result<_>>()?;
     let summary = json!({
         "version": env!("CARGO_PKG_VERSION"),
@@ -164,6 +164,7 @@ pub(super) fn print_json(
             "rtt": args.rtt.as_secs_f64(),
             "queue": report.queue,
             "loss": args.loss,
+            "uplink": args.uplink.to_string(),
             "seed": args.seed,
         },
         "playout_buffer": scenario.viewer.playout.playout_buffer,
@@ -178,7 +179,11 @@ pub(super) fn print_json(
 }
 
 /// One run: its row of `runs.jsonl`, times of the viewer that no row has, and the results of its virtual runs.
-fn run_json(run: &DemoRun, compared: Option<&ControllerComparison>) -> io::Result<Value> {
+fn run_json(
+    run: &DemoRun,
+    compared: Option<&ControllerComparison>,
+    download: Option<&MetricComparison>,
+) -> io::Result<Value> {
     let spans = run.run.viewers.first().map(|viewer| &viewer.spans);
     let stalls = spans.map_or(&[][..], |spans| &spans.stalls);
     let discarded = spans.map_or(&[][..], |spans| &spans.discard_times);
@@ -190,6 +195,7 @@ fn run_json(run: &DemoRun, compared: Option<&ControllerComparison>) -> io::Resul
         "lateness": run.attempt.lateness_max_s,
         "flaws": run.attempt.flaws,
         "virtual": compared.map(|compared| &compared.measures),
+        "download_bps": download,
     }))
 }
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use playrate_netsim::{PathConfig, QueueLimit, Seed};
-use playrate_units::{Bytes, duration};
+use playrate_netsim::{PathConfig, QueueLimit, Rate, Seed};
+use playrate_units::{Bytes, Probability, duration};
 use video_client::playout::{CatchUp, Clock, PlayoutConfig};
 
 use super::{DemoArgs, LONGEST};
@@ -32,6 +32,26 @@ pub(super) fn queue(args: &DemoArgs) -> Result<Bytes, CommandError> {
 /// # Errors
 /// If the arguments do not form a valid scenario.
 pub(super) fn scenario(args: &DemoArgs) -> Result<Scenario, CommandError> {
+    read(args, "")
+}
+
+/// The scenario where each viewer shares a link with a download: twice the rate of `args`, without random loss and
+/// without a limit of the uplink.
+///
+/// # Errors
+/// If the arguments do not form a valid scenario.
+pub(super) fn shared(args: &DemoArgs) -> Result<Scenario, CommandError> {
+    let link = DemoArgs {
+        rate: args.rate.scaled(2, 1),
+        loss: Probability::ZERO,
+        uplink: Rate::Unlimited,
+        ..args.clone()
+    };
+    read(&link, "\n[bulk]\ncontroller = \"cubic\"\n")
+}
+
+/// The scenario of `args`, with a further table.
+fn read(args: &DemoArgs, table: &str) -> Result<Scenario, CommandError> {
     let mut specs: Vec<String> = Vec::new();
     for spec in args.controllers.0.iter().map(ToString::to_string) {
         if specs.contains(&spec) {
@@ -40,7 +60,7 @@ pub(super) fn scenario(args: &DemoArgs) -> Result<Scenario, CommandError> {
         }
         specs.push(spec);
     }
-    let text = text(args, &specs);
+    let text = text(args, &specs) + table;
     let changes = Changes {
         seed: Some(args.seed),
         ..Changes::default()
@@ -58,12 +78,13 @@ fn text(args: &DemoArgs, specs: &[String]) -> String {
          server and client on loopback sockets, with a relay between them that delays and drops packets as the\n\
          path would.\n\"\"\"\ncontrollers = {specs:?}\nideal = false\nvary = \"none\"\n\n\
          [title]\nfile = \"embedded\"\n\n\
-         [path]\nrate = \"{}\"\nrtt = \"{}\"\nqueue = \"{}\"\nloss = \"{}\"\n\n\
+         [path]\nrate = \"{}\"\nrtt = \"{}\"\nqueue = \"{}\"\nloss = \"{}\"\nuplink = \"{}\"\n\n\
          [viewer]\nplayout_buffer = \"{}\"\nreceive_buffer = \"{}\"\nleaves_after = \"{}\"\n",
         args.rate,
         duration::display(args.rtt),
         args.queue,
         args.loss,
+        args.uplink,
         player.playout_buffer,
         player.receive_buffer,
         duration::display(LONGEST),
@@ -73,6 +94,7 @@ fn text(args: &DemoArgs, specs: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::UPLINK_QUEUE;
     use crate::tests::arguments;
 
     #[test]
@@ -92,11 +114,12 @@ mod tests {
         for line in [
             "",
             "--queue 20packets --loss 0.5% --seed 18446744073709551615",
-            "--rtt 33ms --rate 750kbit/s --playout-buffer 1MB --queue 0.6bdp",
+            "--rtt 33ms --rate 750kbit/s --playout-buffer 1MB --queue 0.6bdp --uplink unlimited",
         ] {
             let args: DemoArgs = arguments(line).unwrap();
             let scenario = scenario(&args).unwrap();
-            let path = PathConfig::bottleneck(args.rate, args.rtt, args.queue, args.loss);
+            let mut path = PathConfig::bottleneck(args.rate, args.rtt, args.queue, args.loss);
+            (path.backward.rate, path.backward.queue) = (args.uplink.clone(), UPLINK_QUEUE);
             assert_eq!(format!("{:?}", scenario.path), format!("{path:?}"));
             let player = PlayoutConfig::new(args.playout_buffer, Clock::CatchUp(CatchUp::default()));
             assert_eq!(scenario.viewer.playout, player);
@@ -105,5 +128,14 @@ mod tests {
             let controllers: Vec<_> = scenario.controllers.iter().map(ToString::to_string).collect();
             assert_eq!(controllers, requested);
         }
+    }
+
+    #[test]
+    fn a_shared_link_has_twice_the_rate_and_a_download_but_neither_losses_nor_a_slow_uplink() {
+        let shared = shared(&arguments("--rate 3Mbit/s --loss 2% --uplink 40kbit/s").unwrap()).unwrap();
+        assert_eq!(shared.path.forward.rate, "6Mbit/s".parse().unwrap());
+        assert!(shared.path.forward.loss.mean() < 1e-9 && shared.path.backward.rate.mean().is_none());
+        let setup = shared.setup(&shared.controllers[0], 1);
+        assert_eq!(setup.bulk.len(), 1);
     }
 }

@@ -66,7 +66,7 @@ pub struct MetricComparison {
 impl MetricComparison {
     /// Compares the metric called `name`; `None` if no run has a value. `live` contains the rows of one run,
     /// `virtual_runs` those of each virtual run, with the reference run first.
-    fn of(name: &str, rule: Rule, live: &[Row], virtual_runs: &[Vec<Row>]) -> Option<Self> {
+    pub(crate) fn of(name: &str, rule: Rule, live: &[Row], virtual_runs: &[Vec<Row>]) -> Option<Self> {
         let metric = Metric::find(name)?;
         let live = metric.pooled(live);
         let reference = virtual_runs.first().and_then(|rows| metric.pooled(rows));
