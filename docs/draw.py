@@ -1,23 +1,33 @@
 """Draws figures of the documentation from the numbers beside them, as SVG that is the same in every run.
 
 python docs/draw.py            writes docs/controllers/*.svg, docs/load/*.svg and the other figures
-python docs/draw.py --check    names the figures that differ from what would be drawn; exit code 1 if there are any
-python docs/draw.py --demo FILE    first keeps the output of `lab demo --json` in docs/demo.json
+python docs/draw.py --check    names the figures and the numbers of pages that differ; exit code 1 if there are any
+
+Three options first keep the numbers of results that are too large for the repository:
+
+python docs/draw.py --map DIR        the held-out map (docs/matrix.md has the command), in docs/matrix/held-out.csv
+python docs/draw.py --shared DIR     a viewer with and without a download (the same page), in docs/matrix/shared.csv
+python docs/draw.py --demo FILE      the output of `lab demo --json`, in docs/demo.json
 """
 
 import argparse
 import csv
 import json
+import math
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import tomllib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from playrate_lab import scores
 from playrate_lab.plots import svg_text
 
 DOCS = Path(__file__).resolve().parent
@@ -176,7 +186,222 @@ def estimates() -> Drawing:
     return DOCS / "live/estimates.svg", figure, alternative
 
 
-DEMO = DOCS / "demo.json"
+# Kinds of generated paths: the properties in the tables of docs/matrix.md. A path has one of the first six.
+KINDS = {
+    "constant": "constant rate",
+    "steps": "rate in steps",
+    "outages": "outages",
+    "policer": "policer",
+    "cellular": "cellular fades",
+    "wifi": "Wi-Fi",
+    "loss": "single random losses",
+    "bursts": "bursts of losses",
+    "routes": "RTT changes",
+    "jitter": "jitter, reordering",
+    "uplink": "slow uplink",
+    "batches": "ACKs in batches",
+    "downloads": "downloads beside",
+}
+SHOWN = ("video", "bbr", "copa", "cubic", "reno", "vegas")
+# A viewer stalls if its score is at least this: 2.4 s of two minutes.
+STALLS = 0.02
+MAP, SHARED, DEMO = DOCS / "matrix/held-out.csv", DOCS / "matrix/shared.csv", DOCS / "demo.json"
+
+
+def kinds(scenario: dict[str, Any]) -> list[str]:
+    """The kinds of the path of a generated scenario."""
+    path = scenario["path"]
+    rate, loss = path["rate"], path.get("loss", "")
+    if "policer" in path:
+        medium = "policer"
+    elif "(" in rate:
+        medium = "wifi" if rate.startswith("wifi(") else "cellular"
+    elif "," in rate:
+        medium = "outages" if ",0bit/s@" in rate else "steps"
+    else:
+        medium = "constant"
+    others = {
+        "loss": loss and "(" not in loss,
+        "bursts": "(" in loss,
+        "routes": "," in path["rtt"],
+        "jitter": path.keys() & {"jitter", "reordering"},
+        "uplink": "uplink" in path,
+        "batches": "ack_batches" in path,
+        "downloads": "bulk" in scenario,
+    }
+    return [medium, *(kind for kind, has in others.items() if has)]
+
+
+def write_rows(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Writes a CSV file; numbers have five digits after the point."""
+    path.parent.mkdir(exist_ok=True)
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
+        writer.writeheader()
+        for row in rows:
+            writer.writerow({key: round(value, 5) if isinstance(value, float) else value for key, value in row.items()})
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file."""
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def keep_map(results: Path) -> None:
+    """Keeps the cells of the held-out map with the kinds of their paths."""
+    rows = []
+    for (name, _), controllers in sorted(scores.cells(scores.rows(results)).items()):
+        of = " ".join(kinds(tomllib.loads((results / f"scenarios/{name}.toml").read_text())))
+        for controller, cell in controllers.items():
+            values = asdict(cell) | {"fits": int(cell.fits)}
+            rates = {key: values[key] and round(values[key]) for key in ("bitrate_bps", "others_bps")}
+            rows.append({"path": name, "kinds": of, "controller": controller, **values, **rates})
+    write_rows(MAP, rows)
+
+
+def held_out() -> tuple[scores.Cells, dict[str, list[str]]]:
+    """The kept cells of the held-out map, and the kinds of each path."""
+    cells: dict[scores.Place, dict[str, scores.Cell]] = defaultdict(dict)
+    of = {}
+    for row in read_rows(MAP):
+        name, controller = row.pop("path"), row.pop("controller")
+        of[name] = row.pop("kinds").split()
+        values: dict[str, Any] = {key: float(value) if value else None for key, value in row.items()}
+        cells[name, ""][controller] = scores.Cell(**values | {"fits": row["fits"] == "1"})
+    return cells, of
+
+
+def stalled(least: float = STALLS) -> dict[str, dict[str, int]]:
+    """The number of held-out paths where the title fits and the viewer's score is `least` or more.
+
+    By kind of path and controller; the controller `paths` stands for all of these paths.
+    """
+    cells, of = held_out()
+    found: dict[str, dict[str, int]] = {kind: defaultdict(int) for kind in ("all", *KINDS)}
+    for place in scores.compared(cells)[0]:
+        for kind in ("all", *of[place[0]]):
+            found[kind]["paths"] += 1
+            for controller, cell in cells[place].items():
+                found[kind][controller] += cell.score >= least
+    return found
+
+
+def claim() -> Drawing:
+    """The held-out paths where the viewer stalls, by kind of path and controller."""
+    found = stalled()
+    labels = {"all": "all paths", **KINDS}
+    height, left, wide, high = 46 + 25 * len(labels), 196, 40, 22
+    figure = sheet(left + 41 * len(SHOWN), height)
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, left + 41 * len(SHOWN)), ylim=(height, 0))
+    axes.axis("off")
+    for number, controller in enumerate(SHOWN):
+        weight = "bold" if controller == "video" else "normal"
+        axes.text(left + 41 * number + wide / 2, 26, controller, ha="center", fontsize=9.5, weight=weight)
+    for line, (kind, label) in enumerate(labels.items()):
+        top = 40 + 25 * line + (4 if line else 0)
+        count = found[kind]["paths"]
+        weight = "bold" if kind == "all" else "normal"
+        axes.text(left - 8, top + high / 2, f"{label}, {count}", ha="right", va="center", fontsize=9.5, weight=weight)
+        for number, controller in enumerate(SHOWN):
+            stalls = found[kind][controller]
+            share = stalls / max(count, 1)
+            colour = mpl.colors.to_rgba(VERMILION, 0.15 + 0.85 * share) if stalls else GRID
+            axes.add_patch(Rectangle((left + 41 * number, top), wide, high, facecolor=colour, linewidth=0))
+            ink = "#FFFFFF" if share > 0.5 else INK
+            where = (left + 41 * number + wide / 2, top + high / 2)
+            axes.text(
+                *where, str(stalls) if count else "\N{EN DASH}", ha="center", va="center", fontsize=9.5, color=ink
+            )
+    counts = [f"{controller} {found['all'][controller]}" for controller in SHOWN]
+    total = found["all"]["paths"]
+    alternative = f"Held-out paths where the viewer stalls, of {total}: {', '.join(counts)}; and by kind of path"
+    return DOCS / "claim.svg", figure, alternative
+
+
+def keep_shared(results: Path) -> None:
+    """Keeps what a viewer and the download beside it get, and the queueing delay of a viewer that is alone."""
+    kept: dict[tuple[str, str, int], dict[str, Any]] = {}
+    for row in scores.rows(results):
+        queue = row["case"].split("path.queue=")[1].split("bdp")[0]
+        key = (queue, row["controller"], row["trial"])
+        of = kept.setdefault(key, dict(zip(("queue_bdp", "controller", "trial"), key, strict=True)))
+        alone = row["case"].endswith("bulk.count=0")
+        if row["role"] == "bulk":
+            of["download_mbps"] = row["compared_bytes"] * 8 / row["compared_s"] / 1e6
+        elif alone:
+            of |= {"alone_queueing_ms": row["mean_queue_delay_s"] * 1e3, "alone_score": scores.score(row)}
+        else:
+            of["score"] = scores.score(row)
+    columns = ("queue_bdp", "controller", "trial", "download_mbps", "score", "alone_queueing_ms", "alone_score")
+    rows = [{column: of[column] for column in columns} for of in kept.values()]
+    write_rows(SHARED, sorted(rows, key=lambda row: (float(row["queue_bdp"]), row["controller"], row["trial"])))
+
+
+def shared_means() -> dict[str, dict[float, dict[str, float]]]:
+    """Means over the trials of `keep_shared`, by controller and queue in bandwidth-delay products."""
+    sums: dict[str, dict[float, dict[str, list[float]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+    for row in read_rows(SHARED):
+        for key in ("download_mbps", "score", "alone_queueing_ms", "alone_score"):
+            sums[row["controller"]][float(row["queue_bdp"])][key].append(float(row[key]))
+    return {
+        controller: {
+            queue: {key: math.fsum(values) / len(values) for key, values in of.items()} for queue, of in queues.items()
+        }
+        for controller, queues in sums.items()
+    }
+
+
+def shared() -> Drawing:
+    """What a download gets beside a viewer, and the queueing delay of a viewer, over the size of the queue."""
+    means = shared_means()
+    figure = sheet(440, 470)
+    titles = {
+        "download_mbps": "the download beside the viewer gets, of 20 Mbit/s",
+        "alone_queueing_ms": "the viewer alone delays others' packets by, ms",
+    }
+    for number, (key, title) in enumerate(titles.items()):
+        axes = figure.add_axes((44 / 440, (262 - 218 * number) / 470, 378 / 440, 150 / 470))
+        for controller, queues in means.items():
+            values = [of[key] for of in queues.values()]
+            axes.plot(list(queues), values, "-", color=COLOURS[controller], linewidth=2, label=controller)
+            bad = [of["score" if number == 0 else "alone_score"] >= STALLS for of in queues.values()]
+            stalls = [(queue, value) for queue, value, stalls in zip(queues, values, bad, strict=True) if stalls]
+            if stalls:
+                axes.plot(*zip(*stalls, strict=True), "X", color=COLOURS[controller], markersize=9, clip_on=False)
+        axes.set_xscale("log")
+        sizes = sorted(means["video"])
+        axes.set(xticks=sizes, xticklabels=[f"{size:g}" for size in sizes], xlim=(sizes[0], sizes[-1]))
+        axes.minorticks_off()
+        axes.tick_params(labelsize=9.5, pad=6)
+        axes.set_title(title, loc="left", fontsize=9.5, pad=9)
+        if number == 0:
+            axes.axhline(9.6, color=FAINT, linewidth=0.75, dashes=(6, 5))
+            axes.set(ylim=(0, 20), yticks=(0, 5, 10, 15, 20))
+        else:
+            axes.set_yscale("log")
+            axes.set(ylim=(0.4, 1000), yticks=(1, 10, 100, 1000), yticklabels=("1", "10", "100", "1000"))
+            axes.minorticks_off()
+            axes.set_xlabel("queue ÷ bandwidth-delay product; ✖ the viewer stalls", fontsize=9.5)
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(
+        handles[::-1],
+        labels[::-1],
+        loc="upper left",
+        ncols=4,
+        frameon=False,
+        fontsize=9.5,
+        handlelength=1.2,
+        columnspacing=1.2,
+    )
+    said = [f"{controller} {queues[1]['download_mbps']:.1f}" for controller, queues in means.items()]
+    waits = [f"{controller} {queues[4]['alone_queueing_ms']:.0f}" for controller, queues in means.items()]
+    alternative = (
+        f"A download beside a viewer gets, in Mbit/s, with a queue of one bandwidth-delay product: {', '.join(said)}. "
+        f"Queueing delay of a viewer alone in ms, with four: {', '.join(waits)}"
+    )
+    return DOCS / "shared.svg", figure, alternative
 
 
 def keep_demo(file: Path) -> None:
@@ -223,18 +448,42 @@ def demo() -> Drawing:
     return DOCS / "demo.svg", figure, f"Playback over time. {'; '.join(said)}"
 
 
+def percent(share: float) -> str:
+    """A share in percent with two digits."""
+    digits = 2 if share < 0.00995 else 1 if share < 0.0995 else 0
+    return f"{share * 100:.{digits}f} %"
+
+
+def claims() -> Iterator[tuple[str, str]]:
+    """Every page with a sentence or the end of a table's row that it must have, from the kept numbers."""
+    for least in (0.01, STALLS, 0.05):
+        numbers = stalled(least)["all"]
+        yield "docs/matrix.md", f"| {least * 100:g} % | {' | '.join(str(numbers[one]) for one in SHOWN)} |"
+    numbers = stalled()["all"]
+    said = f"on {numbers['video']} of {numbers['paths']} held-out paths under `video`, on {numbers['bbr']} under BBRv3"
+    yield "README.md", f"{said}, {numbers['cubic']} under CUBIC and {numbers['copa']} under Copa"
+    cells, _ = held_out()
+    for one in scores.regrets(cells):
+        lost, queueing, others = percent(one.lost_beyond_own), one.queueing_of_vegas or 0, one.others_of_cubic or 0
+        row = f"| {one.mean_rank:.1f} | {percent(one.mean)} | {percent(one.worst[0])} (`{one.worst[1].split('-')[0]}`)"
+        row += f" | {one.first_share * 100:.0f} % | {lost} | {queueing:.2f} | {others:.2f} |"
+        yield "docs/matrix.md", f"| `{one.controller}` {row}"
+        if one.controller in ("video", "video(rate=off)", "bbr", "copa", "cubic", "vegas"):
+            yield "README.md", f"`{one.controller}` | {percent(one.mean)} | {others:.2f} | {queueing:.1f} | {lost} |"
+
+
 def drawings() -> Iterator[Drawing]:
     """Every figure with its file and its text alternative."""
     for run in json_lines(DOCS / "controllers/windows.jsonl"):
         yield controller(run)
-    yield from (load(), soak(), estimates(), demo())
+    yield from (load(), soak(), estimates(), claim(), shared(), demo())
 
 
 def main() -> int:
-    """Writes the figures, or compares them with their files."""
+    """Writes the figures, or compares them and the pages with their numbers."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing, and compare")
-    keeps = {"demo": keep_demo}
+    keeps = {"map": keep_map, "shared": keep_shared, "demo": keep_demo}
     for name, keep in keeps.items():
         parser.add_argument(f"--{name}", type=Path, metavar="RESULTS", help=keep.__doc__)
     options = vars(parser.parse_args())
@@ -248,6 +497,10 @@ def main() -> int:
             path.write_text(text)
         elif not path.exists() or path.read_text() != text:
             print(f"{path} differs: run `python docs/draw.py` and look at it")
+            differing += 1
+    for page, said in claims():
+        if said not in " ".join((DOCS.parent / page).read_text().split()):
+            print(f"{page} lacks what {MAP.name} says: {said}")
             differing += 1
     return min(differing, 1)
 
