@@ -71,15 +71,15 @@ fn codecs_are_written_as_rfc_6381_does(#[case] name: &str, #[case] codecs: &str)
     assert_eq!(title.info().codecs, codecs);
 }
 
-/// The file has only these two tracks, so the media bytes are the body of its 38,881-byte `mdat` box. ffprobe: video
+/// The file has only these two tracks, so the media bytes are the body of its 50,130-byte `mdat` box. ffprobe: video
 /// plays 8.933333 s, audio (cut by its edit list) 8.93 s.
 #[test]
 fn the_average_rate_counts_video_and_audio_bytes_but_no_boxes() {
     let title = title("progressive-moov-first");
-    assert_eq!(title.media_bytes(), Bytes::new(38_881 - 8));
+    assert_eq!(title.media_bytes(), Bytes::new(50_130 - 8));
     assert!(close(title.duration(), 8_933_333), "{:?}", title.duration());
-    // 38,873 bytes in 8.933333 s.
-    assert_eq!(title.average_rate(), Bitrate::from_bits_per_second(34_811));
+    // 50,122 bytes in 8.933333 s.
+    assert_eq!(title.average_rate(), Bitrate::from_bits_per_second(44_885));
     assert_eq!(title.info().average_rate, Some(title.average_rate()));
 }
 
@@ -132,11 +132,11 @@ fn segments_cover_every_frame_once_and_join_without_a_gap(#[case] name: &str) {
     assert_eq!(segments[2].start + segments[2].duration, title.duration());
 }
 
-/// Sizes of the boxes in `fragmented-dash.mp4`: ftyp 28, moov 733, then three times sidx 52, moof, mdat; mfra 105.
+/// Sizes of the boxes in `fragmented-dash.mp4`: ftyp 28, moov 738, then three times sidx 52, moof, mdat; mfra 105.
 #[test]
 fn a_dash_segment_begins_at_its_sidx_box_and_the_last_ends_before_the_index() {
     let title = title("fragmented-dash");
     let segments = title.segments();
-    assert_eq!(segments[0].bytes.start, 28 + 733);
+    assert_eq!(segments[0].bytes.start, 28 + 738);
     assert_eq!(segments[2].bytes.end, title.file_size().as_u64() - 105);
 }

@@ -96,10 +96,11 @@ async fn a_title_of_any_layout_comes_whole_and_every_frame_is_seen(#[case] name:
 async fn an_encrypted_title_arrives_and_is_not_complete() {
     let mut file = media("fixtures/progressive-moov-last.mp4").to_vec();
     let find = |file: &[u8], name: &[u8]| file.windows(4).rposition(|window| window == name).unwrap();
-    // The sample entry's last two boxes, of 36 bytes, make room for a `sinf` box.
-    let (entry, room) = (find(&file, b"avc1"), find(&file, b"pasp") - 4);
+    // The sample entry's last two boxes, of 39 bytes, make room for a `sinf` box.
+    let (entry, room) = (find(&file, b"avc1"), find(&file, b"colr") - 4);
     file[entry..entry + 4].copy_from_slice(b"encv");
-    file[room..room + 36].copy_from_slice(b"\0\0\0\x24sinf\0\0\0\x0cfrmaavc1\0\0\0\x10schm\0\0\0\0cenc");
+    file[room..room + 39]
+        .copy_from_slice(b"\0\0\0\x27sinf\0\0\0\x0cfrmaavc1\0\0\0\x13schm\0\0\0\0cenc\0\x01\0");
     let (played, bytes) = play_whole(&file.into(), Manner::Good).await;
     played.result.unwrap();
     assert_eq!(Bytes::from(bytes.len()), played.report.network.received);
