@@ -36,10 +36,6 @@ extern crate self as video_server;
 pub mod access;
 pub mod admission;
 #[cfg(feature = "cli")]
-#[expect(
-    clippy::field_reassign_with_default,
-    reason = "as in other programs, which cannot name all fields of the library's structs"
-)]
 mod cli;
 pub mod http;
 pub mod library;

@@ -42,6 +42,10 @@ fn start(media: &Media, log_level: &str, more: &[&str]) -> (ServerProcess, File)
 fn read_slowly(mut pipe: File) {
     thread::spawn(move || {
         while pipe.read(&mut [0; 100]).is_ok() {
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "a thread of the test, which reads in real time"
+            )]
             thread::sleep(Duration::from_millis(100));
         }
     });
