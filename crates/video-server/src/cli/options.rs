@@ -301,8 +301,8 @@ pub(super) struct RecordOptions {
     #[arg(long, value_name = "N", default_value = "1", requires = "qlog")]
     pub(super) qlog_sample: NonZeroU64,
 
-    /// Access log, one line for each response over any version of HTTP: a file, - for stdout, or none. SIGHUP opens the
-    /// file again after a rotation. With -, what the server announces at its start goes to stderr
+    /// Access log, one line for each response over HTTPS: a file, - for stdout, or none. SIGHUP opens the file again
+    /// after a rotation. With -, what the server announces at its start goes to stderr
     #[arg(
         long,
         value_name = "FILE|-|none",
