@@ -214,9 +214,10 @@ impl Access {
             limit.count(TokioRuntime.now())
         };
         let path = redacted(request.uri().path());
-        tracing::debug!(%denial, %path, ?client, "refused a request");
+        let client = client.map(tracing::field::display);
+        tracing::debug!(%denial, %path, client, "refused a request");
         if let Some(refused) = refused {
-            tracing::warn!(refused, last = %denial, %path, ?client, "refused requests without a valid token");
+            tracing::warn!(refused, last = %denial, %path, client, "refused requests without a valid token");
         }
         Err(denial)
     }

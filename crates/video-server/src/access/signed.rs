@@ -197,7 +197,7 @@ pub(super) fn locate(uri: &Uri) -> Option<&str> {
     Some(token.strip_prefix('~').unwrap_or(token))
 }
 
-/// Text from a client for logs: tokens anywhere in it are replaced by `…`.
+/// Text from a client for logs: tokens anywhere in it are replaced by `*`.
 pub(crate) fn redacted(text: &str) -> Cow<'_, str> {
     if !text.split(is_separator).any(is_token) {
         return text.into();
@@ -205,7 +205,7 @@ pub(crate) fn redacted(text: &str) -> Cow<'_, str> {
     let mut redacted = String::with_capacity(text.len());
     for part in text.split_inclusive(is_separator) {
         let run = part.trim_end_matches(is_separator);
-        redacted += if is_token(run) { "…" } else { run };
+        redacted += if is_token(run) { "*" } else { run };
         redacted += &part[run.len()..];
     }
     redacted.into()

@@ -200,21 +200,21 @@ fn keys_stay_out_of_logs() {
 }
 
 #[rstest]
-#[case("/~T/films/1.m4s", "/~…/films/1.m4s")]
-#[case("/%7eT/films/1.m4s", "/%…/films/1.m4s")]
-#[case("/~T", "/~…")]
-#[case("/film.mp4?a=b&token=~T&c=d", "/film.mp4?a=b&token=~…&c=d")]
-#[case::after_an_arm("/b/~T/film.mp4", "/b/~…/film.mp4")]
-#[case::after_a_slash("//~T/film.mp4", "//~…/film.mp4")]
-#[case::another_parameter("/film.mp4?Token=T", "/film.mp4?Token=…")]
-#[case::relative("~T/films/", "~…/films/")]
-#[case::without_a_path("https://host.example?token=T", "https://host.example?token=…")]
+#[case("/~T/films/1.m4s", "/~*/films/1.m4s")]
+#[case("/%7eT/films/1.m4s", "/%*/films/1.m4s")]
+#[case("/~T", "/~*")]
+#[case("/film.mp4?a=b&token=~T&c=d", "/film.mp4?a=b&token=~*&c=d")]
+#[case::after_an_arm("/b/~T/film.mp4", "/b/~*/film.mp4")]
+#[case::after_a_slash("//~T/film.mp4", "//~*/film.mp4")]
+#[case::another_parameter("/film.mp4?Token=T", "/film.mp4?Token=*")]
+#[case::relative("~T/films/", "~*/films/")]
+#[case::without_a_path("https://host.example?token=T", "https://host.example?token=*")]
 #[case::next_object(
     "/1.m4s?CMCD=nor%3D%22%2F~T%2F2.m4s%22",
-    "/1.m4s?CMCD=nor%3D%22%2F~…%2F2.m4s%22"
+    "/1.m4s?CMCD=nor%3D%22%2F~*%2F2.m4s%22"
 )]
-#[case::twice("/~T/a?token=T", "/~…/a?token=…")]
-#[case::jwt("/a?jwt=J", "/a?jwt=…")]
+#[case::twice("/~T/a?token=T", "/~*/a?token=*")]
+#[case::jwt("/a?jwt=J", "/a?jwt=*")]
 #[case::short("/~name/film.mp4?a=b", "/~name/film.mp4?a=b")]
 #[case::hash(
     "/hls/representation-1080p-video.d41d8cd98f00b204e9800998ecf8427e.m4s",

@@ -238,10 +238,10 @@ mod tests {
     }
 
     #[rstest]
-    #[case(b"https://host.example/~T/a?b", "https://host.example/~…/a?b")]
-    #[case(b"/~T/a", "/~…/a")]
-    #[case(b"https://host.example?token=T", "https://host.example?token=…")]
-    #[case(b"/\xff/~T/a", "/\u{fffd}/~…/a")]
+    #[case(b"https://host.example/~T/a?b", "https://host.example/~*/a?b")]
+    #[case(b"/~T/a", "/~*/a")]
+    #[case(b"https://host.example?token=T", "https://host.example?token=*")]
+    #[case(b"/\xff/~T/a", "/\u{fffd}/~*/a")]
     #[tokio::test]
     async fn no_line_has_a_token(#[case] referer: &[u8], #[case] expected: &str) {
         let token = "azEsNDEwMjQ0NDgwMCwsL2ZpbG1zL29uZS8.mt-gAqPQE-3JDIJDlYbNyFlsiaBQfYSeV9p1sj63PJU";
@@ -251,7 +251,7 @@ mod tests {
         let line: Value = serde_json::from_slice(&json(&record).unwrap()).unwrap();
         assert_eq!(
             (&line["path"], &line["referer"]),
-            (&"/b/~…/a".into(), &expected.into())
+            (&"/b/~*/a".into(), &expected.into())
         );
         assert!(
             !String::from_utf8(combined(&record))

@@ -250,7 +250,10 @@ impl LineQueue {
             }
             match reopens.then(&open) {
                 None => {}
-                Some(Ok(opened)) => (out, is_cut) = (opened, false),
+                Some(Ok(opened)) => {
+                    (out, is_cut) = (opened, false);
+                    tracing::info!(log = self.name, "opened a log again");
+                }
                 Some(Err(error)) => {
                     tracing::error!(log = self.name, %error, "cannot open a log again: the open file stays in use");
                 }

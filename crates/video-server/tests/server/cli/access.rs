@@ -234,7 +234,10 @@ async fn arms_are_chosen_below_a_token_and_no_log_has_it() {
     assert_eq!(response.status(), StatusCode::OK);
     connection.close();
     let log = serving.stop();
-    assert_contains(&log, &["/~…/b/film.mp4", "without a valid token"]);
+    assert_contains(
+        &log,
+        &["/~*/b/film.mp4", "without a valid token", "client=127.0.0.1"],
+    );
     let secret = token.rsplit_once('.').unwrap().1;
     assert!(!log.contains(secret), "{log}");
 }
