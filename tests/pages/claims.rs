@@ -15,7 +15,7 @@ README.md | Three viewers of the same title over the same path | docs/demo.svg |
 README.md | the half-minute title | docs/tutorials/researcher.md | plays half a minute of video
 README.md | builds for three minutes on two idle cores | `cargo build --release -p playrate-lab` |
 README.md | It adds ten seeds | crates/lab/src/demo/mod.rs | const SEEDS: u32 = 10;
-README.md | stalls for 16 to 31 s under CUBIC, for 16 to 27 s under BBRv3 | `lab demo` |
+README.md | stalls for 19 to 28 s under CUBIC, for 18 to 25 s under BBRv3 | `lab demo` |
 README.md | gets about half of the link | docs/shared.svg | video 10.1.
 README.md | Rust 1.88 or later | Cargo.toml | rust-version = "1.88"
 README.md | noq program ten minutes | docs/tutorials/embedder.md | In ten minutes,
@@ -28,7 +28,7 @@ README.md | hundreds of times faster than real time | `cargo bench --bench sessi
 README.md | means, 95 % intervals | docs/statistics.md |
 README.md | quinn 0.11 has no hook | Cargo.toml | quinn = { version = "0.11.
 docs/tutorials/researcher.md | 18 % under cubic, 2.8 % under video | `lab run first-look` |
-docs/tutorials/researcher.md | 16 to 31 s under CUBIC and for 16 to 27 s under BBRv3 | README.md |
+docs/tutorials/researcher.md | 19 to 28 s under CUBIC and for 18 to 25 s under BBRv3 | README.md |
 docs/tutorials/researcher.md | 6 Mbit/s down, 50 kbit/s up, 60 ms, one packet in 100 | crates/lab/src/demo/args.rs |
 "#;
 
