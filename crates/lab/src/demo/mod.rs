@@ -93,8 +93,8 @@ impl DemoReport {
 /// If the path cannot be built, a component cannot be set up, or the results cannot be written. A failed session is
 /// part of the results.
 pub async fn run(args: &DemoArgs, out: &mut impl Write) -> Result<DemoReport, CommandError> {
-    let queue = scenario::queue(args)?;
     let scenario = Arc::new(scenario::scenario(args)?);
+    let queue = scenario::queue(&scenario);
     // Checked before any run, so that no results are lost.
     let save_error = |error: io::Error| match error.kind() {
         io::ErrorKind::AlreadyExists => CommandError::store(&args.out, error, ADVICE),

@@ -10,7 +10,7 @@ use playrate_units::rounded::{percent, rate, size, time};
 use serde_json::{Value, json};
 
 use super::explain::Explanation;
-use super::{DemoArgs, DemoReport, DemoRun, LONGEST};
+use super::{DemoArgs, DemoReport, DemoRun};
 use crate::controllers::short_name;
 use crate::live::{ControllerComparison, MetricComparison};
 use crate::metric::{Better, Metric};
@@ -19,30 +19,15 @@ use crate::sim::Span;
 use crate::words::{self, WIDTH};
 
 /// The sections of the table with their metrics.
-const TABLE: [(&str, &[&str]); 2] = [
+const TABLE: [(&str, &str); 2] = [
     (
         "THE VIEWER",
-        &[
-            "impaired_share",
-            "startup_delay_s",
-            "underflow_events",
-            "frozen_s",
-            "frames_discarded",
-            "ended_s",
-        ],
+        "impaired_share startup_delay_s underflow_events frozen_s frames_discarded ended_s",
     ),
     (
         "THE NETWORK",
-        &[
-            "throughput_bps",
-            "window_mean_bytes",
-            "rtt_p50_s",
-            "mean_queue_delay_s",
-            "queue_drops",
-            "random_losses",
-            "loss_ratio",
-            "congestion_events",
-        ],
+        "throughput_bps window_mean_bytes rtt_p50_s mean_queue_delay_s queue_drops random_losses loss_ratio \
+         congestion_events",
     ),
 ];
 
@@ -50,33 +35,19 @@ const TABLE: [(&str, &[&str]); 2] = [
 pub(super) fn announce(scenario: &Scenario, args: &DemoArgs, queue: Bytes) {
     let loss = percent(args.loss.as_f64());
     let title = scenario.viewer.title.source().title();
-    let expected = args.rate.time_for(title.file_size());
-    let expected = expected.unwrap_or(LONGEST).min(LONGEST);
-    let (name, format) = (scenario.viewer.title.name(), format_of(scenario));
+    let name = scenario.viewer.title.name();
     let (average, playing) = (rate(title.average_rate()), time(title.duration()));
     let (link, rtt, queue) = (rate(args.rate), time(args.rtt), size(queue));
     let specs = scenario.controllers.iter();
     let specs: Vec<String> = specs.map(|choice| short_name(&choice.to_string())).collect();
-    let (specs, rest) = (specs.join(", "), time(expected));
     // A closed stderr is not an error.
     let _ = writeln!(
         io::stderr(),
-        "{name} ({format}, {average} on average, {playing})\nover UDP through {link}, {rtt} RTT, a queue of {queue}, \
-         {loss} random loss, {} up:\n{specs}, about {rest} to go\n",
-        args.uplink
+        "{name} ({average} on average, {playing})\nover UDP through {link}, {rtt} RTT, a queue of {queue}, \
+         {loss} random loss, {} up:\n{}\n",
+        args.uplink,
+        specs.join(", ")
     );
-}
-
-/// Codec, frame size and frame rate of the title: `H.264, 1280×720, 30 frames/s`.
-fn format_of(scenario: &Scenario) -> String {
-    let title = scenario.viewer.title.source().title();
-    let info = title.info();
-    let codec = match info.codecs.as_str() {
-        codecs if codecs.starts_with("avc1") => "H.264",
-        codecs => codecs,
-    };
-    let fps = title.frames().len() as f64 / title.duration().as_secs_f64().max(1e-9);
-    format!("{codec}, {}×{}, {fps:.0} frames/s", info.width, info.height)
 }
 
 /// Prints the table and the explanation.
@@ -98,7 +69,7 @@ fn table(runs: &[DemoRun]) -> Table {
         if section == TABLE[0].0 {
             table.add_row(std::iter::once("Outcome").chain(runs.iter().map(DemoRun::outcome)));
         }
-        for metric in metrics.iter().filter_map(|name| Metric::find(name)) {
+        for metric in metrics.split(' ').filter_map(Metric::find) {
             table.add_row(std::iter::once(metric.label.to_owned()).chain(values(metric, runs)));
         }
     }
@@ -153,7 +124,6 @@ pub(super) fn print_json(
         "version": env!("CARGO_PKG_VERSION"),
         "title": {
             "name": scenario.viewer.title.name(),
-            "format": format_of(scenario),
             "size": title.file_size(),
             "duration": title.duration().as_secs_f64(),
             "average_rate": title.average_rate(),

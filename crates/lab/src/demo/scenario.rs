@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use playrate_netsim::{PathConfig, QueueLimit, Rate, Seed};
+use playrate_netsim::{QueueLimit, Rate};
 use playrate_units::{Bytes, Probability, duration};
 use video_client::playout::{CatchUp, Clock, PlayoutConfig};
 
@@ -14,17 +14,13 @@ use crate::sim::SimError;
 /// Name of the demo's scenario.
 const NAME: &str = "demo";
 
-/// Size of the drop-tail queue of the path described by `args`.
-///
-/// # Errors
-/// If the path's parameters are inconsistent.
-pub(super) fn queue(args: &DemoArgs) -> Result<Bytes, CommandError> {
-    let config = PathConfig::bottleneck(args.rate, args.rtt, args.queue, args.loss);
-    config.build(Seed::new(args.seed)).map_err(SimError::from)?;
-    Ok(match args.queue {
-        QueueLimit::Packets(packets) => config.forward.mtu * u64::from(packets),
-        _ => config.forward.queue_limit(args.rtt).unwrap_or(Bytes::MAX),
-    })
+/// Size of the drop-tail queue of `scenario`.
+pub(super) fn queue(scenario: &Scenario) -> Bytes {
+    let link = &scenario.path.forward;
+    match link.queue {
+        QueueLimit::Packets(packets) => link.mtu * u64::from(packets),
+        _ => link.queue_limit(scenario.path.round_trip()).unwrap_or(Bytes::MAX),
+    }
 }
 
 /// The scenario with one viewer of the embedded title per controller.
@@ -93,6 +89,8 @@ fn text(args: &DemoArgs, specs: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use playrate_netsim::PathConfig;
+
     use super::*;
     use crate::scenario::UPLINK_QUEUE;
     use crate::tests::arguments;

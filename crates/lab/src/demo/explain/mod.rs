@@ -76,19 +76,20 @@ impl DemoRun {
         if playback.startup_delay.is_none() {
             return "never showed a frame".to_owned();
         }
-        let discarded = match playback.frames_discarded {
-            0 => String::new(),
-            some => format!(" and lost {}", count(some, "frame", "frames")),
-        };
-        let seen = match playback.underflow_events {
-            0 if playback.frames_discarded == 0 => "played without a stall".to_owned(),
-            0 => format!("never stalled{discarded}"),
-            1 => format!("stalled once, for {}{discarded}", time(playback.stalled_time)),
+        let mut seen = match playback.underflow_events {
+            0 => "played without a stall".to_owned(),
             n => format!(
-                "stalled {n} times, for {} in all{discarded}",
+                "stalled {}, for {}",
+                count(n, "time", "times"),
                 time(playback.stalled_time)
             ),
         };
+        if playback.frames_discarded > 0 {
+            seen += &format!(
+                " and lost {}",
+                count(playback.frames_discarded, "frame", "frames")
+            );
+        }
         if row.outcome == SessionOutcome::Stopped {
             let end = playback.ended.unwrap_or(self.run.length);
             return format!("{seen} until it was stopped after {}", time(end));

@@ -35,9 +35,10 @@ pub(in crate::demo) fn smooth(controller: &str, kept: f64) -> DemoRun {
 
 fn report(path: &str, runs: Vec<DemoRun>) -> DemoReport {
     let args: DemoArgs = tests::arguments(path).unwrap();
+    let scenario = scenario::scenario(&args).unwrap();
     DemoReport {
-        scenario: scenario::scenario(&args).unwrap().into(),
-        queue: scenario::queue(&args).unwrap(),
+        queue: scenario::queue(&scenario),
+        scenario: scenario.into(),
         args,
         runs,
         comparisons: Vec::new(),
