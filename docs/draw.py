@@ -435,7 +435,7 @@ def demo() -> Drawing:
         low, high = (f"{second:.0f}" for second in run["seeds_s"])
         seeds = f"{low} s" if low == high else f"{low} to {high} s"
         seen = f"stands still for {run['frozen_s']:.0f} s" if run["stalls"] else "never stands still"
-        verdict = f"{run['controller']}: {seen} (ten seeds: {seeds})"
+        verdict = f"{run['controller']}: {seen} (virtual time: {seeds})"
         said.append(verdict)
         axes.text(0, 52 * line + 14, verdict, fontsize=9.5, weight="bold" if run["controller"] == "video" else "normal")
         parts = [(0, run["startup_delay_s"], GRID), (run["startup_delay_s"], run["ended_s"], BLUE)]
