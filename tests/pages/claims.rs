@@ -9,6 +9,9 @@ pub(crate) const README: &str = "README.md";
 /// - a command in backquotes that prints these numbers. If the page has the command, `commands.rs` runs and compares
 ///   it; otherwise it is repeated by hand.
 const CLAIMS: &str = r#"
+README.md | on 11 of 87 held-out paths under video, on 14 under BBRv3 | docs/claim.svg | of 87: video 11, bbr 14,
+README.md | 23 under CUBIC and 24 under Copa | docs/claim.svg | copa 24, cubic 23
+README.md | 11 of 87 under video, 14 under bbr, 24 under copa, 23 under | docs/claim.svg | 11, bbr 14, copa 24, cubic 23
 README.md | with a third of the queueing delay | tests/pages/numbers.rs | is_a_third_of_cubics
 README.md | 6 Mbit/s down, 50 kbit/s up, 60 ms, and one packet in 100 | crates/lab/src/demo/args.rs |
 README.md | Three viewers of the same title over the same path | docs/demo.svg | video: never stands still
