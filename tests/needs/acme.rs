@@ -132,7 +132,8 @@ impl Authority {
     fn serve(&self, listen: SocketAddr) -> ServerProcess {
         let (state, url) = (self.directory.text("state"), format!("https://{}/dir", self.acme));
         let mut options = vec!["--acme-agree", "--acme-directory", &url, "--state", &state];
-        options.extend(["--metrics", "127.0.0.1:0"]);
+        // A connection is open, without requests, while certificates are renewed.
+        options.extend(["--metrics", "127.0.0.1:0", "--idle-limit", "none"]);
         options.extend(DOMAINS.iter().flat_map(|domain| ["--acme-domain", domain]));
         let mut command = Command::new(program("video-server"));
         command.env("SSL_CERT_FILE", &self.certified.authority);
