@@ -76,20 +76,18 @@ impl DemoRun {
         if playback.startup_delay.is_none() {
             return "never showed a frame".to_owned();
         }
-        let mut seen = match playback.underflow_events {
-            0 => "played without a stall".to_owned(),
+        let lost = match playback.frames_discarded {
+            0 => String::new(),
+            some => format!(" and lost {}", count(some, "frame", "frames")),
+        };
+        let seen = match playback.underflow_events {
+            0 => format!("played without a stall{lost}"),
             n => format!(
-                "stalled {}, for {}",
+                "stalled {}, for {}{lost}",
                 count(n, "time", "times"),
                 time(playback.stalled_time)
             ),
         };
-        if playback.frames_discarded > 0 {
-            seen += &format!(
-                " and lost {}",
-                count(playback.frames_discarded, "frame", "frames")
-            );
-        }
         if row.outcome == SessionOutcome::Stopped {
             let end = playback.ended.unwrap_or(self.run.length);
             return format!("{seen} until it was stopped after {}", time(end));
