@@ -309,11 +309,8 @@ def claim() -> Drawing:
             share = stalls / max(count, 1)
             colour = mpl.colors.to_rgba(VERMILION, 0.15 + 0.85 * share) if stalls else GRID
             axes.add_patch(Rectangle((left + 41 * number, top), wide, high, facecolor=colour, linewidth=0))
-            ink = "#FFFFFF" if share > 0.5 else INK
             where = (left + 41 * number + wide / 2, top + high / 2)
-            axes.text(
-                *where, str(stalls) if count else "\N{EN DASH}", ha="center", va="center", fontsize=9.5, color=ink
-            )
+            axes.text(*where, str(stalls) if count else "\N{EN DASH}", ha="center", va="center", fontsize=9.5)
     counts = [f"{controller} {found['all'][controller]}" for controller in SHOWN]
     total = found["all"]["paths"]
     alternative = f"Held-out paths where the viewer stalls, of {total}: {', '.join(counts)}; and by kind of path"
@@ -434,7 +431,7 @@ def demo() -> Drawing:
     for line, run in enumerate(runs):
         low, high = (f"{second:.0f}" for second in run["seeds_s"])
         seeds = f"{low} s" if low == high else f"{low} to {high} s"
-        seen = f"stands still for {run['frozen_s']:.0f} s" if run["stalls"] else "never stands still"
+        seen = f"stalls for {run['frozen_s']:.0f} s" if run["stalls"] else "never stalls"
         verdict = f"{run['controller']}: {seen} (virtual time: {seeds})"
         said.append(verdict)
         axes.text(0, 52 * line + 14, verdict, fontsize=9.5, weight="bold" if run["controller"] == "video" else "normal")
@@ -444,7 +441,7 @@ def demo() -> Drawing:
             axes.add_patch(Rectangle((begin, 52 * line + 20), until - begin, 20, facecolor=colour, linewidth=0))
     axes.set(xlim=(0, end), ylim=(52 * len(runs), 0), yticks=[])
     axes.tick_params(labelsize=9.5)
-    axes.set_xlabel("seconds; blue: playing, red: standing still, grey: before the start", fontsize=9.5)
+    axes.set_xlabel("seconds; blue: playing, orange: stalled, grey: before the start", fontsize=9.5)
     return DOCS / "demo.svg", figure, f"Playback over time. {'; '.join(said)}"
 
 

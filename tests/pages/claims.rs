@@ -14,7 +14,7 @@ README.md | 23 under CUBIC and 24 under Copa | docs/claim.svg | copa 24, cubic 2
 README.md | 11 of 87 under video, 14 under bbr, 24 under copa, 23 under | docs/claim.svg | 11, bbr 14, copa 24, cubic 23
 README.md | with a third of the queueing delay | tests/pages/numbers.rs | is_a_third_of_cubics
 README.md | 6 Mbit/s down, 50 kbit/s up, 60 ms, and one packet in 100 | crates/lab/src/demo/args.rs |
-README.md | Three viewers of the same title over the same path | docs/demo.svg | video: never stands still
+README.md | Three viewers of the same title over the same path | docs/demo.svg | video: never stalls
 README.md | the half-minute title | docs/tutorials/researcher.md | plays half a minute of video
 README.md | builds for three minutes on two idle cores | `cargo build --release -p playrate-lab` |
 README.md | It adds ten seeds | crates/lab/src/demo/mod.rs | const SEEDS: u32 = 10;
