@@ -16,7 +16,7 @@ README.md | with a third of the queueing delay | tests/pages/numbers.rs | is_a_t
 README.md | 6 Mbit/s down, 50 kbit/s up, 60 ms, and one packet in 100 | crates/lab/src/demo/args.rs |
 README.md | Three viewers of the same title over the same path | docs/demo.svg | video: never stalls
 README.md | the half-minute title | docs/tutorials/researcher.md | plays half a minute of video
-README.md | builds for three minutes on two idle cores | `cargo build --release -p playrate-lab` |
+README.md | builds for two and a half minutes on two idle cores | `cargo build --release -p playrate-lab` |
 README.md | It adds ten seeds | crates/lab/src/demo/mod.rs | const SEEDS: u32 = 10;
 README.md | stalls for 19 to 28 s under CUBIC, for 18 to 25 s under BBRv3 | `lab demo` |
 README.md | gets about half of the link | docs/shared.svg | video 10.1.

@@ -266,7 +266,7 @@ impl ReferenceVerdict {
                 largest = Some(largest.unwrap_or_default().max(difference));
                 if difference > TOLERANCE {
                     differ.push(format!(
-                        "{} had {} of {}, in virtual time {}; with other seeds too: {}",
+                        "{} had {} of {}, in virtual time {}, with other seeds {}",
                         short_name(&compared.controller),
                         measured.label().to_lowercase(),
                         measured.text(measured.live),
@@ -363,7 +363,7 @@ mod tests {
         }
         let slow = verdict(rows(800_000, 3));
         let said = "Differs from the virtual reference run: reno had throughput of 0.80 Mbit/s, in virtual time \
-                    1.00 Mbit/s; with other seeds too: 1.15 Mbit/s (1.00 Mbit/s to 1.30 Mbit/s).";
+                    1.00 Mbit/s, with other seeds 1.15 Mbit/s (1.00 Mbit/s to 1.30 Mbit/s).";
         assert_eq!((slow.agrees, slow.sentence.as_str()), (false, said));
         let mut stalled = rows(1_000_000, 3);
         stalled[0].playback.stalled_time += std::time::Duration::from_secs(20);
