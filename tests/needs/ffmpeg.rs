@@ -9,7 +9,7 @@ use libtest_mimic::Trial;
 use sha2::{Digest, Sha256};
 
 use crate::support;
-use playrate_test_support::{Media, ServerProcess, assert_contains, films, program, text, title};
+use playrate_test_support::{Media, ServerProcess, assert_contains, films, program, root, text, title};
 
 /// Frames of the embedded title, as `ffprobe -count_frames` counts them.
 const FRAMES: &str = "810";
@@ -77,13 +77,19 @@ fn the_piped_bytes_are_the_titles() {
 }
 
 fn the_line_of_the_tutorial_makes_a_film_that_the_server_offers() {
-    // `tests/pages` holds docs/tutorials/operator.md to these options.
-    let line = "-i yours.mov -c:v libx264 -pix_fmt yuv420p -c:a aac -movflags +faststart films/yours.mp4";
+    let page = std::fs::read_to_string(root().join("docs/tutorials/operator.md")).expect("the tutorial");
+    let line = page
+        .lines()
+        .find_map(|line| line.strip_prefix("ffmpeg -i yours.mov "))
+        .expect("its line");
     let home = Media::new();
     std::fs::create_dir(home.path("films")).expect("a directory");
     home.copy("progressive-moov-first.mp4", "yours.mov");
     let mut ffmpeg = Command::new("ffmpeg");
-    ffmpeg.args(line.split(' ')).current_dir(home.root());
+    ffmpeg
+        .args(["-i", "yours.mov"])
+        .args(line.split(' '))
+        .current_dir(home.root());
     let made = ffmpeg.output().expect("ffmpeg runs");
     assert!(made.status.success(), "{}", text(&made.stderr));
     let server = support::serve(&home.path("films"), &[]);

@@ -1,4 +1,4 @@
-//! Numbers of pages whose source is not a page with the same numbers, linked from the section.
+//! Numbers of pages whose source is not linked from their section.
 
 pub(crate) const README: &str = "README.md";
 

@@ -223,7 +223,10 @@ impl Session {
                 let (_, file) = other.unwrap_or_else(|| {
                     panic!("no rule for `{line}`: add {name} to RUN or OTHERS of {}", file!())
                 });
-                assert_uses(file, &words[1..]);
+                // A test that reads the page runs this very line.
+                if !read(file).contains(self.page) {
+                    assert_uses(file, &words[1..]);
+                }
             }
         }
     }
@@ -255,8 +258,9 @@ impl Session {
         let status = Running(bash.spawn().unwrap()).wait(LIMIT);
         let printed = fs::read_to_string(out.path()).unwrap();
         let code = status.and_then(|status| status.code());
-        // A busy machine has no verdict.
-        let is_fine = code == Some(0) || code == Some(1) && line.contains("lab demo scenario ");
+        // On a busy machine the demo gives no verdict and exits with 1.
+        let has_no_verdict = printed.contains("No verdict") || printed.contains("do NOT agree");
+        let is_fine = code == Some(0) || code == Some(1) && has_no_verdict;
         assert!(is_fine, "{}: `{line}` ended with {code:?}:\n{printed}", self.page);
         let words = comment.split(|c: char| c.is_whitespace() || c == ':' || c == ',');
         for file in words.filter(|word| word.contains('/') && word.contains('.')) {

@@ -155,7 +155,7 @@ fn prose(part: &str) -> (String, Vec<&str>) {
 /// The numbers of a linked page, or of the description of a figure, whose axes have others.
 fn sources(file: &str) -> Vec<Number> {
     match file.rsplit('.').next() {
-        Some("md") => numbers(&read(file)),
+        Some("md") if !file.contains("://") => numbers(&read(file)),
         Some("svg") => numbers(
             read(file)
                 .split("aria-label=\"")

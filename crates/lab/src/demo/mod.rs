@@ -54,7 +54,7 @@ pub struct DemoReport {
     /// Each run compared with its virtual runs; empty if these failed or the demo was stopped.
     comparisons: Vec<ControllerComparison>,
     /// Throughput of a download that shares a link with the viewer, for each run; in virtual time only.
-    downloads: Vec<MetricComparison>,
+    downloads: Vec<Option<MetricComparison>>,
 }
 
 /// Results of one controller.
@@ -203,7 +203,7 @@ async fn compare(
     scenario: &Scenario,
     args: &DemoArgs,
     runs: &[DemoRun],
-) -> Result<(Vec<ControllerComparison>, Vec<MetricComparison>), CommandError> {
+) -> Result<(Vec<ControllerComparison>, Vec<Option<MetricComparison>>), CommandError> {
     let [mut seeds, mut shared] = [scenario.clone(), scenario::shared(args)?];
     (seeds.trials, shared.trials) = (SEEDS, SEEDS);
     let stop = CancellationToken::new();
@@ -218,7 +218,6 @@ async fn compare(
         rows.retain(|row| row.role == BULK);
     }
     let downloads = shared_runs.iter();
-    let downloads =
-        downloads.filter_map(|runs| MetricComparison::of("throughput_bps", Rule::Shown, &[], runs));
+    let downloads = downloads.map(|runs| MetricComparison::of("throughput_bps", Rule::Shown, &[], runs));
     Ok((compared.collect(), downloads.collect()))
 }

@@ -118,7 +118,10 @@ pub(super) fn print_json(
         .runs
         .iter()
         .enumerate()
-        .map(|(index, run)| run_json(run, report.comparisons.get(index), report.downloads.get(index)))
+        .map(|(index, run)| {
+            let download = report.downloads.get(index).and_then(Option::as_ref);
+            run_json(run, report.comparisons.get(index), download)
+        })
         .collect::<io::Result<_>>()?;
     let summary = json!({
         "version": env!("CARGO_PKG_VERSION"),

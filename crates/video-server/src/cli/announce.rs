@@ -22,7 +22,7 @@ struct Announcement<'a> {
     origin: String,
     address: SocketAddr,
     metrics: Option<SocketAddr>,
-    /// Of the first certificate, unless ACME replaces it and clients trust its authority.
+    /// None with ACME: the certificate changes, and clients trust its authority.
     pin: Option<Pin>,
 }
 

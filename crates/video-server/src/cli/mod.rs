@@ -221,7 +221,9 @@ pub(crate) fn parse_config(file: &std::path::Path, config: &Config) -> Result<Co
 /// Adds to the error about a missing `--media` where a film comes from.
 fn with_advice(mut error: clap::Error) -> clap::Error {
     let missing = error.get(ContextKind::InvalidArg).map(ToString::to_string);
-    if missing.is_some_and(|missing| missing.starts_with("--media")) {
+    if error.kind() == clap::error::ErrorKind::MissingRequiredArgument
+        && missing.is_some_and(|one| one.starts_with("--media"))
+    {
         let tip = "`lab title films` writes a film; then `video-server serve --media films`";
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }

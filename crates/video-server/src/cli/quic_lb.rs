@@ -40,7 +40,11 @@ type Fault = (Option<usize>, String);
 fn parse(text: &str, given: Option<u64>) -> Result<QuicLb, Fault> {
     let at = |span: Range<usize>| line_at(text, span.start);
     let values: Values = toml::from_str(text).map_err(|error| {
-        let message = error.message().replace("field", "key").replace('\n', ", ");
+        let message = error
+            .message()
+            .replace("unknown field", "unknown key")
+            .replace("missing field", "missing key")
+            .replace('\n', ", ");
         let what = message.replace("expected u64", "expected a whole number, not below 0");
         (error.span().map(at), what)
     })?;

@@ -80,7 +80,7 @@ fn read(
             library.companions.extend(is_companion(&path).then_some(name));
             continue;
         }
-        // A part of a packaged title does not count, nor does what a manifest elsewhere may name.
+        // Files that a manifest may name as segments do not count, if there is any manifest.
         let apart = if has_manifests { indexing.parts.len() } else { 0 };
         if (library.indexed.len() + library.faults.len()).saturating_sub(apart) >= TITLES {
             return Err(LibraryError::too_large(&directory.given, TITLES, "titles"));

@@ -300,7 +300,11 @@ impl Site {
 
     /// Redirects to the same URL with a slash at the end of its path.
     fn with_slash<B>(&self, request: &Request<B>) -> Response<Content> {
-        let query = request.uri().query().map(|query| format!("?{query}"));
+        let query = request
+            .uri()
+            .query()
+            .filter(|query| query.is_ascii())
+            .map(|query| format!("?{query}"));
         let location = format!("{}/{}", request.uri().path(), query.unwrap_or_default());
         let why = "the page has a slash at the end of its path".to_owned();
         let answer = Answer::refusal(StatusCode::PERMANENT_REDIRECT, why).field(LOCATION, &location);

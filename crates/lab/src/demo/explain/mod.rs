@@ -122,14 +122,19 @@ impl DemoReport {
     /// The stalled time over many seeds in virtual time: with random losses, a single session each is not a comparison.
     fn stalled_with_seeds(&self) -> String {
         let measured = self.comparisons.iter();
-        self.listed(measured.filter_map(|compared| compared.measured("frozen_s")))
+        self.listed(measured.map(|compared| compared.measured("frozen_s")))
     }
 
-    /// The values of a metric in virtual time, one for each controller.
-    fn listed<'a>(&self, measured: impl IntoIterator<Item = &'a MetricComparison>) -> String {
+    /// The throughput of the downloads that share links with viewers over many seeds.
+    fn downloads_with_seeds(&self) -> String {
+        self.listed(self.downloads.iter().map(Option::as_ref))
+    }
+
+    /// The values of a metric in virtual time, one for each controller that has one.
+    fn listed<'a>(&self, measured: impl Iterator<Item = Option<&'a MetricComparison>>) -> String {
         let values = self.runs.iter().zip(measured);
         let values: Vec<_> = values
-            .map(|(run, measured)| format!("{} {}", run.spec(), measured.spread()))
+            .filter_map(|(run, measured)| Some(format!("{} {}", run.spec(), measured?.spread())))
             .collect();
         values.join(", ")
     }

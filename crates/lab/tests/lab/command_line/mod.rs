@@ -131,6 +131,7 @@ fn no_command_says_in_a_few_lines_what_to_do_first() {
     let said = text(output.stderr);
     assert!(said.lines().count() <= 12, "{said}");
     let help = Lab::new().succeeds("--help");
+    assert_contains(&said, &["\n  lab demo"]);
     for line in said.lines().filter_map(|line| line.strip_prefix("  lab ")) {
         let command = line.split(' ').next().unwrap();
         assert!(

@@ -210,7 +210,10 @@ impl Offering {
             Ok(Some(take)) => take,
             // The process only looked: it cannot or need not take over.
             Ok(None) => return Ok(None),
-            Err(error) if matches!(error.kind(), BrokenPipe | ConnectionReset) => return Ok(None),
+            Err(error) if matches!(error.kind(), BrokenPipe | ConnectionReset) => {
+                tracing::debug!(%error, "a process looked, and left without an answer");
+                return Ok(None);
+            }
             Err(error) => return Err(error),
         };
         let (sender, datagrams) = mpsc::channel(WAITING_DATAGRAMS);
