@@ -14,8 +14,8 @@ use super::variation::MILLION;
 use super::{Flows, Scenario, Vary};
 use crate::words::{self, rate, size, time};
 
-/// Lines of a label, two spaces and a value each. The diagram of the path follows after an empty line; the lines do not
-/// repeat its content.
+/// Lines of a label, two spaces and a value each. The diagram of the path follows after an empty line;
+/// the lines do not repeat its content.
 #[derive(Template)]
 #[template(path = "scenario.txt", escape = "none")]
 struct Description<'a> {

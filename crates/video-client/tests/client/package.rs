@@ -48,8 +48,8 @@ pub(crate) struct Packaged {
 }
 
 impl Packaged {
-    /// The four segments of the fixture (the last one repeats the first), each with `padding` bytes. No player
-    /// reads the padding.
+    /// The four segments of the fixture (the last one repeats the first), each with `padding` bytes.
+    /// No player reads the padding.
     pub(crate) fn new(padding: usize) -> Self {
         let file = fs::read(fixture("fragmented-dash.mp4")).unwrap();
         let boxes = boxes(&file);

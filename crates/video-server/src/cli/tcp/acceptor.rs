@@ -78,8 +78,8 @@ struct AcceptorState {
 }
 
 impl Acceptor {
-    /// Creates an acceptor that counts its connections in `totals`. It believes `proxies` about the addresses of
-    /// their own clients.
+    /// Creates an acceptor that counts its connections in `totals`. It believes `proxies` about
+    /// the addresses of their own clients.
     pub(crate) fn new(
         listener: TcpListener,
         purpose: &'static str,

@@ -53,8 +53,8 @@ pub struct RepresentationSummary {
     pub codecs: Option<String>,
     /// Width and height of the video in pixels, if the manifest has them.
     pub resolution: Option<(u32, u32)>,
-    /// Bytes of its segments over their duration, if files and durations are known; otherwise the rate that the
-    /// manifest declares.
+    /// Bytes of its segments over their duration, if files and durations are known; otherwise the
+    /// rate that the manifest declares.
     #[serde(rename = "average_rate_bps")]
     pub average_rate: Option<Bitrate>,
     /// The rate declared by the manifest, which is the one that players know.
