@@ -9,7 +9,7 @@ use video_server::serve::{SessionEnd, SessionSummary};
 
 use crate::ending::Ending;
 use crate::gap::{Gap, RECONNECTS, RECOVERY};
-use crate::kind::{Fault, FaultKind};
+use crate::kind::{Fault, FaultKind, Ways};
 use crate::media::Comparison;
 use crate::plan::FaultPlan;
 use crate::run::{SHUTDOWN, ServerEnd, SessionRecord};
@@ -223,9 +223,14 @@ impl Check<'_> {
             }
             Ending::Cancelled => {
                 // An exchange is aborted if nothing of it was acknowledged during the stall timeout. In the meantime, a
-                // player with a small buffer may take what had arrived before the fault.
+                // player with a small buffer may take what had arrived before the fault. If only acknowledgements are
+                // lost, probes also bring it new bytes.
                 let arrived = gap.from.saturating_sub(self.plan.title.duration);
-                let since = within.iter().map(|(fault, _)| fault.at.max(arrived)).min();
+                let unacknowledged = |fault: &Fault| match fault.kind {
+                    FaultKind::Outage { ways: Ways::Up, .. } => fault.at,
+                    _ => fault.at.max(arrived),
+                };
+                let since = within.iter().map(|(fault, _)| unacknowledged(fault)).min();
                 let stalled = since.is_some_and(|since| {
                     gap.until.saturating_sub(since.min(gap.from)) >= self.plan.stall_timeout
                 });

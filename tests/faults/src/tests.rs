@@ -134,6 +134,10 @@ fn only_faults_at_the_time_of_an_end_explain_it() {
     let disk = fault(19, FaultKind::BrokenDisk { lasts: secs(2) });
     let silent = (50, Ending::Silent);
     let cancelled = |at| (at, Ending::Cancelled);
+    let lost_acks = |lasts| {
+        let (ways, lasts) = (Ways::Up, secs(lasts));
+        fault(10, FaultKind::Outage { ways, lasts })
+    };
     let neither = &[Invariant::Ending, Invariant::Progress][..];
     let no_end = &[Invariant::Ending][..];
     for (faults, arrivals, end, broken) in [
@@ -148,6 +152,9 @@ fn only_faults_at_the_time_of_an_end_explain_it() {
         // The stall timeout of 40 s begins with the outage, after which 2 s of the title may be taken.
         (&[outage(18, 30)], [10, 20], cancelled(59), &[]),
         (&[outage(16, 30)], [10, 20], cancelled(57), no_end),
+        // Without acknowledgements it begins with the outage, although probes bring bytes.
+        (&[lost_acks(39)], [11, 38], cancelled(50), &[]),
+        (&[lost_acks(39)], [11, 38], cancelled(49), no_end),
     ] {
         assert_eq!(judged(faults, &arrivals, end).0, broken, "{faults:?}");
     }
