@@ -26,7 +26,7 @@ const REQUESTS: [(Duration, &str, usize); 4] = [
     (Duration::from_millis(1_500), "u=1", 500_000),
 ];
 /// Time between two rows of the table.
-const STEP: Duration = Duration::from_millis(250);
+const STEP: Duration = Duration::from_millis(500);
 /// Largest difference between the table in the page and a run, in kB. The lengths of the handshake's signatures vary.
 const TOLERANCE: usize = 10;
 
