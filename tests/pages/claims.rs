@@ -15,10 +15,9 @@ README.md | 11 of 87 under video, 14 under bbr, 24 under copa, 23 under | docs/c
 README.md | with a third of the queueing delay | tests/pages/numbers.rs | is_a_third_of_cubics
 README.md | 6 Mbit/s down, 50 kbit/s up, 60 ms, and one packet in 100 | crates/lab/src/demo/args.rs |
 README.md | Three viewers of the same title over the same path | docs/demo.svg | video: never stalls
-README.md | the half-minute title | docs/tutorials/researcher.md | plays half a minute of video
 README.md | builds for two and a half minutes on two idle cores | `cargo build --release -p playrate-lab` |
 README.md | It adds ten seeds | crates/lab/src/demo/mod.rs | const SEEDS: u32 = 10;
-README.md | stalls for 19 to 28 s under CUBIC, for 18 to 25 s under BBRv3 | `lab demo` |
+README.md | stalls of 19 to 28 s under CUBIC, 18 to 25 s under BBRv3 | `lab demo` |
 README.md | gets about half of the link | docs/shared.svg | video 10.1.
 README.md | Rust 1.88 or later | Cargo.toml | rust-version = "1.88"
 README.md | noq program ten minutes | docs/tutorials/embedder.md | In ten minutes,
@@ -30,6 +29,7 @@ README.md | adds six small crates to quinn | tests/rooms.rs | controllers_alone_
 README.md | hundreds of times faster than real time | `cargo bench --bench sessions -- --check` |
 README.md | means, 95 % intervals | docs/statistics.md |
 README.md | quinn 0.11 has no hook | Cargo.toml | quinn = { version = "0.11.
+README.md | From Caddy it is 25 to 33 s | docs/benchmarks.md | 30.8 [24.6–33.1]
 docs/tutorials/researcher.md | 18 % under cubic, 2.8 % under video | `lab run first-look` |
 docs/tutorials/researcher.md | 19 to 28 s under CUBIC and for 18 to 25 s under BBRv3 | README.md |
 docs/tutorials/researcher.md | 6 Mbit/s down, 50 kbit/s up, 60 ms, one packet in 100 | crates/lab/src/demo/args.rs |
