@@ -59,23 +59,39 @@ fn compare(controllers: &[&str], media: &Path, cost: impl Fn(&ServerProcess, &Ce
         Err(reason) => println!("without nginx: {reason}"),
     }
     let mut costs = vec![Vec::new(); peers.len()];
+    let mut kernel_shares = costs.clone();
     for round in 0..ROUNDS {
         for turn in 0..peers.len() {
             let which = (turn + round) % peers.len();
             let server = (peers[which].1)(media, &certificate);
             costs[which].push(cost(&server, &certificate));
+            kernel_shares[which].push(kernel_share(server.id()));
         }
     }
-    println!("\n| server | CPU s/GB | `video-server` ÷ this |\n| --- | ---: | ---: |");
-    for ((name, _), of) in peers.iter().zip(&costs) {
+    println!("\n| server | CPU s/GB | `video-server` ÷ this | in the kernel |\n| --- | ---: | ---: | ---: |");
+    for (((name, _), of), shares) in peers.iter().zip(&costs).zip(&kernel_shares) {
         let ratios = costs[0].iter().zip(of).map(|(ours, other)| ours / other);
         println!(
-            "| {name} | {} | {} |",
+            "| {name} | {} | {} | {} |",
             spread(of.clone()),
-            spread(ratios.collect())
+            spread(ratios.collect()),
+            spread(shares.clone())
         );
     }
     println!();
+}
+
+/// Share of a process's CPU time that the kernel took for it, receiving by the other end of loopback included.
+fn kernel_share(process: u32) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    // The name in parentheses may contain spaces. User and system time are the 14th and 15th field (proc_pid_stat(5)).
+    let fields = stat.rsplit_once(')').unwrap().1.split_whitespace();
+    let times: Vec<f64> = fields
+        .skip(11)
+        .take(2)
+        .map(|ticks| ticks.parse().unwrap())
+        .collect();
+    times[1] / (times[0] + times[1])
 }
 
 fn build() {
