@@ -272,10 +272,17 @@ impl Certificates {
     }
 
     /// Uses `identities` for clients that connect from now on. Open connections are not affected. Clients cannot resume
-    /// earlier sessions, which would go on without the new certificate (RFC 8446 §4.6.1).
-    pub fn set(&self, identities: Vec<Identity>) {
-        *self.identities.write() = identities;
-        self.changes.fetch_add(1, Relaxed);
+    /// earlier sessions, which would go on without the new certificate (RFC 8446 §4.6.1). Returns false and changes
+    /// nothing if the certificates are those in use.
+    pub fn set(&self, identities: Vec<Identity>) -> bool {
+        let mut present = self.identities.write();
+        let chains = present.iter().map(Identity::chain);
+        let is_new = chains.ne(identities.iter().map(Identity::chain));
+        if is_new {
+            *present = identities;
+            self.changes.fetch_add(1, Relaxed);
+        }
+        is_new
     }
 
     /// The certificates that are in use at this time.

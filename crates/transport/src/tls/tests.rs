@@ -124,11 +124,13 @@ fn a_session_is_resumed_until_the_certificates_change(
         .with_root_certificates(roots)
         .with_no_client_auth();
     let [first, second] = identities;
-    let certificates = Certificates::from(first);
+    let certificates = Certificates::from(first.clone());
     let (client, server) = (Arc::new(client), certificates.tcp_config(&[]).unwrap());
     let is_resumed = || handshake(&client, &server) == rustls::HandshakeKind::Resumed;
     assert_eq!([(); 2].map(|()| is_resumed()), [false, true]);
-    certificates.set(vec![second]);
+    assert!(!certificates.set(vec![first]));
+    assert_eq!([(); 2].map(|()| is_resumed()), [true, true]);
+    assert!(certificates.set(vec![second]));
     assert_eq!([(); 2].map(|()| is_resumed()), [false, true]);
 }
 

@@ -66,8 +66,12 @@ pub(super) fn reload(arguments: &ServeOptions, server: &VideoServer) {
     match identities(arguments, None) {
         Ok(identities) => {
             let pin = identities[0].pin();
-            server.set_identities(identities);
-            tracing::info!(%pin, "SIGHUP: new connections get the new certificate");
+            let text = if server.set_identities(identities) {
+                "new connections get the new certificate"
+            } else {
+                "the certificate is the one in use"
+            };
+            tracing::info!(%pin, "SIGHUP: {text}");
             warn_of(server.transport().certificates());
         }
         Err(error) => tracing::error!(%error, "SIGHUP: the previous certificate stays in use"),

@@ -277,12 +277,13 @@ impl VideoServer {
         &self.context.admission
     }
 
-    /// Uses `identities` for new connections, over every version of HTTP; the page shows the pin of the first.
-    pub fn set_identities(&self, identities: Vec<Identity>) {
+    /// Uses `identities` for new connections, over every version of HTTP; the page shows the pin of the first. Returns
+    /// false if they are those in use.
+    pub fn set_identities(&self, identities: Vec<Identity>) -> bool {
         if let Some(first) = identities.first() {
             self.context.site.set_pin(first.pin());
         }
-        self.transport.certificates().set(identities);
+        self.transport.certificates().set(identities)
     }
 
     /// Its endpoints over HTTP/3: their connections, including those in handshake or closing, and their totals.

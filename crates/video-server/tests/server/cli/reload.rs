@@ -43,6 +43,8 @@ async fn length(connection: &Connection) -> u64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn after_a_hang_up_new_connections_get_the_new_certificate_and_a_bad_one_changes_nothing() {
     let (directory, first, serving) = serve(&[]);
+    serving.signal("HUP");
+    serving.logs("the certificate is the one in use", 1).await;
     let old = connect(&serving, first).await.unwrap();
 
     let second = renew(&directory);
