@@ -34,7 +34,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use playrate_media::manifest::Manifest;
-use playrate_media::{Layout, MediaSource, Title};
+use playrate_media::{Layout, MediaError, MediaSource, Title};
 use playrate_units::{Bitrate, Bytes as ByteCount, seconds};
 use serde::{Serialize, Serializer};
 
@@ -154,6 +154,8 @@ pub struct Library {
     faults: Vec<Fault>,
     /// Number of files in the directory that are not titles.
     other_files: usize,
+    /// Errors of the titles and possible segments in the directory that cannot be played on their own.
+    broken: BTreeMap<ResourceName, MediaError>,
     /// Files that may be the picture or the captions of a title.
     companions: BTreeSet<ResourceName>,
 }

@@ -60,8 +60,6 @@ fn read(
     };
     let mut manifests = Vec::new();
     let mut indexing = Indexing::default();
-    let bad_before = previous.faults(FaultKind::Title);
-    let bad_before: BTreeMap<&Path, &Fault> = bad_before.iter().map(|bad| (&*bad.path, *bad)).collect();
     let has_manifests = found.iter().any(|found| Manifest::is_named(&found.path));
     for Found { path, packaged } in found {
         let Some(name) = path.strip_prefix(root).ok().and_then(ResourceName::from_relative) else {
@@ -95,11 +93,17 @@ fn read(
             library.indexed.insert(name, known.clone());
             continue;
         }
-        if !is_settled {
-            library.faults.extend(bad_before.get(&*path).copied().cloned());
-            continue;
+        // An error of the system may go away without a change of the file.
+        let is_broken = |error: &&MediaError| is_same && !matches!(error.cause(), MediaError::Io { .. });
+        let known = previous.broken.get(&name);
+        let index = match known.filter(|error| !is_settled || is_broken(error)) {
+            Some(error) => Err(error.clone()),
+            None if !is_settled => continue,
+            None => Title::open(&path).map(|title| index_of(&title)),
+        };
+        if let Err(error) = &index {
+            library.broken.insert(name.clone(), error.clone());
         }
-        let index = Title::open(&path).map(|title| index_of(&title));
         library.take(&mut indexing, (name, &path, packaged), &index);
     }
     library.faults.append(&mut indexing.warnings);

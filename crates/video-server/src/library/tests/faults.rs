@@ -50,30 +50,71 @@ fn warnings_about_titles_do_not_count_as_titles() {
     }
     let library = scan(&directory);
     assert_eq!(library.titles().count(), COUNT);
-    assert_eq!(library.faults(FaultKind::Warning).len(), 16 * COUNT);
+    assert_eq!(library.faults(FaultKind::Warning).len(), 17 * COUNT);
+}
+
+/// Names of the files in `directory` that `run` opens, once for each time.
+#[cfg(target_os = "linux")]
+fn opened(directory: &Media, run: impl FnOnce()) -> Vec<String> {
+    use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
+
+    let inotify = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).unwrap();
+    add_watch(&inotify, directory.root(), WatchFlags::OPEN).unwrap();
+    run();
+    let mut space = [std::mem::MaybeUninit::uninit(); 4_096];
+    let (mut events, mut names) = (Reader::new(&inotify, &mut space), Vec::new());
+    while let Ok(event) = events.next() {
+        names.extend(event.file_name().map(|name| name.to_str().unwrap().to_owned()));
+    }
+    names
 }
 
 /// Files that a manifest could name as segments. Without a manifest, opening them all would only delay the error.
 #[cfg(target_os = "linux")]
 #[test]
 fn no_more_broken_titles_are_opened_than_the_limit_of_titles() {
-    use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
-
     let directory = Media::new();
     directory.put("0.mp4", b"\0\0\0\x08free");
     for number in 1..scan::TITLES * 3 / 2 {
         fs::hard_link(directory.path("0.mp4"), directory.path(&format!("{number}.mp4"))).unwrap();
     }
-    let opened = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).unwrap();
-    add_watch(&opened, directory.root(), WatchFlags::OPEN).unwrap();
-    let error = refused(&directory);
-    assert!(matches!(error, LibraryError::TooLarge { .. }), "{error}");
-    let mut space = [std::mem::MaybeUninit::uninit(); 4_096];
-    let (mut events, mut count) = (Reader::new(&opened, &mut space), 0);
-    while let Ok(event) = events.next() {
-        count += usize::from(event.file_name().is_some());
+    let opened = opened(&directory, || {
+        let error = refused(&directory);
+        assert!(matches!(error, LibraryError::TooLarge { .. }), "{error}");
+    });
+    assert_eq!(opened.len(), scan::TITLES);
+}
+
+#[cfg(target_os = "linux")]
+#[rstest]
+#[case::alone(&[], 2)]
+#[case::beside_a_manifest(&["list.m3u8"], 1)]
+fn a_broken_title_that_has_not_changed_is_not_opened_again(#[case] manifests: &[&str], #[case] bad: usize) {
+    let directory = directory();
+    for name in manifests {
+        directory.put(
+            name,
+            "#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXTINF:3,\na.mp4\n#EXT-X-ENDLIST\n",
+        );
     }
-    assert_eq!(count, scan::TITLES);
+    directory.put("a.mp4", b"\0\0\0\x08free");
+    directory.put("b.mp4", "x");
+    let library = scan(&directory);
+    let mut again = None;
+    let opened = opened(&directory, || again = Some(rescan(&library, now())));
+    let broken = opened
+        .iter()
+        .filter(|name| ["a.mp4", "b.mp4"].contains(&name.as_str()));
+    assert_eq!(broken.count(), 0, "{opened:?}");
+    let again = again.unwrap();
+    assert!(again.changes_since(&library).is_empty());
+    assert_eq!(again.faults(FaultKind::Title).len(), bad);
+    assert_eq!(again.other_files(), library.other_files());
+    fs::remove_file(directory.path("b.mp4")).unwrap();
+    directory.copy("fragmented.mp4", "b.mp4");
+    let again = rescan(&again, now());
+    let later = again.next_look().unwrap();
+    assert_eq!(titles(&rescan(&again, later)), ["b.mp4", "film.mp4"]);
 }
 
 #[test]
