@@ -29,8 +29,9 @@ Examples:
   video-server check --json /srv/films | jq '.titles[] | select(.notes[0])'
 
 Exit codes: 0 all of it can be served, 2 something cannot be served as a title,
-1 an object store did not answer. Notes are contradictions in a title that is
-served nevertheless, each with the value that is used (docs/media.md).")]
+1 an object store did not answer. Notes are about a title that is served: its
+contradictions, each with the value that is used (docs/media.md), and what keeps
+players from playing it.")]
 pub(super) struct CheckOptions {
     /// Config file of serve (.toml: its keys are the names of serve's options); or titles: files (.mp4, .m4v, .mpd,
     /// .m3u8), directories or object-store URLs

@@ -90,7 +90,8 @@ pub struct TitleSummary {
     /// Layout of the frames in the file.
     #[serde(serialize_with = "by_name")]
     pub layout: Layout,
-    /// Notes of the index: contradictions in the file, each with the value used, and encryption.
+    /// Notes of the index: contradictions in the file, each with the value used, encryption, and video that browsers
+    /// do not play.
     pub notes: Vec<String>,
 }
 
@@ -107,6 +108,11 @@ fn by_name<S: Serializer>(layout: &Layout, to: S) -> Result<S::Ok, S::Error> {
 impl TitleSummary {
     pub(crate) fn of(title: &Title) -> Self {
         let info = title.info();
+        let mut notes = title.notes().to_vec();
+        if info.codecs.starts_with("mp4v") {
+            let note = "browsers do not play MPEG-4 Part 2 and older video (mp4v); encode it again as H.264";
+            notes.push(note.to_owned());
+        }
         Self {
             codecs: info.codecs.clone(),
             width: NonZeroU32::new(info.width),
@@ -120,7 +126,7 @@ impl TitleSummary {
             peak_rate: title.peak_rate(Duration::from_secs(1)),
             size: title.file_size(),
             layout: title.layout(),
-            notes: title.notes().to_vec(),
+            notes,
         }
     }
 
@@ -148,14 +154,14 @@ pub struct Library {
     packaged: PackagedIndex,
     /// The versions of titles, playable or not, and of manifests that were read.
     versions: BTreeMap<ResourceName, EntityTag>,
+    /// Errors of the titles and possible segments in the directory that cannot be played on their own.
+    broken: BTreeMap<ResourceName, MediaError>,
     /// Files that were new or had changed when the directory was read, and were left for the next rescan.
     unsettled: BTreeMap<ResourceName, Unsettled>,
     /// Everything in the directory that cannot be used or is left out, sorted by kind.
     faults: Vec<Fault>,
     /// Number of files in the directory that are not titles.
     other_files: usize,
-    /// Errors of the titles and possible segments in the directory that cannot be played on their own.
-    broken: BTreeMap<ResourceName, MediaError>,
     /// Files that may be the picture or the captions of a title.
     companions: BTreeSet<ResourceName>,
 }

@@ -128,6 +128,21 @@ fn what_cannot_be_served_is_named_and_the_rest_is_still_shown(
 }
 
 #[test]
+fn video_that_browsers_do_not_play_is_noted() {
+    let media = media();
+    let film = fs::read(media.path("film.mp4")).unwrap();
+    let at = film.windows(4).rposition(|name| name == b"avc1").unwrap();
+    media.put("old.mp4", [&film[..at], b"mp4v", &film[at + 4..]].concat());
+    let (code, out, error) = check(&[&media.text("film.mp4"), &media.text("old.mp4")]);
+    assert_eq!((code, error.as_str()), (Some(0), ""), "{out}");
+    assert_eq!(out.matches("note: ").count(), 1, "{out}");
+    assert_contains(
+        &out,
+        &["mp4v, mp4a.40.2", "note: browsers do not play MPEG-4 Part 2"],
+    );
+}
+
+#[test]
 fn a_bad_title_is_named_although_a_good_one_has_the_end_of_its_path() {
     let media = media();
     with_trailing_bytes(&media);
