@@ -257,16 +257,9 @@ pub(super) async fn answer(
     let request = &head.map(|()| content.unwrap_or_default());
     let number = connection.requests.fetch_add(1, Relaxed);
     let site = &connection.context.site;
-    let client = connection
-        .context
-        .proxies
-        .client(connection.peer.ip(), request.headers());
-    // The port of a client behind a proxy is unknown.
-    let peer = if client == connection.peer.ip() {
-        connection.peer
-    } else {
-        SocketAddr::new(client, 0)
-    };
+    let proxies = &connection.context.proxies;
+    let peer = proxies.client(connection.peer, request.headers());
+    let client = peer.ip();
     let exchange = connection.activity.begin();
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
     let mut record = PendingRecord::begin(site, &runtime, peer, request);

@@ -67,17 +67,20 @@ impl Proxies {
         None
     }
 
-    /// Address of the client of a request from `peer`: the last one in the field that is not a proxy's. Everything in
-    /// front of it may be forged.
-    pub(crate) fn client(&self, peer: IpAddr, fields: &HeaderMap) -> IpAddr {
+    /// Address of the client of a request from `peer`: the last one in the field that is not a proxy's, with port 0.
+    /// Everything in front of it may be forged, and need not be text.
+    pub(crate) fn client(&self, peer: SocketAddr, fields: &HeaderMap) -> SocketAddr {
         let mut client = peer;
         let Some(name) = &self.field else { return client };
         let values = fields.get_all(name).iter().rev();
-        let mut elements = values.flat_map(|value| split_from_end(value.to_str().unwrap_or_default(), b','));
-        while self.trusts(client)
+        let values: Vec<_> = values
+            .map(|value| String::from_utf8_lossy(value.as_bytes()))
+            .collect();
+        let mut elements = values.iter().flat_map(|value| split_from_end(value, b','));
+        while self.trusts(client.ip())
             && let Some(next) = elements.next().and_then(|element| node(name, element))
         {
-            client = next;
+            client = SocketAddr::new(next, 0);
         }
         client
     }
@@ -89,6 +92,8 @@ async fn header(stream: &mut TcpStream) -> io::Result<Option<SocketAddr>> {
     stream.read_exact(&mut header).await?;
     if header == VERSION_2 {
         let (kind, length) = (stream.read_u16().await?, stream.read_u16().await?);
+        // A health check (LOCAL) names no client, whatever its address family says (§2.2).
+        let kind = if kind >> 8 == 0x20 { 0x2000 } else { kind };
         header.extend([kind.to_be_bytes(), length.to_be_bytes()].concat());
         // A longer one is then incomplete.
         header.resize(header.len() + usize::from(length.min(MAX_V2_PAYLOAD)), 0);
@@ -135,8 +140,13 @@ fn node(name: &HeaderName, element: &str) -> Option<IpAddr> {
     } else {
         element.trim()
     };
-    let address = node.parse::<SocketAddr>().map(|address| address.ip()).ok();
-    address.or_else(|| node.trim_start_matches('[').trim_end_matches(']').parse().ok())
+    // The port need not be a number (§6.3). An IPv6 address without brackets has none.
+    let (address, _port) = match node.strip_prefix('[') {
+        Some(bracketed) => bracketed.split_once(']')?,
+        None if node.matches(':').count() == 1 => node.split_once(':')?,
+        None => (node, ""),
+    };
+    address.parse().ok()
 }
 
 #[cfg(test)]

@@ -29,16 +29,24 @@ fn proxies(field: Option<&str>) -> Proxies {
 #[case::forged_line_in_front(&["198.51.100.1", "192.0.2.7"], "192.0.2.7")]
 #[case::ipv6(&["2001:db8:2::7"], "2001:db8:2::7")]
 #[case::unreadable_before_a_proxy(&["192.0.2.7, junk, 10.1.1.1"], "10.1.1.1")]
+#[case::no_ascii_in_front(&["\u{fc}, 192.0.2.7"], "192.0.2.7")]
+#[case::no_ascii_line_in_front(&["\u{fc}", "192.0.2.7"], "192.0.2.7")]
 #[case::empty(&[""], "10.0.0.1")]
 #[case::absent(&[], "10.0.0.1")]
 fn the_last_address_that_is_no_proxy_is_the_client(#[case] values: &[&str], #[case] expected: &str) {
     let proxies = proxies(Some("x-forwarded-for"));
     let mut fields = HeaderMap::new();
     for value in values {
-        fields.append("x-forwarded-for", HeaderValue::from_str(value).unwrap());
+        fields.append(
+            "x-forwarded-for",
+            HeaderValue::from_bytes(value.as_bytes()).unwrap(),
+        );
     }
     fields.append("forwarded", HeaderValue::from_static("for=203.0.113.1"));
-    let client = |peer: &str| proxies.client(peer.parse().unwrap(), &fields).to_string();
+    let client = |peer: &str| {
+        let peer = SocketAddr::new(peer.parse().unwrap(), 0);
+        proxies.client(peer, &fields).ip().to_string()
+    };
     assert_eq!(client("10.0.0.1"), expected);
     // Nobody else is believed.
     assert_eq!(client("203.0.113.9"), "203.0.113.9");
@@ -50,6 +58,10 @@ fn the_last_address_that_is_no_proxy_is_the_client(#[case] values: &[&str], #[ca
 #[case("proto=https; for=\"[2001:db8:2::7]:4711\"", "2001:db8:2::7")]
 #[case("for=198.51.100.1, for=192.0.2.7", "192.0.2.7")]
 #[case("for=\", for=192.0.2.7", "192.0.2.7")]
+#[case("for=\"192.0.2.7:_http\"", "192.0.2.7")]
+#[case("for=\"[2001:db8:2::7]:_http\"", "2001:db8:2::7")]
+#[case("for=\"[2001:db8:2::7\"", "10.0.0.1")]
+#[case("for=198.51.100.1;by=\u{fc}, for=192.0.2.7", "192.0.2.7")]
 #[case("for=192.0.2.7, for=unknown", "10.0.0.1")]
 #[case("for=192.0.2.7, for=_hidden", "10.0.0.1")]
 #[case("by=192.0.2.7", "10.0.0.1")]
@@ -59,13 +71,11 @@ fn the_last_address_that_is_no_proxy_is_the_client(#[case] values: &[&str], #[ca
 #[case("for=192.0.2.7;for=198.51.100.1", "10.0.0.1")]
 fn the_forwarded_field_is_read_from_its_end(#[case] value: &str, #[case] expected: &str) {
     let mut fields = HeaderMap::new();
-    fields.insert("forwarded", value.parse().unwrap());
-    let peer = "10.0.0.1".parse().unwrap();
-    assert_eq!(
-        proxies(Some("forwarded")).client(peer, &fields).to_string(),
-        expected
-    );
-    assert_eq!(proxies(None).client(peer, &fields).to_string(), "10.0.0.1");
+    fields.insert("forwarded", HeaderValue::from_bytes(value.as_bytes()).unwrap());
+    let peer = "10.0.0.1:1".parse().unwrap();
+    let client = |field| proxies(field).client(peer, &fields).ip().to_string();
+    assert_eq!(client(Some("forwarded")), expected);
+    assert_eq!(proxies(None).client(peer, &fields), peer);
 }
 
 fn version_2(command: u8, family: u8, payload: &[u8]) -> Vec<u8> {
@@ -102,6 +112,11 @@ async fn a_header_names_the_client_and_leaves_the_rest() {
         (version_2(1, 0x11, &inet), one),
         (version_2(1, 0x11, &with_more), one),
         (version_2(0, 0, &[]), "10.0.0.1:1"),
+        (version_2(0, 0x11, &[]), "10.0.0.1:1"),
+        (version_2(0, 0x11, &inet), "10.0.0.1:1"),
+        (version_2(0, 0x7f, &[1, 2, 3]), "10.0.0.1:1"),
+        (version_2(1, 0, &[]), "10.0.0.1:1"),
+        (version_2(1, 0x31, &[0; 216]), "10.0.0.1:1"),
     ] {
         let rest = b"\x16\x03\x01 TLS".to_vec();
         let bytes = [header, rest.clone()].concat();
