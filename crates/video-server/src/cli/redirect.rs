@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
@@ -10,27 +11,41 @@ use http::header::{CONNECTION, HOST, LOCATION};
 use http::uri::{Authority, PathAndQuery};
 use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::Full;
+use hyper::body::Incoming;
 use playrate_transport::{Certificates, time};
-use quinn::TokioRuntime;
+use quinn::{Runtime, TokioRuntime};
 use video_server::serve::VideoServer;
 
 use super::Failure;
-use super::tcp::{self, TcpService, serve_plain};
+use super::tcp::{self, Proxies, TcpService, serve_plain};
+use crate::serve::PendingRecord;
 
 /// Pause between attempts to open a socket that an older process of this server still has.
 const PAUSE: Duration = Duration::from_millis(200);
 /// Number of attempts before a warning: after 10 s.
 const WARNS_AT: u32 = 50;
 
-/// Opens the socket, and returns the task that redirects clients to the names of `server`. If an older process of this
-/// server `may_end`, the task opens the socket after it. `port` is that of HTTPS, as clients see it.
+/// Opens the socket, and returns the task that redirects clients, also behind `proxies`, to the names of `server`. If
+/// an older process of this server `may_end`, the task opens the socket after it. `port` is that of HTTPS, as clients
+/// see it.
 pub(super) fn start(
     address: SocketAddr,
     may_end: bool,
     server: &VideoServer,
-    port: u16,
+    (port, proxies): (u16, Arc<Proxies>),
 ) -> Result<impl Future<Output = ()> + use<>, Failure> {
-    let certificates = server.transport().certificates().clone();
+    let (runtime, server): (Arc<dyn Runtime>, _) = (Arc::new(TokioRuntime), server.clone());
+    let believed = Arc::clone(&proxies);
+    let logged = move |request: &Request<Incoming>, peer: SocketAddr| {
+        let client = believed.client(peer, request.headers());
+        let mut record = PendingRecord::begin(server.site(), &runtime, client, request);
+        let response = answer(request, server.transport().certificates(), port);
+        if let Some(record) = &mut record {
+            record.begin_response(response.status(), 0);
+            record.served.is_complete = true;
+        }
+        response
+    };
     let mut listener = tcp::listen(address);
     if let Err(error) = &listener
         && !(may_end && error.kind() == io::ErrorKind::AddrInUse)
@@ -41,13 +56,11 @@ pub(super) fn start(
     }
     Ok(async move {
         for attempt in 0_u32.. {
-            let certificates = certificates.clone();
+            let (logged, proxies) = (logged.clone(), Arc::clone(&proxies));
             let started = listener.and_then(|listener| {
                 TcpService::start(listener, move |listener, stop| {
-                    let certificates = certificates.clone();
-                    serve_plain(listener, "redirects", stop, move |request| {
-                        answer(request, &certificates, port)
-                    })
+                    let purpose = ("redirects", Arc::clone(&proxies));
+                    serve_plain(listener, purpose, stop, logged.clone())
                 })
             });
             match started {
@@ -85,11 +98,8 @@ fn answer<B>(request: &Request<B>, certificates: &Certificates, port: u16) -> Re
                 format!(":{port}")
             };
             let location = format!("https://{}{port}{path}", host.host().to_ascii_lowercase());
-            fields.extend(
-                HeaderValue::try_from(location)
-                    .ok()
-                    .map(|location| (LOCATION, location)),
-            );
+            // A path of a request is a valid value.
+            fields.extend(HeaderValue::try_from(location).map(|location| (LOCATION, location)));
             StatusCode::PERMANENT_REDIRECT
         }
     };

@@ -268,7 +268,8 @@ fn upkeep(
             Some(_) => 443,
             None => server.local_addr().map_err(Failure::run)?.port(),
         };
-        upkeep.spawn(redirect::start(address, may_end, server, port)?);
+        let behind = (port, arguments.proxies.proxies());
+        upkeep.spawn(redirect::start(address, may_end, server, behind)?);
     }
     upkeep.spawn(certificate::watch(server.transport().certificates().clone()));
     upkeep.extend(acme.map(|acme| acme.run(server.clone())));

@@ -29,7 +29,7 @@ pub struct ServedResponse {
     pub peer: SocketAddr,
     /// Method of the request.
     pub method: Vec<u8>,
-    /// Path and query of the request, with `…` in place of tokens.
+    /// Path and query of the request, with `*` in place of tokens.
     pub target: Vec<u8>,
     /// Version of HTTP of the request.
     pub version: Version,
@@ -37,7 +37,7 @@ pub struct ServedResponse {
     pub range: Option<Vec<u8>>,
     /// Field `User-Agent` of the request.
     pub user_agent: Option<Vec<u8>>,
-    /// Field `Referer` of the request, with `…` in place of tokens.
+    /// Field `Referer` of the request, with `*` in place of tokens.
     pub referer: Option<Vec<u8>>,
     /// Session that the player reported (CMCD `sid`).
     pub session: Option<Vec<u8>>,
@@ -79,11 +79,11 @@ pub(crate) struct PendingRecord {
 
 impl PendingRecord {
     /// Begins the record of a response to `request`; `None` if the site has no log.
-    pub(crate) fn begin(
+    pub(crate) fn begin<B>(
         site: &Site,
         runtime: &Arc<dyn Runtime>,
         peer: SocketAddr,
-        request: &Request<bytes::Bytes>,
+        request: &Request<B>,
     ) -> Option<Self> {
         let log = Arc::clone(site.settings.response_log.as_ref()?);
         let (uri, fields) = (request.uri(), request.headers());

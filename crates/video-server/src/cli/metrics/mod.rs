@@ -107,7 +107,7 @@ impl Dashboard {
         let shared = Arc::clone(&context);
         let service = TcpService::start(listener, move |listener, stop| {
             let context = Arc::clone(&shared);
-            serve_plain(listener, "metrics", stop, move |request| {
+            serve_plain(listener, ("metrics", Arc::default()), stop, move |request, _| {
                 answer(request, &context)
             })
         })?;

@@ -1,6 +1,8 @@
 //! Plain HTTP/1.1 for the operator's pages and for redirects, with immediate responses.
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,7 +16,7 @@ use playrate_transport::{Activity, PlaceLimits};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-use super::Acceptor;
+use super::{Acceptor, Proxies};
 
 /// Limits of connections; a page or a scraper has one. A response takes no time, so a used connection always makes
 /// room, and no client can hold the port, on which supervisors ask for the server's health.
@@ -26,16 +28,19 @@ const LIMITS: PlaceLimits = PlaceLimits {
 /// Maximum time until the head of a request is complete, including the pause before it.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Serves connections of `listener`, which are for this `purpose`, until `stop` is true.
+/// Serves connections of `listener`, which are for this `purpose` and may come from `proxies`, until `stop` is true.
 pub(crate) fn serve_plain(
     listener: TcpListener,
-    purpose: &'static str,
+    (purpose, proxies): (&'static str, Arc<Proxies>),
     stop: watch::Receiver<bool>,
-    answer: impl Fn(&Request<Incoming>) -> Response<Full<Bytes>> + Clone + Send + Sync + 'static,
+    answer: impl Fn(&Request<Incoming>, SocketAddr) -> Response<Full<Bytes>> + Clone + Send + Sync + 'static,
 ) -> impl Future<Output = ()> {
-    let acceptor = Acceptor::new(listener, purpose, LIMITS, Default::default());
-    acceptor.run(stop.clone(), move |stream, _, activity| {
-        serve(stream, activity, stop.clone(), answer.clone())
+    let acceptor = Acceptor::new(listener, purpose, LIMITS, (Arc::default(), proxies));
+    acceptor.run(stop.clone(), move |stream, peer, activity| {
+        let answer = answer.clone();
+        serve(stream, activity, stop.clone(), move |request| {
+            answer(request, peer)
+        })
     })
 }
 

@@ -3,7 +3,8 @@
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
-use playrate_test_support::{Media, PATIENCE, ServerProcess, assert_contains, until};
+use playrate_test_support::{Media, PATIENCE, ServerProcess, assert_contains, eventually, until};
+use rstest::rstest;
 
 use crate::cli::process::{refused, start, start_on};
 
@@ -14,9 +15,14 @@ fn free() -> SocketAddr {
 
 /// The answer to one request with this `Host`, if anything listens.
 fn ask(address: SocketAddr, target: &str, host: &str) -> Option<String> {
+    send(address, &format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n"))
+}
+
+/// The answer to this request, if anything listens.
+fn send(address: SocketAddr, request: &str) -> Option<String> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    write!(stream, "GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     Some(answer)
@@ -43,6 +49,48 @@ fn requests_without_tls_are_sent_to_the_same_url_with_it() {
         elsewhere.starts_with("HTTP/1.1 421 ") && !elsewhere.contains("location"),
         "{elsewhere}"
     );
+    serving.stop();
+}
+
+#[rstest]
+#[case::directly(&[], "", "127.0.0.1")]
+#[case::by_a_proxy_for_connections(
+    &["--trusted-proxies", "127.0.0.1", "--proxy-protocol"], "PROXY TCP4 192.0.2.7 192.0.2.1 4711 80\r\n", "192.0.2.7"
+)]
+#[case::by_a_proxy_for_requests(
+    &["--trusted-proxies", "127.0.0.1", "--forwarded-field", "x-forwarded-for"], "", "192.0.2.8"
+)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_redirect_leaves_a_line_in_the_access_log(
+    #[case] arguments: &[&str],
+    #[case] before: &str,
+    #[case] client: &str,
+) {
+    let (media, address) = (Media::film(), free());
+    let (log, redirects) = (media.text(".access.log"), address.to_string());
+    let more = [
+        "--redirect-from",
+        &redirects,
+        "--access-log",
+        &log,
+        "--access-log-format",
+        "combined",
+    ];
+    let serving = start(media.root(), &[&more[..], arguments].concat());
+    for (host, status) in [("localhost", 308), ("evil.example", 421)] {
+        let fields = format!("Host: {host}\r\nUser-Agent: A\r\nX-Forwarded-For: 192.0.2.8\r\n");
+        let request = format!("{before}GET /film.mp4?a=b HTTP/1.1\r\n{fields}\r\n");
+        assert_contains(
+            &send(address, &request).unwrap(),
+            &[&format!("HTTP/1.1 {status} ")],
+        );
+        let end = format!("] \"GET /film.mp4?a=b HTTP/1.1\" {status} 0 \"-\" \"A\"");
+        let line = eventually("the line is there", async || {
+            let text = std::fs::read_to_string(&log).unwrap();
+            text.lines().find(|line| line.ends_with(&end)).map(str::to_owned)
+        });
+        assert!(line.await.starts_with(&format!("{client} - - [")));
+    }
     serving.stop();
 }
 
