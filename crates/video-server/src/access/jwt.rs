@@ -106,6 +106,10 @@ impl JwtKey {
             return Err(Denial::Malformed);
         }
         let (claims, now) = (decoded.claims, now as f64);
+        // The crate refuses an unexpected audience only if it is a text or a list.
+        if self.validation.aud.is_none() && claims.contains_key("aud") {
+            return Err(Denial::Claims);
+        }
         let time = |name| claims.get(name).map(|time| time.as_f64().ok_or(Denial::Claims));
         if time("exp").ok_or(Denial::Claims)?? + LEEWAY <= now {
             return Err(Denial::Expired);

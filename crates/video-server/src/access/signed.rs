@@ -153,9 +153,7 @@ impl FromStr for Grant {
 
 /// Splits a path into the token in its first segment, if there is one, and the path of the resource.
 pub(super) fn split(path: &str) -> (Option<&str>, &str) {
-    let marked = ["/~", "/%7E", "/%7e"]
-        .iter()
-        .find_map(|mark| path.strip_prefix(mark));
+    let marked = path.strip_prefix('/').and_then(unmarked);
     match marked.map(|rest| rest.split_at(rest.find('/').unwrap_or(rest.len()))) {
         Some((token, rest)) if is_token(token) && !token.contains(is_separator) => {
             (Some(token), if rest.is_empty() { "/" } else { rest })
@@ -194,7 +192,13 @@ pub(super) fn locate(uri: &Uri) -> Option<&str> {
             .find_map(|pair| pair.strip_prefix(PARAMETER))
     };
     let token = split(uri.path()).0.or_else(parameter)?;
-    Some(token.strip_prefix('~').unwrap_or(token))
+    Some(unmarked(token).unwrap_or(token))
+}
+
+/// The text after the mark of a token, which some programs encode.
+fn unmarked(text: &str) -> Option<&str> {
+    let mut marks = ["~", "%7E", "%7e"].iter();
+    marks.find_map(|mark| text.strip_prefix(mark))
 }
 
 /// Text from a client for logs: tokens anywhere in it are replaced by `*`.

@@ -77,6 +77,8 @@ fn tokens_are_those_of_other_implementations() {
 #[case::deeper("/~T/films/one/720p/1.m4s", "192.0.2.1", Ok(()))]
 #[case::encoded("/%7ET/films/%6Fne/1.m4s", "192.0.2.1", Ok(()))]
 #[case::query("/films/one/1.m4s?a=b&token=T", "192.0.2.1", Ok(()))]
+#[case::marked_query("/films/one/1.m4s?token=~T", "192.0.2.1", Ok(()))]
+#[case::encoded_query("/films/one/1.m4s?token=%7ET", "192.0.2.1", Ok(()))]
 #[case::sibling("/~T/films/ones/1.m4s", "192.0.2.1", Err(Denial::Path))]
 #[case::other("/~T/films/two/1.m4s", "192.0.2.1", Err(Denial::Path))]
 #[case::directory_as_file("/~T/films/one", "192.0.2.1", Err(Denial::Path))]
@@ -359,6 +361,8 @@ fn by_path() -> Claims {
 #[case::no_slash(json!({"exp": END, "path": "films/one/"}), Err(Denial::Path))]
 #[case::empty_path(json!({"exp": END, "path": ""}), Err(Denial::Path))]
 #[case::unexpected_audience(json!({"exp": END, "path": "/", "aud": "others"}), Err(Denial::Claims))]
+#[case::number_as_audience(json!({"exp": END, "path": "/", "aud": 5}), Err(Denial::Claims))]
+#[case::no_audience(json!({"exp": END, "path": "/", "aud": null}), Err(Denial::Claims))]
 fn a_jwt_opens_what_its_claims_say(#[case] claims: Value, #[case] expected: Result<(), Denial>) {
     let token = jwt(&json!({"alg": "HS256", "typ": "JWT"}), &claims, SECRET.as_bytes());
     assert_eq!(
