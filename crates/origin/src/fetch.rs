@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use crate::error::OriginError;
 use crate::shared::{Fetched, Fetching, Shared};
-use crate::version::{ObjectVersion, quoted};
+use crate::version::ObjectVersion;
 use crate::{CHUNK, ChunkKey, ChunkNumber, WINDOW};
 
 /// Time after which a request that has no answer, or delivered fewer than [`LEAST`] bytes, is replaced by another one;
@@ -187,12 +187,8 @@ impl Claim {
         let mut next_periods = periods.clone();
         while let Some(period) = next_periods.next() {
             let before = left;
-            shared.counters.lock().gets += 1;
             let since = Instant::now();
-            let request = shared
-                .store
-                .get_opts(&version.path, version.options(end - left..end));
-            let request = shared.within(shared.timeout, &version.url, request);
+            let request = shared.get(&version, end - left..end);
             let Ok(answer) = timeout(period, request).await else {
                 if self.cancel(wanted) {
                     return Ok(());
@@ -201,11 +197,6 @@ impl Claim {
                 continue;
             };
             let answer = answer?;
-            let etag = answer.meta.e_tag.clone();
-            if etag.is_some_and(|etag| quoted(etag) != version.etag) {
-                let url = version.url.clone();
-                return Err(OriginError::Changed { url });
-            }
             shared.confirm(&version, true);
             let mut stream = answer.into_stream();
             let mut is_first = true;

@@ -43,13 +43,7 @@ impl Object {
         let (shared, version) = (Arc::clone(&self.origin.shared), Arc::clone(&self.version));
         self.origin.block(async move {
             let length = usize::try_from(bytes.end - bytes.start).unwrap_or(usize::MAX);
-            let options = version.options(bytes);
-            shared.counters.lock().gets += 1;
-            let request = shared.store.get_opts(&version.path, options);
-            let mut stream = shared
-                .within(shared.timeout, &version.url, request)
-                .await?
-                .into_stream();
+            let mut stream = shared.get(&version, bytes).await?.into_stream();
             let mut read = BytesMut::new();
             while read.len() < length {
                 let left = (length - read.len()) as u64;

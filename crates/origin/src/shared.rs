@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::future::Future;
+use std::ops::Range;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, StreamExt as _};
 use object_store::path::Path;
-use object_store::{Error as StoreError, ObjectStore, ObjectStoreExt as _};
+use object_store::{Error as StoreError, GetResult, ObjectStore, ObjectStoreExt as _};
 use parking_lot::{Mutex, RwLock};
 use playrate_units::Bytes as ByteCount;
 use quick_cache::sync::Cache;
@@ -24,7 +25,7 @@ use crate::disk::DiskCache;
 use crate::error::OriginError;
 use crate::options::{DiskOptions, OriginOptions};
 use crate::totals::Counters;
-use crate::version::{ObjectKey, ObjectVersion};
+use crate::version::{ObjectKey, ObjectVersion, quoted};
 use crate::windows::Windows;
 
 /// Memory of an object in a listing in bytes, in addition to its entity tag and to [`NAMES`] copies of its name.
@@ -269,6 +270,26 @@ impl Shared {
         };
         self.counters.lock().errors += 1;
         Err(error)
+    }
+
+    /// The answer to a request for `bytes` of `version`.
+    ///
+    /// # Errors
+    /// Also if the answer has another entity tag: some stores ignore `If-Match`.
+    pub(crate) async fn get(
+        &self,
+        version: &ObjectVersion,
+        bytes: Range<u64>,
+    ) -> Result<GetResult, OriginError> {
+        self.counters.lock().gets += 1;
+        let request = self.store.get_opts(&version.path, version.options(bytes));
+        let answer = self.within(self.timeout, &version.url, request).await?;
+        let is_other = |etag: &String| quoted(etag.clone()) != version.etag;
+        if answer.meta.e_tag.as_ref().is_some_and(is_other) {
+            let url = version.url.clone();
+            return Err(OriginError::Changed { url });
+        }
+        Ok(answer)
     }
 
     pub(crate) async fn list(&self) -> Result<Vec<(String, Arc<ObjectVersion>)>, OriginError> {

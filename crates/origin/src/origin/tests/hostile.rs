@@ -1,6 +1,6 @@
 //! Stores that answer slowly, wrongly or without end.
 
-use std::io::{Read as _, Write};
+use std::io::{Read as _, Seek as _, SeekFrom, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::{self, sleep};
@@ -10,8 +10,8 @@ use object_store::aws::AmazonS3Builder;
 use rstest::rstest;
 
 use super::*;
-use crate::CHUNK;
 use crate::answers::CheckedConnector;
+use crate::{CHUNK, IndexReader};
 
 const FILM: u64 = 4 << 20;
 
@@ -89,7 +89,7 @@ fn listing(keys: &[&str], more: &str) -> String {
 }
 
 /// Sends the requested part of the film, zeros, in steps of this many bytes and this time.
-fn film(head: &str, client: &mut TcpStream, step: usize, pause: Duration) -> std::io::Result<()> {
+fn film(head: &str, client: &mut impl Write, step: usize, pause: Duration) -> std::io::Result<()> {
     let (_, range) = head.split_once("range: bytes=").unwrap();
     let (first, last) = range.lines().next().unwrap().split_once('-').unwrap();
     let length = last.parse::<u64>().unwrap() + 1 - first.parse::<u64>().unwrap();
@@ -172,6 +172,27 @@ fn an_object_with_a_content_encoding_is_refused_and_not_cached() {
     );
     assert!(!error.is_temporary());
     assert_eq!(origin.totals().memory, ByteCount::new(0));
+}
+
+#[test]
+fn an_index_is_of_one_version_although_the_store_ignores_the_condition() {
+    let origin = origin(|number, head, client| {
+        if head.contains("list-type=2") {
+            return whole(client, "", &listing(&["film.mp4"], ""));
+        }
+        let mut answer = Vec::new();
+        film(head, &mut answer, 1 << 20, Duration::ZERO)?;
+        if number > 0 {
+            let tag = answer.windows(3).position(|text| text == b"\"a\"").unwrap();
+            answer[tag + 1] = b'b';
+        }
+        client.write_all(&answer)
+    });
+    let mut reader = IndexReader::new(listed(&origin));
+    reader.read_exact(&mut [0; 8]).unwrap();
+    reader.seek(SeekFrom::End(-8)).unwrap();
+    let error = reader.read_exact(&mut [0; 8]).unwrap_err();
+    assert!(error.to_string().contains("was replaced"), "{error}");
 }
 
 #[test]
