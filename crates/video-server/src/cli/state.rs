@@ -64,9 +64,10 @@ pub(super) fn create_endpoint_key(directory: &Path) -> anyhow::Result<EndpointKe
     created.with_context(|| format!("--state: cannot create {}", path.display()))
 }
 
-/// Writes a file that only its user can read, atomically, so that a crash never leaves a part of it.
+/// Writes a file that only its user can read, atomically, so that neither a crash nor another process of this server
+/// leaves a part of it.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let unfinished = path.with_extension("new");
+    let unfinished = path.with_extension(format!("{}.new", std::process::id()));
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -74,4 +75,19 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(unfinished, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unfinished_file_of_another_process_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        fs::write(path("acme.new"), "half of an acc").unwrap();
+        write(&path("acme.pem"), b"a certificate").unwrap();
+        assert_eq!(fs::read(path("acme.pem")).unwrap(), b"a certificate");
+        assert_eq!(fs::read(path("acme.new")).unwrap(), b"half of an acc");
+    }
 }
