@@ -290,11 +290,8 @@ impl Acme {
             let Ok(state) = authorization.refresh().await else {
                 break;
             };
-            for error in state
-                .challenges
-                .iter()
-                .filter_map(|challenge| challenge.error.as_ref())
-            {
+            let challenges = state.challenges.iter();
+            for error in challenges.filter_map(|challenge| challenge.error.as_ref()) {
                 failure = format!("{failure}; {}: {error}", state.identifier());
             }
         }

@@ -242,12 +242,8 @@ fn print(text: &str) -> Result<(), Failure> {
 
 /// Number of the line that contains byte `at` of a file, counted from 1.
 fn line_at(text: &str, at: usize) -> usize {
-    text.as_bytes()
-        .iter()
-        .take(at)
-        .filter(|&&byte| byte == b'\n')
-        .count()
-        + 1
+    let before = text.bytes().take(at);
+    before.filter(|&byte| byte == b'\n').count() + 1
 }
 
 #[cfg(test)]

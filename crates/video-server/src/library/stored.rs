@@ -275,16 +275,8 @@ fn directory_of(name: &str) -> &str {
 
 /// Returns true if `name` lies in one of `directories`, or below it.
 fn is_below(name: &str, directories: &BTreeSet<&str>) -> bool {
-    let mut directory = directory_of(name);
-    loop {
-        if directories.contains(directory) {
-            return true;
-        }
-        if directory.is_empty() {
-            return false;
-        }
-        directory = directory_of(directory);
-    }
+    let mut above = Path::new(name).ancestors().skip(1).filter_map(Path::to_str);
+    above.any(|directory| directories.contains(directory))
 }
 
 /// Reads the manifest `name` of `files`.

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::fmt::Display;
+use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -159,16 +160,11 @@ pub(super) async fn serve(
         }
         accepted = accepting => accepted,
     };
-    let stream = match accepted {
-        Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => {
+    let stream = match accepted.unwrap_or_else(|time::Elapsed| Err(io::ErrorKind::TimedOut.into())) {
+        Ok(stream) => stream,
+        Err(error) => {
             context.totals.failed_handshakes.fetch_add(1, Relaxed);
             tracing::debug!(%peer, %error, "a TLS handshake failed");
-            return;
-        }
-        Err(time::Elapsed) => {
-            context.totals.failed_handshakes.fetch_add(1, Relaxed);
-            tracing::debug!(%peer, "a TLS handshake timed out");
             return;
         }
     };
