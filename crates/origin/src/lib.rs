@@ -26,13 +26,12 @@
 
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
+#[cfg(not(unix))]
+compile_error!("the cache on disk needs a Unix system, such as Linux");
+
 mod ahead;
 mod answers;
 mod cache;
-#[cfg(unix)]
-mod disk;
-#[cfg(not(unix))]
-#[path = "disk_unsupported.rs"]
 mod disk;
 mod error;
 mod fetch;

@@ -29,6 +29,9 @@
 
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
+#[cfg(not(unix))]
+compile_error!("video-server runs on Unix systems only, such as Linux");
+
 // The command line uses this library by its public name, like any other program.
 #[cfg(feature = "cli")]
 extern crate self as video_server;

@@ -322,6 +322,7 @@ fn retry_pause(failures: u32, jitter: f64) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
     use std::time::UNIX_EPOCH;
 
     use super::*;
@@ -386,15 +387,11 @@ mod tests {
         state::write(&first.certificate_file, valid.as_bytes()).unwrap();
         let used = [first.stored().unwrap().0.pin(), first.identity().unwrap().pin()];
         assert_eq!(used[0], used[1]);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            let mode = fs::metadata(&first.certificate_file)
-                .unwrap()
-                .permissions()
-                .mode();
-            assert_eq!(mode & 0o777, 0o600);
-        }
+        let mode = fs::metadata(&first.certificate_file)
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600);
         let (other, expired) = acme("other.example", 1999);
         assert!(other.stored().is_none());
         for useless in [expired.as_bytes(), b"half a certif"] {

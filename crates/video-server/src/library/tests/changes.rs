@@ -134,12 +134,9 @@ fn a_fault_is_reported_again_only_after_it_has_changed() {
     directory.put("a.m4s", [0; 1_000]);
     directory.put("main.m3u8", "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=9\nnone.m3u8\n");
     directory.put("bad.mp4", "x");
-    #[cfg(unix)]
-    {
-        std::os::unix::fs::symlink("nowhere", directory.path("link.mp4")).unwrap();
-        let not_utf8 = std::os::unix::ffi::OsStrExt::from_bytes(b"\xff.mp4");
-        fs::write(directory.root().join::<&std::ffi::OsStr>(not_utf8), "x").unwrap();
-    }
+    std::os::unix::fs::symlink("nowhere", directory.path("link.mp4")).unwrap();
+    let not_utf8 = std::os::unix::ffi::OsStrExt::from_bytes(b"\xff.mp4");
+    fs::write(directory.root().join::<&std::ffi::OsStr>(not_utf8), "x").unwrap();
     let warnings = |changes: &LibraryChanges<'_>| {
         let faults = changes.faults.iter();
         let warnings = faults.filter(|fault| fault.kind == FaultKind::Warning);

@@ -122,7 +122,6 @@ fn what_is_no_file_is_not_there(#[case] asked: &str) {
     assert!(library.open(&name(asked)).unwrap().is_none());
 }
 
-#[cfg(unix)]
 #[test]
 fn a_link_is_followed_within_the_directory_and_not_out_of_it() {
     use std::os::unix::fs::symlink;
@@ -145,7 +144,6 @@ fn a_link_is_followed_within_the_directory_and_not_out_of_it() {
     assert_eq!(titles(&library), ["film.mp4", "same.mp4"]);
 }
 
-#[cfg(unix)]
 #[test]
 fn a_socket_in_the_directory_is_not_opened() {
     let directory = directory();

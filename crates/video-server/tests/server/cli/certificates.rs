@@ -76,16 +76,13 @@ async fn each_name_gets_its_certificate_after_a_hang_up_too_and_each_has_its_exp
         assert!((29 * 24 * 3600..=30 * 24 * 3600).contains(&left), "{left}");
     }
     assert_eq!(serving.metric("playrate_certificate_renewal_failures_total"), 0);
-    #[cfg(unix)]
-    {
-        let (renewed, _) = certificate(&media, "two.example", (-1, 30));
-        serving.signal("HUP");
-        playrate_test_support::until("the second is renewed", async || {
-            connects("two.example", renewed).await
-        })
-        .await;
-        assert!(connects("one.example", made[0].0).await);
-    }
+    let (renewed, _) = certificate(&media, "two.example", (-1, 30));
+    serving.signal("HUP");
+    playrate_test_support::until("the second is renewed", async || {
+        connects("two.example", renewed).await
+    })
+    .await;
+    assert!(connects("one.example", made[0].0).await);
     let log = serving.stop();
     assert!(!log.contains("expire"), "{log}");
 }
@@ -134,7 +131,6 @@ fn a_check_and_a_server_warn_of_a_certificate_near_its_end(
     assert!(!output.stdout.is_empty() && !output.stdout.windows(7).any(|part| part == b"expires"));
 }
 
-#[cfg(unix)]
 #[test]
 fn a_key_that_every_user_can_read_is_refused_and_one_for_a_group_is_not() {
     use std::os::unix::fs::PermissionsExt as _;

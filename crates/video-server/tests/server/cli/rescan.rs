@@ -59,7 +59,6 @@ fn watches(serving: &ServerProcess) -> bool {
 }
 
 /// Closes the connection, stops the server once it has been informed, and returns its log.
-#[cfg(unix)]
 async fn close(connection: Connection, serving: ServerProcess) -> String {
     connection.close();
     serving.logs("session finished", 1).await;
@@ -140,7 +139,6 @@ async fn a_directory_is_watched_unless_that_is_switched_off() {
     assert!(!watches(&start_with_metrics(&media, &["--no-watch"])));
 }
 
-#[cfg(unix)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_directory_that_is_not_watched_is_read_again_on_a_hang_up() {
     let media = directory();
@@ -155,7 +153,6 @@ async fn a_directory_that_is_not_watched_is_read_again_on_a_hang_up() {
     .await;
 }
 
-#[cfg(unix)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_strict_server_keeps_its_titles_while_one_cannot_be_played() {
     let media = directory();

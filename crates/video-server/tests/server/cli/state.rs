@@ -36,11 +36,8 @@ fn each_state_has_a_key_of_its_own_that_only_its_user_reads() {
         let state = Media::new();
         start(media.root(), &["--state", &state.text("")]).stop();
         let file = state.path("endpoint-key");
-        #[cfg(unix)]
-        {
-            let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).unwrap().permissions());
-            assert_eq!(mode & 0o777, 0o600);
-        }
+        let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).unwrap().permissions());
+        assert_eq!(mode & 0o777, 0o600);
         assert_eq!(fs::read_dir(state.root()).unwrap().count(), 1);
         fs::read(file).unwrap()
     });

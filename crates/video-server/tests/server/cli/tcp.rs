@@ -395,7 +395,6 @@ async fn connections_beyond_the_limit_are_refused_and_places_are_given_back() {
     .await;
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn a_renewed_certificate_shows_after_a_hang_up() {
     let mut site = Site::new();
