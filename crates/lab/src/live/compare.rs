@@ -9,11 +9,12 @@ use crate::result::Row;
 use crate::rounding::ratio;
 use crate::statistics::Spread;
 
-/// Maximum relative difference in throughput between a live run and its virtual reference run.
+/// Maximum relative difference in throughput between a live run and its virtual reference run, and the tolerance at
+/// both ends of the range in [`SeedsVerdict`].
 const TOLERANCE: f64 = 0.05;
 
-/// The metrics of the verdict about the reference run, with true if the difference is relative. The impaired share is
-/// already relative to the playing time.
+/// The metrics of [`SeedsVerdict`], with true if the tolerance is relative. The impaired share is already relative to
+/// the playing time.
 const VERDICT: [(&str, bool); 2] = [("throughput_bps", true), ("impaired_share", false)];
 
 /// Condition under which a live run agrees with its virtual runs in a metric.
@@ -94,17 +95,14 @@ impl MetricComparison {
         })
     }
 
-    /// Difference between the live and the reference run, absolute or `relative` to the reference run's value; infinite
-    /// if one of them has no value.
-    fn difference(&self, relative: bool) -> f64 {
-        let values = self.live.zip(self.reference);
-        values.map_or(f64::INFINITY, |(live, reference)| {
-            let difference = (live - reference).abs();
-            if relative && difference > 0.0 {
-                difference / reference
-            } else {
-                difference
-            }
+    /// The smallest and the largest value of the virtual runs with the tolerance; a tolerance that is not `relative` is
+    /// for a share.
+    fn tolerated(&self, relative: bool) -> Option<[f64; 2]> {
+        let (min, max) = self.virtual_min.zip(self.virtual_max)?;
+        Some(if relative {
+            [min * (1.0 - TOLERANCE), max * (1.0 + TOLERANCE)]
+        } else {
+            [(min - TOLERANCE).max(0.0), (max + TOLERANCE).min(1.0)]
         })
     }
 
@@ -227,11 +225,23 @@ impl ControllerComparison {
         self.measures.iter().find(|measured| measured.name == name)
     }
 
-    /// The metrics of the verdict, with their differences from the reference run.
-    fn verdict(&self) -> impl Iterator<Item = (&MetricComparison, f64)> {
+    /// The metrics of the verdict whose live value is outside the tolerated range, in words.
+    fn differences(&self) -> impl Iterator<Item = String> {
         VERDICT.iter().filter_map(|&(name, relative)| {
             let measured = self.measured(name)?;
-            Some((measured, measured.difference(relative)))
+            let [min, max] = measured.tolerated(relative).unwrap_or([f64::NAN; 2]);
+            let agrees = measured.live.is_some_and(|live| (min..=max).contains(&live));
+            (!agrees).then(|| {
+                format!(
+                    "{} had {} of {}, the seeds {}, with the tolerance {} to {}",
+                    short_name(&self.controller),
+                    measured.label().to_lowercase(),
+                    measured.text(measured.live),
+                    measured.spread(),
+                    measured.text(Some(min)),
+                    measured.text(Some(max)),
+                )
+            })
         })
     }
 
@@ -247,45 +257,31 @@ impl ControllerComparison {
     }
 }
 
-/// Verdict about live runs and their virtual reference runs.
+/// Verdict about live runs, compared with the virtual runs of many seeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ReferenceVerdict {
-    /// True if throughput and impaired share of all live runs are within `TOLERANCE` of the reference runs'.
+pub(crate) struct SeedsVerdict {
+    /// True if throughput and impaired share of all live runs are in the range of the seeds, widened by `TOLERANCE`.
     pub(crate) agrees: bool,
-    /// One sentence: the largest difference, or the metrics that differ.
+    /// One sentence: the rule, or the metrics that differ.
     pub(crate) sentence: String,
 }
 
-impl ReferenceVerdict {
+impl SeedsVerdict {
     /// The verdict about `comparisons`; `None` if there are none.
-    pub(crate) fn of<'a>(comparisons: impl IntoIterator<Item = &'a ControllerComparison>) -> Option<Self> {
-        let mut largest: Option<f64> = None;
-        let mut differ = Vec::new();
-        for compared in comparisons {
-            for (measured, difference) in compared.verdict() {
-                largest = Some(largest.unwrap_or_default().max(difference));
-                if difference > TOLERANCE {
-                    differ.push(format!(
-                        "{} had {} of {}, in virtual time {}, with other seeds {}",
-                        short_name(&compared.controller),
-                        measured.label().to_lowercase(),
-                        measured.text(measured.live),
-                        measured.text(measured.reference),
-                        measured.spread()
-                    ));
-                }
-            }
-        }
-        let percent = (largest? * 100.0).ceil().max(1.0);
-        let sentence = if differ.is_empty() {
-            format!("Agrees with the virtual reference run within {percent:.0} %.")
+    pub(crate) fn of(comparisons: &[ControllerComparison]) -> Option<Self> {
+        let compared = comparisons.iter();
+        let differ: Vec<String> = compared.flat_map(ControllerComparison::differences).collect();
+        let agrees = differ.is_empty();
+        let sentence = if agrees {
+            format!(
+                "Agrees with virtual time: throughput and impaired share are in the range of its seeds, widened by \
+                 {:.0} % because other seeds may lie beyond it.",
+                TOLERANCE * 100.0
+            )
         } else {
-            format!("Differs from the virtual reference run: {}.", differ.join(". "))
+            format!("Differs from virtual time: {}.", differ.join("; "))
         };
-        Some(Self {
-            agrees: differ.is_empty(),
-            sentence,
-        })
+        (!comparisons.is_empty()).then_some(Self { agrees, sentence })
     }
 }
 
@@ -354,23 +350,27 @@ mod tests {
     }
 
     #[test]
-    fn the_verdict_names_the_largest_difference_or_what_differs() {
-        let verdict = |live| ReferenceVerdict::of([&compare(live)]).unwrap();
-        for (bps, percent) in [(1_000_000, 1), (992_000, 1), (1_031_000, 4)] {
-            let verdict = verdict(rows(bps, 3));
-            let said = format!("Agrees with the virtual reference run within {percent} %.");
-            assert_eq!((verdict.agrees, verdict.sentence), (true, said));
+    fn the_verdict_agrees_in_the_range_of_the_seeds_and_five_percent_beyond_it() {
+        let verdict = |live| SeedsVerdict::of(&[compare(live)]).unwrap();
+        // The seeds have 1.00 and 1.30 Mbit/s.
+        for bps in [951_000, 1_000_000, 1_150_000, 1_300_000, 1_364_000] {
+            assert!(verdict(rows(bps, 3)).agrees, "{bps}");
         }
-        let slow = verdict(rows(800_000, 3));
-        let said = "Differs from the virtual reference run: reno had throughput of 0.80 Mbit/s, in virtual time \
-                    1.00 Mbit/s, with other seeds 1.15 Mbit/s (1.00 Mbit/s to 1.30 Mbit/s).";
-        assert_eq!((slow.agrees, slow.sentence.as_str()), (false, said));
+        for bps in [949_000, 1_366_000] {
+            assert!(!verdict(rows(bps, 3)).agrees, "{bps}");
+        }
+        let said = "Differs from virtual time: reno had throughput of 0.80 Mbit/s, the seeds 1.15 Mbit/s (1.00 \
+                    Mbit/s to 1.30 Mbit/s), with the tolerance 0.95 Mbit/s to 1.36 Mbit/s.";
+        assert_eq!(verdict(rows(800_000, 3)).sentence, said);
         let mut stalled = rows(1_000_000, 3);
         stalled[0].playback.stalled_time += std::time::Duration::from_secs(20);
         let stalled = verdict(stalled);
         assert!(!stalled.agrees);
         assert_contains(&stalled.sentence, &["reno had impaired share of"]);
-        assert_eq!(ReferenceVerdict::of([]), None);
+        let mut failed = rows(1_000_000, 3);
+        failed[0].throughput_bps = None;
+        assert_contains(&verdict(failed).sentence, &["throughput of none"]);
+        assert_eq!(SeedsVerdict::of(&[]), None);
     }
 
     #[test]

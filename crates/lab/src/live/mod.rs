@@ -20,7 +20,7 @@ use playrate_units::rounded::time;
 use tokio_util::sync::CancellationToken;
 
 pub use args::LiveArgs;
-pub(crate) use compare::ReferenceVerdict;
+pub(crate) use compare::SeedsVerdict;
 pub use compare::{Attempt, COMPARED, ControllerComparison, MetricComparison, Rule};
 pub use output::LiveReport;
 

@@ -6,7 +6,7 @@ use askama::Template;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::{Deserialize, Serialize};
 
-use super::compare::{ControllerComparison, ReferenceVerdict};
+use super::compare::ControllerComparison;
 use crate::controllers::short_name;
 use crate::error::CommandError;
 use crate::scenario::full_name;
@@ -91,11 +91,6 @@ fn table(compared: &ControllerComparison) -> Table {
 
 fn failure(compared: &ControllerComparison) -> Option<&String> {
     compared.live.iter().find_map(|row| row.error.as_ref())
-}
-
-fn verdict(compared: &ControllerComparison) -> Option<String> {
-    compared.agrees?;
-    ReferenceVerdict::of([compared]).map(|verdict| verdict.sentence)
 }
 
 /// Creates the output directory before any run, so that no results are lost.

@@ -7,7 +7,7 @@ use playrate_units::Bytes;
 
 use super::{DemoReport, DemoRun, SEEDS};
 use crate::controllers::short_name;
-use crate::live::{MetricComparison, ReferenceVerdict};
+use crate::live::{MetricComparison, SeedsVerdict};
 use crate::result::SessionOutcome;
 use crate::words::{count, rate, size, time, wrapped};
 
@@ -18,10 +18,9 @@ pub(super) struct Explanation {
     pub(super) headline: String,
     /// Sentences with one reason each.
     pub(super) reasons: Vec<String>,
-    /// One sentence: agreement with the virtual reference run.
+    /// One sentence: agreement with the seeds in virtual time.
     pub(super) verdict: Option<String>,
-    /// Warning that the machine was too busy and the results differ from the virtual reference run, or that there is
-    /// none.
+    /// Warning that the machine was too busy and the results differ from virtual time, or were not compared.
     pub(super) warning: Option<String>,
 }
 
@@ -36,7 +35,7 @@ impl Explanation {
     pub(super) fn of(report: &DemoReport) -> Self {
         // Writing to a String cannot fail.
         let reasons = Reasons { it: report }.render().unwrap_or_default();
-        let verdict = ReferenceVerdict::of(&report.comparisons);
+        let verdict = SeedsVerdict::of(&report.comparisons);
         Self {
             headline: report.headline(),
             reasons: reasons.lines().map(str::to_owned).collect(),
@@ -139,7 +138,7 @@ impl DemoReport {
         values.join(", ")
     }
 
-    fn warning(&self, verdict: Option<&ReferenceVerdict>) -> Option<String> {
+    fn warning(&self, verdict: Option<&SeedsVerdict>) -> Option<String> {
         if verdict.is_some_and(|verdict| verdict.agrees) {
             return None;
         }
