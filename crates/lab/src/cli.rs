@@ -134,7 +134,7 @@ async fn execute(command: Command) -> Result<ExitCode, CommandError> {
             let out = &mut std::io::stdout();
             let succeeded = match &command.kind {
                 Some(DemoKind::Scenario(args)) => live::run(args, &interruption(), out).await?.agrees,
-                None => demo::run(&command.args, out).await?.succeeded(),
+                None => demo::run(&command.args, &interruption(), out).await?.succeeded(),
             };
             ExitCode::from(if succeeded { 0 } else { FAILED })
         }

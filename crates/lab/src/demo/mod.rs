@@ -3,7 +3,7 @@
 //! Every controller has its own `video-server`, relay (as its path) and `video-client`. They all run in this process at
 //! the same time and communicate over loopback sockets. The results are an ordinary directory of results with one trial
 //! of the scenario `demo`: rows, time series, the scenario's text, the page of `lab report` and the explanation. The
-//! same sessions in virtual time show whether this machine was too busy for a valid result.
+//! same sessions in virtual time, with many seeds, show whether this machine was too busy for a valid result.
 
 mod args;
 mod explain;
@@ -38,8 +38,7 @@ const ADVICE: &str = "choose another directory with --out";
 /// Maximum duration of a session. On a slow path the title might take for ever.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// Number of seeds. The first is the demo's own: its run is the virtual reference run. All together take a second or
-/// two.
+/// Number of seeds in virtual time. The first is the demo's own. All together take a second or two.
 const SEEDS: u32 = 10;
 
 /// Results of the demo.
@@ -51,9 +50,9 @@ pub struct DemoReport {
     queue: Bytes,
     /// One run per controller, in the order of the arguments.
     runs: Vec<DemoRun>,
-    /// Each run compared with its virtual runs; empty if these failed or the demo was stopped.
+    /// Each run compared with its virtual runs; empty if these failed or the demo was stopped before their end.
     comparisons: Vec<ControllerComparison>,
-    /// Throughput of a download that shares a link with the viewer, for each run; in virtual time only.
+    /// Throughput of a download that shares a link with the viewer, for each run, in virtual time only; empty as above.
     downloads: Vec<Option<MetricComparison>>,
 }
 
@@ -87,13 +86,18 @@ impl DemoReport {
 }
 
 /// Plays the embedded title according to `args`, shows progress on stderr, writes the results and prints them to `out`
-/// as a table or as JSON. Ctrl-C ends the sessions early; the results so far are still reported.
+/// as a table or as JSON. Cancelling `stop` ends the sessions early, or their comparison with virtual time; the results
+/// so far are still reported.
 ///
 /// # Errors
 /// If the path cannot be built, a component cannot be set up, or the results cannot be written. A failed session is
 /// part of the results.
-pub async fn run(args: &DemoArgs, out: &mut impl Write) -> Result<DemoReport, CommandError> {
-    let scenario = Arc::new(scenario::scenario(args)?);
+pub async fn run(
+    args: &DemoArgs,
+    stop: &CancellationToken,
+    out: &mut impl Write,
+) -> Result<DemoReport, CommandError> {
+    let (scenario, shared) = (Arc::new(scenario::scenario(args)?), scenario::shared(args)?);
     let queue = scenario::queue(&scenario);
     // Checked before any run, so that no results are lost.
     let save_error = |error: io::Error| match error.kind() {
@@ -104,16 +108,10 @@ pub async fn run(args: &DemoArgs, out: &mut impl Write) -> Result<DemoReport, Co
     if !args.json {
         output::announce(&scenario, args, queue);
     }
-    let (runs, complete) = play_all(&scenario, args.json).await?;
-    let (comparisons, downloads) = if complete {
-        compare(&scenario, args, &runs).await.unwrap_or_else(|error| {
-            // A closed stderr is not an error.
-            let _ = writeln!(io::stderr(), "no virtual reference run: {error}");
-            (Vec::new(), Vec::new())
-        })
-    } else {
-        (Vec::new(), Vec::new())
-    };
+    let runs = play_all(&scenario, args.json, stop).await?;
+    let own = Scenario::clone(&scenario);
+    let comparisons = compare(&runs, simulate("the comparison", own, stop).await);
+    let downloads = downloads(simulate("the shared links", shared, stop).await);
     let store = Store::replace(&args.out, &scenario.name).map_err(save_error)?;
     let demo = DemoReport {
         args: args.clone(),
@@ -153,30 +151,25 @@ fn save(demo: &DemoReport, explanation: &Explanation, mut store: Store) -> io::R
     store.finish(demo.runs.iter().map(|run| &run.row.key))
 }
 
-/// Plays the title under all controllers at once; `quiet` hides progress. The flag is false if Ctrl-C stopped it.
-async fn play_all(scenario: &Arc<Scenario>, quiet: bool) -> Result<(Vec<DemoRun>, bool), CommandError> {
+/// Plays the title under all controllers at once, until `stop` is cancelled; `quiet` hides progress.
+async fn play_all(
+    scenario: &Arc<Scenario>,
+    quiet: bool,
+    stop: &CancellationToken,
+) -> Result<Vec<DemoRun>, CommandError> {
     let jobs = plan(&[Arc::clone(scenario)]);
     let statuses: Vec<StatusCell> = jobs.iter().map(|_| StatusCell::default()).collect();
     let specs: Vec<String> = jobs.iter().map(|job| short_name(&job.key.controller)).collect();
-    let handle = Arc::new(RunHandle::default());
+    let handle = RunHandle::child_of(stop);
     let mut sessions = JoinSet::new();
     for (index, (job, status)) in jobs.into_iter().zip(&statuses).enumerate() {
         let (status, handle) = (status.clone(), Arc::clone(&handle));
         sessions.spawn(async move { (index, play(job, status, &handle).await) });
     }
     let mut display = SessionsDisplay::new(specs.into_iter().zip(statuses).collect(), quiet);
-    let interruption = tokio::spawn({
-        let handle = Arc::clone(&handle);
-        async move {
-            while tokio::signal::ctrl_c().await.is_ok() {
-                handle.stop();
-            }
-        }
-    });
     let runs = sim::ticking(sim::join_all(&mut sessions), || display.refresh()).await;
-    interruption.abort();
     display.finish();
-    Ok((runs?, !handle.is_stopped()))
+    Ok(runs?)
 }
 
 /// Plays the title under the controller of `job`.
@@ -194,30 +187,42 @@ async fn play(job: Job, status: StatusCell, handle: &Arc<RunHandle>) -> Result<D
     })
 }
 
-/// Runs `scenario` in virtual time with [`SEEDS`] seeds, and compares each of `runs` with its controller's virtual
-/// runs. Measures the download that shares a link with the viewer, too.
-///
-/// # Errors
-/// If a virtual run fails.
-async fn compare(
-    scenario: &Scenario,
-    args: &DemoArgs,
-    runs: &[DemoRun],
-) -> Result<(Vec<ControllerComparison>, Vec<Option<MetricComparison>>), CommandError> {
-    let [mut seeds, mut shared] = [scenario.clone(), scenario::shared(args)?];
-    (seeds.trials, shared.trials) = (SEEDS, SEEDS);
-    let stop = CancellationToken::new();
-    let virtual_runs = simulate_all(&Arc::new(seeds), &stop).await?;
-    let mut shared_runs = simulate_all(&Arc::new(shared), &stop).await?;
+/// The rows of `scenario` in virtual time with [`SEEDS`] seeds, for each controller. If a run fails or is stopped,
+/// there are none, and stderr says that `purpose` is left out.
+async fn simulate(purpose: &str, mut scenario: Scenario, stop: &CancellationToken) -> Vec<Vec<Vec<Row>>> {
+    if stop.is_cancelled() {
+        return Vec::new();
+    }
+    // A closed stderr is not an error.
+    let _ = writeln!(
+        io::stderr(),
+        "{SEEDS} seeds in virtual time for {purpose}. Ctrl-C leaves it out."
+    );
+    scenario.trials = SEEDS;
+    simulate_all(&Arc::new(scenario), stop)
+        .await
+        .unwrap_or_else(|error| {
+            let _ = writeln!(io::stderr(), "without {purpose}: {error}");
+            Vec::new()
+        })
+}
+
+/// Each of `runs` compared with its controller's virtual runs, if there are any.
+fn compare(runs: &[DemoRun], virtual_runs: Vec<Vec<Vec<Row>>>) -> Vec<ControllerComparison> {
     let compared = runs.iter().zip(virtual_runs).map(|(run, virtual_runs)| {
         let attempts = vec![run.attempt.clone()];
         let controller = run.row.key.controller.clone();
         ControllerComparison::new(controller, attempts, vec![run.row.clone()], virtual_runs)
     });
+    compared.collect()
+}
+
+/// Throughput of the downloads in the runs of each controller.
+fn downloads(mut shared_runs: Vec<Vec<Vec<Row>>>) -> Vec<Option<MetricComparison>> {
     for rows in shared_runs.iter_mut().flatten() {
         rows.retain(|row| row.role == BULK);
     }
-    let downloads = shared_runs.iter();
-    let downloads = downloads.map(|runs| MetricComparison::of("throughput_bps", Rule::Shown, &[], runs));
-    Ok((compared.collect(), downloads.collect()))
+    let each = shared_runs.iter();
+    each.map(|runs| MetricComparison::of("throughput_bps", Rule::Shown, &[], runs))
+        .collect()
 }

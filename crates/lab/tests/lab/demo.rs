@@ -2,12 +2,16 @@
 //! seconds.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use clap::Parser;
 use lab::demo::{self, DemoArgs};
 use playrate_test_support::assert_contains;
+use rstest::rstest;
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 #[derive(Parser)]
 struct TestCli {
@@ -40,7 +44,9 @@ async fn two_controllers_play_the_title_side_by_side_into_an_ordinary_directory_
     let home = tempfile::tempdir().unwrap();
     let out = home.path().join("out");
     let mut printed = Vec::new();
-    let report = demo::run(&args(&out), &mut printed).await.unwrap();
+    let report = demo::run(&args(&out), &CancellationToken::new(), &mut printed)
+        .await
+        .unwrap();
     assert!(report.succeeded());
 
     let json: Value = serde_json::from_slice(&printed).unwrap();
@@ -91,12 +97,52 @@ async fn two_controllers_play_the_title_side_by_side_into_an_ordinary_directory_
     assert!(page.contains("quinn-cubic") && page.contains("congestion window"));
 }
 
+#[rstest]
+#[case::in_the_comparison("the comparison", "One session each is not a comparison.")]
+#[case::in_the_shared_links("the shared links", "Stalled time in virtual time, mean of 10 seeds")]
+fn ctrl_c_in_virtual_time_keeps_and_prints_what_was_measured(#[case] interrupted: &str, #[case] kept: &str) {
+    let home = tempfile::tempdir().unwrap();
+    let out = home.path().join("out");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_lab"))
+        .args("demo --controllers reno --rate 40Mbit/s --rtt 20ms --uplink unlimited --out".split(' '))
+        .arg(&out)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap())
+        .lines()
+        .map(Result::unwrap);
+    let begins = format!("seeds in virtual time for {interrupted}.");
+    assert!(lines.any(|line| line.contains(&begins)));
+    let interrupt = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(interrupt.unwrap().success());
+    let said: Vec<String> = lines.collect();
+    assert_eq!(said, [format!("without {interrupted}: stopped before the end")]);
+    let output = child.wait_with_output().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{printed}");
+    let words: Vec<&str> = printed.split_whitespace().collect();
+    assert_contains(&words.join(" "), &["Impaired share", "reno played", kept]);
+    assert_eq!(
+        fs::read_to_string(out.join("runs.jsonl"))
+            .unwrap()
+            .lines()
+            .count(),
+        1
+    );
+}
+
 #[tokio::test]
 async fn results_of_other_runs_are_not_overwritten() {
     let home = tempfile::tempdir().unwrap();
     let row = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/rows/groups.jsonl")).unwrap();
     fs::write(home.path().join("runs.jsonl"), &row).unwrap();
-    let error = demo::run(&args(home.path()), &mut Vec::new()).await.unwrap_err();
+    let error = demo::run(&args(home.path()), &CancellationToken::new(), &mut Vec::new())
+        .await
+        .unwrap_err();
     assert!(error.is_bad_input(), "{error}");
     assert_contains(&error.to_string(), &["already holds results", "--out"]);
     assert_eq!(fs::read_to_string(home.path().join("runs.jsonl")).unwrap(), row);
@@ -107,9 +153,13 @@ async fn a_directory_that_cannot_be_made_is_named_before_anything_is_played() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("taken");
     fs::write(&file, "").unwrap();
-    let error = demo::run(&args(&file.join("out")), &mut Vec::new())
-        .await
-        .unwrap_err();
+    let error = demo::run(
+        &args(&file.join("out")),
+        &CancellationToken::new(),
+        &mut Vec::new(),
+    )
+    .await
+    .unwrap_err();
     assert!(error.to_string().contains("taken/out"), "{error}");
     assert!(error.is_bad_input());
 }
