@@ -3,7 +3,7 @@
 use std::fmt::{Display, Write as _};
 use std::fs;
 use std::io::{ErrorKind, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -159,9 +159,9 @@ async fn execute(command: Command) -> Result<ExitCode, CommandError> {
         Command::Report(args) => print(&format!("{}\n", report::write(&args)?.display())),
         Command::Title { directory } => {
             let path = directory.join(assets::TITLE_NAME);
-            let failed = |error| CommandError::BadInput(format!("{}: {error}", path.display()));
-            fs::create_dir_all(&directory).map_err(failed)?;
-            fs::write(&path, assets::TITLE).map_err(failed)?;
+            write_title(&path).map_err(|error| {
+                CommandError::BadInput(format!("cannot write {}: {error}", path.display()))
+            })?;
             print(&format!("{}\n", path.display()))
         }
         Command::Relay(args) => {
@@ -179,6 +179,30 @@ async fn execute(command: Command) -> Result<ExitCode, CommandError> {
             ExitCode::SUCCESS
         }
     })
+}
+
+/// Writes the embedded title to `path`, whole or not at all. The same file may be there already.
+///
+/// # Errors
+/// If it cannot be written, or another file is there.
+fn write_title(path: &Path) -> std::io::Result<()> {
+    path.parent().map_or(Ok(()), fs::create_dir_all)?;
+    match fs::read(path) {
+        Ok(known) if known == assets::TITLE => return Ok(()),
+        Ok(_) => {
+            return Err(std::io::Error::other(
+                "another file has this name; choose another directory",
+            ));
+        }
+        Err(_) => {}
+    }
+    let part = path.with_extension("part");
+    let written = fs::write(&part, assets::TITLE).and_then(|()| fs::rename(&part, path));
+    if written.is_err() {
+        // The first error is reported.
+        let _ = fs::remove_file(&part);
+    }
+    written
 }
 
 /// Prints an error and returns the exit status for it.

@@ -147,6 +147,26 @@ fn the_embedded_title_is_written_into_a_new_directory() {
     let written = lab.succeeds("title new/films");
     assert_eq!(written, format!("new/films/{}\n", assets::TITLE_NAME));
     assert_eq!(fs::read(lab.path(written.trim())).unwrap(), assets::TITLE);
+    assert_eq!(lab.succeeds("title new/films"), written);
     lab.write("taken", "");
-    assert_contains(&lab.is_refused("title taken"), &["taken"]);
+    assert_contains(&lab.is_refused("title taken"), &["cannot write taken/"]);
+}
+
+#[test]
+fn a_title_is_written_whole_or_not_at_all() {
+    let lab = Lab::new();
+    lab.write(assets::TITLE_NAME, "mine");
+    let said = lab.is_refused("title .");
+    assert_contains(&said, &[assets::TITLE_NAME, "another file has this name"]);
+    assert_eq!(lab.read(assets::TITLE_NAME), "mine");
+    // Files may have at most 2,000 blocks of 512 bytes, as on a disk with as much room.
+    let script = "trap '' XFSZ; ulimit -f 2000; exec \"$0\" title full";
+    let mut limited = Command::new("sh");
+    limited
+        .current_dir(lab.path(""))
+        .args(["-c", script, env!("CARGO_BIN_EXE_lab")]);
+    let output = limited.output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_contains(&text(output.stderr), &["cannot write full/", "File too large"]);
+    assert_eq!(lab.tree("full"), BTreeMap::new());
 }
