@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use playrate_cc::registry::split_list;
 
-use crate::scenario::Setting;
+use crate::scenario::{ScenarioError, Setting};
 
 /// Short names of keys.
 const SHORT: &[(&str, &str)] = &[
@@ -84,6 +84,21 @@ impl Point {
                 .collect();
         }
         points
+    }
+
+    /// `error` with advice if it is about one of these values.
+    pub(crate) fn advised(&self, mut error: ScenarioError) -> ScenarioError {
+        if let ScenarioError::At {
+            key: Some(key),
+            line: None,
+            problem,
+            ..
+        } = &mut error
+            && self.settings.iter().any(|setting| setting.key == *key)
+        {
+            problem.push_str("; --over splits at commas: a value that contains them needs a [[case]]");
+        }
+        error
     }
 
     /// Name of the scenario's own case `own` (empty if it has none) with these values: `n10,queue=0.5bdp,late=50ms`.

@@ -111,12 +111,13 @@ impl<'a> SourceMap<'a> {
             let (origin, key) = self.origin(key);
             (Some(self.line(span.start)), origin, key)
         };
+        let problem = problem.into() + setting.map_or("", Setting::advice);
         ScenarioError::At {
             file: self.file.to_owned(),
             line,
             origin,
             key,
-            problem: problem.into(),
+            problem,
         }
     }
 

@@ -24,6 +24,17 @@ impl Setting {
             value: value.into().to_string(),
         }
     }
+
+    /// Advice for a refused value that may have been meant as several, to end a sentence; empty for other values.
+    pub(super) fn advice(&self) -> &'static str {
+        if !self.value.contains(',') {
+            ""
+        } else if self.key == "controllers" {
+            "; several controllers: --controllers cubic,video"
+        } else {
+            "; several values: --over KEY=V1,V2, or a [[case]] for each if they contain commas"
+        }
+    }
 }
 
 impl fmt::Display for Setting {

@@ -73,6 +73,24 @@ fn an_invalid_scenario_is_refused_with_file_line_key_and_an_example() {
 }
 
 #[test]
+fn a_refused_value_with_commas_is_told_how_to_give_several() {
+    let lab = Lab::with(SCENARIO);
+    let over = "--over KEY=V1,V2, or a [[case]] for each if they contain commas";
+    let case = "--over splits at commas: a value that contains them needs a [[case]]";
+    for (argument, advice) in [
+        ("--set path.rtt=20ms,40ms", over),
+        ("--set viewer.count=[1,2]", over),
+        ("--set controllers=reno,cubic", "--controllers cubic,video"),
+        ("--over path.rtt=20ms,80ms@15s", case),
+    ] {
+        let said = lab.is_refused(&format!("run ./few.toml --out out {argument}"));
+        assert_contains(&said, &["command line, `", advice]);
+    }
+    let said = lab.is_refused("run ./few.toml --out out --set path.rate=3Mbits");
+    assert!(!said.contains("[[case]]"), "{said}");
+}
+
+#[test]
 fn scenarios_are_listed_and_explained() {
     let lab = Lab::new();
     let listed = lab.succeeds("list");
