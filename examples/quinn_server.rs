@@ -65,9 +65,10 @@ fn report(end: &str, controller: &ConnectionController) -> Result<()> {
         .monitor()
         .latest()
         .context("nothing was acknowledged")?;
-    let rtt = last.snapshot.smoothed_rtt.unwrap_or_default();
+    let rtt = last.snapshot.smoothed_rtt;
+    let rtt = rtt.map_or("not measured yet".to_owned(), |rtt| format!("{rtt:?}"));
     let window = last.snapshot.window;
-    println!("{end}: {controller}, window {window}, smoothed RTT {rtt:?}");
+    println!("{end}: {controller}, window {window}, smoothed RTT {rtt}");
     Ok(())
 }
 
