@@ -17,7 +17,7 @@ use rstest::rstest;
 use serde_json::Value;
 
 use super::claims::{README, claims};
-use super::numbers::numbers;
+use super::numbers::{numbers, place};
 use super::{blocks, read};
 
 /// Limit for one line, which is ample for a debug build on a busy machine.
@@ -48,6 +48,8 @@ struct Session {
     page: &'static str,
     directory: tempfile::TempDir,
     printed: String,
+    /// The lines that were run to their end.
+    ran: String,
 }
 
 /// The commands of a page and the comments behind them.
@@ -122,9 +124,9 @@ impl<'a> CargoLine<'a> {
         let help = cargo(&[self.words[1], "-h"]);
         for option in self.words.iter().filter(|word| word.starts_with('-')) {
             assert!(
-                help.contains(option),
-                "cargo has no such option: {option} of {:?}",
-                self.words
+                has_word(&help, option),
+                "`cargo {}` has no {option}",
+                self.words[1]
             );
         }
         let package = self.package();
@@ -155,10 +157,11 @@ impl<'a> CargoLine<'a> {
                 .unwrap()
                 .iter()
                 .find(|used| used["name"] == name);
-            let is_version = |used: &Value| used["req"].as_str().unwrap().starts_with(&format!("^{version}"));
+            let req = ours.map_or("", |used| used["req"].as_str().unwrap());
+            let is_version = version.is_empty() || format!("{req}.").starts_with(&format!("^{version}."));
             assert!(
-                package["name"] == name || ours.is_some_and(is_version),
-                "we use another {name}"
+                package["name"] == name || ours.is_some() && is_version,
+                "the tree uses {name} `{req}`"
             );
         }
     }
@@ -276,10 +279,12 @@ impl Session {
         for number in own.flat_map(|[_, words, ..]| numbers(words)) {
             assert!(
                 found.iter().any(|exact| number.is_printed(exact)),
-                "{number:?}: not in {printed}"
+                "the page says `{}`, but `{line}` prints\n{printed}",
+                number.text
             );
         }
         self.printed += &printed;
+        self.ran += &line;
     }
 
     /// Starts a server as the line says, except for its ports, and plays its title if the page has a report of it.
@@ -313,20 +318,28 @@ fn assert_uses(file: &str, words: &[&str]) {
     let text = read(file);
     for word in words.iter().filter(|word| word.starts_with(['-', '+'])) {
         let option = word.split('=').next().unwrap();
-        assert!(text.contains(option), "{file} does not use {option}");
+        assert!(has_word(&text, option), "{file} does not use {option}");
     }
+}
+
+/// Returns true if `text` has `word` other than as the beginning of a longer one.
+fn has_word(text: &str, word: &str) -> bool {
+    let goes_on = |c: char| c.is_alphanumeric() || c == '-';
+    let mut found = text.match_indices(word);
+    found.any(|(at, _)| !text[at + word.len()..].starts_with(goes_on))
 }
 
 /// Fails unless each line of the page's `text` blocks is in `printed`, where `…` stands for any end of a line.
 fn assert_printed(page: &str, printed: &str) {
     let printed: BTreeSet<&str> = printed.lines().map(str::trim_end).collect();
-    for line in blocks(page, "text").iter().flat_map(|block| block.lines()) {
+    for line in blocks(&read(page), "text").iter().flat_map(|block| block.lines()) {
         let measured = MEASURED.iter().find(|start| line.starts_with(**start)).copied();
         let start = measured.or(line.strip_suffix('…'));
         let is_same = |found: &&str| start.map_or(*found == line, |start| found.starts_with(start));
         assert!(
             printed.iter().any(is_same),
-            "no command prints\n{line}\nbut\n{printed:#?}"
+            "{}\nshould be a line that the commands print:\n{printed:#?}",
+            place(page, line)
         );
     }
 }
@@ -352,13 +365,26 @@ fn the_commands_of_a_page_do_what_it_says(#[case] page: &'static str) {
         page,
         directory,
         printed: String::new(),
+        ran: String::new(),
     };
     for (line, comment) in found {
         for command in line.split(" && ") {
+            // Shown if the test fails.
+            println!("{}", place(page, command));
             session.check(command, &comment);
         }
     }
-    assert_printed(&text, &session.printed);
+    assert_printed(page, &session.printed);
+    for [_, words, source, _] in
+        claims().filter(|[of, _, source, _]| *of == page && source.starts_with("`lab "))
+    {
+        let ran = session.ran.contains(source.trim_matches('`'));
+        assert!(
+            ran,
+            "{}\nhas a number of {source}, which the page does not run",
+            place(page, words)
+        );
+    }
 }
 
 #[test]

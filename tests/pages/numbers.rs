@@ -1,5 +1,5 @@
-//! Every number of the README has a source: a page, figure or data linked from its section, or an entry of
-//! `claims.rs`. Its table of controllers has the rows of `docs/matrix.md`, and its doors are those of `docs/index.md`.
+//! Every number of the README belongs to a claim of `claims.rs` and follows from its source. The table of controllers
+//! has the rows of `docs/matrix.md`, and the doors are those of `docs/index.md`.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ const COLUMNS: [(&str, &str); 4] = [
 #[derive(Clone, Debug)]
 pub(crate) struct Number {
     /// It and its unit as written; a word such as `three` has no value.
-    text: String,
+    pub(crate) text: String,
     value: Option<f64>,
     decimals: i32,
     /// One of [`UNITS`], or empty.
@@ -129,13 +129,14 @@ fn cell(rows: &[Vec<String>], name: &str, column: &str) -> Number {
     numbers(&row[place]).remove(0)
 }
 
-/// A part of a page without code, except comments of commands, and with the texts of links alone; and their targets.
+/// A part of a page without headings and code, except comments of commands, and with the texts of links alone; and
+/// their targets.
 fn prose(part: &str) -> (String, Vec<&str>) {
     let (mut text, mut targets, mut code) = (String::new(), Vec::new(), None);
     for line in part.lines() {
         if let Some(language) = line.strip_prefix("```") {
             code = code.is_none().then_some(language);
-        } else if code.is_none() {
+        } else if code.is_none() && !line.starts_with('#') {
             let mut pieces = line.split("](");
             text.extend(pieces.next());
             for (target, after) in pieces.filter_map(|piece| piece.split_once(')')) {
@@ -152,51 +153,45 @@ fn prose(part: &str) -> (String, Vec<&str>) {
     (words.join(" "), targets)
 }
 
-/// The numbers of a linked page, or of the description of a figure, whose axes have others.
-fn sources(file: &str) -> Vec<Number> {
-    match file.rsplit('.').next() {
-        Some("md") if !file.contains("://") => numbers(&read(file)),
-        Some("svg") => numbers(
-            read(file)
-                .split("aria-label=\"")
-                .nth(1)
-                .unwrap()
-                .split('"')
-                .next()
-                .unwrap(),
-        ),
-        _ => Vec::new(),
-    }
+/// `PAGE:LINE: TEXT` of the line that has most of these words.
+pub(crate) fn place(page: &str, words: &str) -> String {
+    let text = read(page);
+    let shared = |line: &str| words.split(' ').filter(|word| line.contains(word)).count();
+    let lines = (1..).zip(text.lines());
+    let (at, line) = lines.max_by_key(|(_, line)| shared(line)).unwrap();
+    format!("{page}:{at}: {line}")
 }
 
-/// The numbers of a page below the root that are neither in a claim nor in a file linked from their section.
-fn without_source(page: &str) -> Vec<String> {
-    let mut problems = Vec::new();
-    for part in page.split("\n## ") {
-        // The title of the section is no claim.
-        let (mut text, targets) = prose(part.split_once('\n').unwrap().1);
-        for [_, words, ..] in claims().filter(|[page, ..]| *page == README) {
-            text = text.replace(words, " ");
-        }
-        let linked: Vec<_> = targets.iter().flat_map(|file| sources(file)).collect();
-        let unknown = |own: &Number| !linked.iter().any(|exact| own.is_rounded(exact));
-        let unknown = numbers(&text).into_iter().filter(unknown);
-        problems.extend(unknown.map(|number| format!("`{}` in: {text}", number.text)));
+/// The parts of sentences of the README with numbers that are in no claim. The rows of controllers, which have their
+/// spec in the second column, are left out.
+fn without_source(readme: &str) -> Vec<String> {
+    let is_row = |line: &&str| line.split('|').nth(2).is_some_and(|cell| cell.starts_with(" `"));
+    let lines: Vec<_> = readme.lines().filter(|line| !is_row(line)).collect();
+    let (mut text, _) = prose(&lines.join("\n"));
+    for [_, words, ..] in claims().filter(|[page, ..]| *page == README) {
+        text = text.replace(words, " ");
     }
-    problems
+    let parts = text.split([',', ';']).flat_map(|part| part.split(". "));
+    parts
+        .filter(|part| !numbers(part).is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 #[test]
-fn every_number_of_the_readme_has_a_source() {
-    let problems = without_source(&read(README));
+fn every_number_of_the_readme_belongs_to_a_claim() {
+    let problems = without_source(&read(README)).into_iter();
+    let problems: Vec<_> = problems
+        .map(|part| format!("`{}` in {}", part.trim(), place(README, &part)))
+        .collect();
     assert!(
         problems.is_empty(),
-        "neither a page linked from the section nor tests/pages/claims.rs has these numbers; link the source, \
-         remove the number, or add a claim:\n{}",
+        "these numbers have no source; add a claim to tests/pages/claims.rs, or remove the number:\n{}",
         problems.join("\n")
     );
-    let made_up = "# Title\nIt takes 12.34 s ([measured](docs/matrix.md)), on 87 paths, and three tries.";
-    assert_eq!(without_source(made_up).len(), 2);
+    let made_up =
+        "# Two titles\nIt takes 12.34 s ([measured](docs/matrix.md)), on 87 paths, and three tries.";
+    assert_eq!(without_source(made_up).len(), 3);
 }
 
 #[test]
@@ -205,7 +200,9 @@ fn every_claim_is_on_its_page_and_in_its_source() {
         let (text, _) = prose(&read(page));
         assert!(
             text.contains(words),
-            "{page} no longer says `{words}`: remove the claim\n{text}"
+            "{}\nshould say `{words}`, as {source} does ({detail}); if that has changed, change the claim in \
+             tests/pages/claims.rs, too",
+            place(page, words)
         );
         if source.starts_with('`') {
             continue;
@@ -220,7 +217,8 @@ fn every_claim_is_on_its_page_and_in_its_source() {
         };
         assert!(
             holds,
-            "`{words}` of {page} does not follow from {source}: {detail}"
+            "{}\n`{words}` does not follow from {source}, which lacks `{detail}`",
+            place(page, words)
         );
     }
 }
@@ -232,16 +230,17 @@ fn the_controllers_of_the_readme_have_the_numbers_of_the_held_out_map() {
     let matrix = table(&read(MATRIX), COLUMNS[0].1);
     assert_eq!(matrix.len() - 1, 8);
     let spec = rows[0].iter().position(|head| head == "spec").unwrap();
-    for (place, head) in rows[0].iter().enumerate().skip(spec + 1) {
+    for (at, head) in rows[0].iter().enumerate().skip(spec + 1) {
         let column = COLUMNS.iter().find(|(name, _)| head.contains(name));
         let (_, column) = column.unwrap_or_else(|| panic!("add the column {head} to COLUMNS of {}", file!()));
         for row in &rows[1..] {
-            let (own, exact) = (numbers(&row[place]).remove(0), cell(&matrix, &row[spec], column));
+            let (own, exact) = (numbers(&row[at]).remove(0), cell(&matrix, &row[spec], column));
             assert!(
                 own.is_rounded(&exact),
-                "{} of {}: {own:?} is not {exact:?}",
-                head,
-                row[spec]
+                "{}\n{head}: `{}` should be `{}`, as in {MATRIX}",
+                place(README, &row.join(" | ")),
+                own.text,
+                exact.text
             );
         }
     }
@@ -286,7 +285,12 @@ fn the_six_doors_of_the_readme_are_those_of_the_site() {
     let own = doors(own.split("\n## ").next().unwrap(), "docs/");
     let of_site = doors(&index, "");
     for (page, minutes) in own.into_iter().filter(|(page, _)| page != "index.md") {
-        assert_eq!(of_site.get(&page), Some(&minutes), "{page} in docs/index.md");
+        let place = place(README, &page);
+        assert_eq!(
+            of_site.get(&page),
+            Some(&minutes),
+            "{place}\nand docs/index.md differ in `{page}` or its minutes"
+        );
     }
 }
 
