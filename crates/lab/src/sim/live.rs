@@ -31,9 +31,7 @@ pub struct LiveRun {
 pub(crate) fn virtual_only(setup: &Setup) -> Option<&'static str> {
     let marks = |link: &LinkConfig| matches!(link.aqm, Aqm::Codel(codel) if codel.ecn);
     if marks(&setup.path.forward) || marks(&setup.path.backward) {
-        return Some(
-            "its queue marks packets instead of dropping them, and the relay's sockets lose ECN marks",
-        );
+        return Some("its queue sets ECN marks instead of dropping packets, which the relay cannot do");
     }
     let none = Access::default();
     if !setup.broadcasts.is_empty() {

@@ -5,10 +5,14 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 
+use rustix::net::sockopt;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 /// Raw loopback loses 1–13 % of a fast burst with the kernel's default of 208 KiB.
 const BUFFER: usize = 4 << 20;
+
+/// The ECN codepoint ECT(0) in the field for traffic class (RFC 3168 §5).
+const ECT_0: u8 = 2;
 
 /// A socket that communicates only with `server`.
 pub(super) fn connect(server: SocketAddr) -> io::Result<UdpSocket> {
@@ -27,6 +31,10 @@ pub(super) fn bind(address: SocketAddr) -> io::Result<UdpSocket> {
     socket.set_nonblocking(true)?;
     socket.set_recv_buffer_size(BUFFER)?;
     socket.set_send_buffer_size(BUFFER)?;
+    match address {
+        SocketAddr::V4(_) => sockopt::set_ip_tos(&socket, ECT_0)?,
+        SocketAddr::V6(_) => sockopt::set_ipv6_tclass(&socket, ECT_0.into())?,
+    }
     let mut granted = socket.recv_buffer_size()?.min(socket.send_buffer_size()?);
     if cfg!(target_os = "linux") {
         // Linux reports twice the granted size, because of its own bookkeeping (socket(7)).
@@ -79,6 +87,19 @@ mod tests {
     fn drops_are_read_from_the_row_of_the_socket() {
         assert_eq!(drops_of(TABLE, 4711), Some(37));
         assert_eq!(drops_of(TABLE, 4712), None);
+    }
+
+    #[test]
+    fn datagrams_are_sent_as_ecn_capable() {
+        let [v4, v6] = [
+            SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            (Ipv6Addr::LOCALHOST, 0).into(),
+        ];
+        assert_eq!(sockopt::ip_tos(bind(v4).unwrap()).unwrap(), ECT_0);
+        // Not every machine has IPv6.
+        if let Ok(socket) = bind(v6) {
+            assert_eq!(sockopt::ipv6_tclass(socket).unwrap(), ECT_0.into());
+        }
     }
 
     #[cfg(target_os = "linux")]
