@@ -13,7 +13,7 @@ README.md | on 11 of 87 held-out paths under video, on 14 under BBRv3 | docs/cla
 README.md | 23 under CUBIC and 24 under Copa | docs/claim.svg | copa 24, cubic 23
 README.md | 11 of 87 under video, 14 under bbr, 24 under copa, 23 under | docs/claim.svg | 11, bbr 14, copa 24, cubic 23
 README.md | with a third of the queueing delay | tests/pages/numbers.rs | is_a_third_of_cubics
-README.md | 4.4 % of its packets beyond what the path loses anyway | README.md | `video` | 0.50 % | 1.00 | 1.6 | 4.4 % |
+README.md | 4.4 % beyond what the path loses anyway | README.md | `video` | 0.50 % | 1.00 | 1.6 | 4.4 % |
 README.md | against CUBIC's 2.6 % | README.md | `cubic` | 9.8 % | 1.00 | 4.6 | 2.6 % |
 README.md | video alone adds 8 ms, cubic 343 ms | docs/matrix.md | by at most 8 ms, `cubic` by as much as
 README.md | means over the 87 held-out paths | docs/claim.svg | of 87: video 11
