@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use playrate_transport::EndpointKey;
+use rustix::fs::{FlockOperation, flock};
 
 use super::options::ServeOptions;
 
@@ -57,9 +58,16 @@ fn read(path: &Path) -> io::Result<Option<EndpointKey>> {
     Ok(bytes.try_into().ok().map(EndpointKey::new))
 }
 
-/// Generates a key for the server and stores it in `directory`, readable by its user only.
+/// Generates a key for the server and stores it in `directory`, readable by its user only. Returns the key of another
+/// process if that has just done so.
 pub(super) fn create_endpoint_key(directory: &Path) -> anyhow::Result<EndpointKey> {
     let path = directory.join(KEY_FILE);
+    // Some network file systems cannot lock a directory.
+    let lock = File::open(directory);
+    let _locked = lock.map(|lock| flock(&lock, FlockOperation::LockExclusive).map(|()| lock));
+    if let Ok(Some(key)) = read(&path) {
+        return Ok(key);
+    }
     let created = EndpointKey::generate().and_then(|key| write(&path, key.as_bytes()).map(|()| key));
     created.with_context(|| format!("--state: cannot create {}", path.display()))
 }
@@ -80,6 +88,21 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn processes_that_start_together_share_one_key() {
+        let directory = tempfile::tempdir().unwrap();
+        let start = std::sync::Barrier::new(8);
+        let create = || {
+            start.wait();
+            *create_endpoint_key(directory.path()).unwrap().as_bytes()
+        };
+        let keys = std::thread::scope(|scope| {
+            let threads = [(); 8].map(|()| scope.spawn(create));
+            threads.map(|thread| thread.join().unwrap())
+        });
+        assert_eq!(keys, [keys[0]; 8]);
+    }
 
     #[test]
     fn an_unfinished_file_of_another_process_is_left_alone() {
