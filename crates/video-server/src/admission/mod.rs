@@ -215,24 +215,18 @@ impl Limits {
     /// Reason to refuse a session of `rate` on a thread with this `lag`, if any.
     fn refuse(&self, state: &AdmissionState, lag: Option<Duration>, rate: Bitrate) -> Option<Refusal> {
         let load_meter = &state.load_meter;
-        let lag = self.lag.zip(lag);
+        let is_full = self.sessions.is_some_and(|most| state.sessions >= most);
+        let is_used_up = self.capacity.is_some_and(|most| state.rate + rate > most);
+        let is_late = self.lag.zip(lag).is_some_and(|(most, lag)| lag > most);
         let cpu = self.cpu.zip(load_meter.cpu_with_one_more(state.sessions));
+        let is_busy = cpu.is_some_and(|(most, share)| share > most.as_f64());
         let ramp = MIN_RAMP.max(state.sessions / 4);
         let is_rushed = self.depend_on_load() && load_meter.just_admitted() >= ramp;
         let reached = [
-            (
-                self.sessions.is_some_and(|most| state.sessions >= most),
-                Refusal::Sessions,
-            ),
-            (
-                self.capacity.is_some_and(|most| state.rate + rate > most),
-                Refusal::Capacity,
-            ),
-            (lag.is_some_and(|(most, lag)| lag > most), Refusal::Lag),
-            (
-                cpu.is_some_and(|(most, share)| share > most.as_f64()),
-                Refusal::Cpu,
-            ),
+            (is_full, Refusal::Sessions),
+            (is_used_up, Refusal::Capacity),
+            (is_late, Refusal::Lag),
+            (is_busy, Refusal::Cpu),
             (is_rushed, Refusal::Ramp),
         ];
         let first = reached.into_iter().find(|(is_reached, _)| *is_reached);
