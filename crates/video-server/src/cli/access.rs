@@ -17,6 +17,7 @@ use video_server::access::{self, Access, AccessKeys, Claims, Grant, JwtKey, Scop
 use super::serve::wall_clock;
 use super::tcp::Proxies;
 use super::{Failure, print};
+use crate::access::without_token;
 use crate::http::path::resolve;
 
 #[derive(Debug, clap::Args)]
@@ -203,6 +204,7 @@ pub(super) fn sign(options: &SignOptions) -> Result<(), Failure> {
     let url = |why: &str| Failure::Input(anyhow!("--url {}: {why}", options.url));
     let path = match options.url.path() {
         "/" => "/".to_owned(),
+        path if without_token(path) != path => return Err(url("it has a token already; leave that out")),
         path => format!("/{}", resolve(path).map_err(|error| url(&error.to_string()))?),
     };
     let directory = path.trim_end_matches(|c| c != '/');
@@ -217,11 +219,13 @@ pub(super) fn sign(options: &SignOptions) -> Result<(), Failure> {
         }
         None => directory.parse().map_err(Failure::input)?,
     };
-    let until = wall_clock().checked_add(options.expires);
-    let until = until.and_then(|until| until.duration_since(UNIX_EPOCH).ok());
+    if options.expires.as_secs() == 0 {
+        return Err(Failure::Input(anyhow!("--expires must be at least 1s")));
+    }
+    let now = wall_clock().duration_since(UNIX_EPOCH).unwrap_or_default();
     let token = keys.sign(&Grant {
         scope,
-        expires: until.ok_or_else(|| url("--expires is too long"))?.as_secs(),
+        expires: now.saturating_add(options.expires).as_secs(),
         address: options.address,
     });
     let mut signed = options.url.clone();

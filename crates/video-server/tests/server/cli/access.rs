@@ -344,6 +344,15 @@ fn a_signed_url_opens_no_more_than_its_title() {
     );
     assert_contains(&refusal("/films/", &[]), &["no such resource"]);
     assert_contains(
+        &refusal(&sign(&key, "/a.mp4", &[]), &[]),
+        &["it has a token already"],
+    );
+    for expires in ["0s", "999ms"] {
+        let url = "https://localhost/a.mp4";
+        let arguments = ["sign", "--signing-key", &key, "--expires", expires, "--url", url];
+        assert_contains(&refused(&arguments), &["--expires must be at least 1s"]);
+    }
+    assert_contains(
         &refusal("/a.mp4", &["--address", "here"]),
         &["--address", "is not an address"],
     );
