@@ -22,6 +22,7 @@ README.md | Three viewers of the same title over the same path | docs/demo.svg |
 README.md | builds for two and a half minutes on two idle cores | `cargo build --release -p playrate-lab` |
 README.md | It adds ten seeds | crates/lab/src/demo/mod.rs | const SEEDS: u32 = 10;
 README.md | stalls of 19 to 28 s under CUBIC, 18 to 25 s under BBRv3 | `lab demo` |
+README.md | From Caddy it is 25 to 33 s | docs/benchmarks.md | 30.8 [24.6–33.1]
 README.md | gets about half of the link | docs/shared.svg | video 10.1.
 README.md | Rust 1.88 or later | Cargo.toml | rust-version = "1.88"
 README.md | noq program ten minutes | docs/tutorials/embedder.md | In ten minutes,
@@ -33,7 +34,6 @@ README.md | adds six small crates to quinn | tests/rooms.rs | controllers_alone_
 README.md | hundreds of times faster than real time | `cargo bench --bench sessions -- --check` |
 README.md | means, 95 % intervals | docs/statistics.md |
 README.md | quinn 0.11 has no hook | Cargo.toml | quinn = { version = "0.11.
-README.md | From Caddy it is 25 to 33 s | docs/benchmarks.md | 30.8 [24.6–33.1]
 docs/tutorials/researcher.md | 18 % under cubic, 2.8 % under video | `lab run first-look` |
 docs/tutorials/researcher.md | 19 to 28 s under CUBIC and for 18 to 25 s under BBRv3 | README.md |
 docs/tutorials/researcher.md | 6 Mbit/s down, 50 kbit/s up, 60 ms, one packet in 100 | crates/lab/src/demo/args.rs |
