@@ -119,11 +119,8 @@ impl Shared {
         let run = self.windows.run(self.cache.capacity()) / CHUNK as u64;
         let window = WINDOW / CHUNK as u64;
         let whole = chunks_of(&(0..version.length)).end;
-        let end = chunks
-            .end
-            .min(whole)
-            .min(chunks.start + run)
-            .min((chunks.start / window + 1) * window);
+        let most = (chunks.start + run).min((chunks.start / window + 1) * window);
+        let end = chunks.end.min(whole).min(most);
         let mut claimed = chunks.start..chunks.start;
         for number in chunks.start..end.max(chunks.start + 1) {
             let key = (version.key, number);

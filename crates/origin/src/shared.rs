@@ -367,13 +367,11 @@ impl Shared {
             let ended = request.map(|ended| ended.unwrap_or(Err(OriginError::Cancelled)));
             ended.boxed().shared()
         };
-        let looking = self
-            .looking
-            .lock()
-            .entry(name.to_owned())
-            .or_insert_with(begin)
-            .clone();
-        looking.await
+        let request = {
+            let mut looking = self.looking.lock();
+            looking.entry(name.to_owned()).or_insert_with(begin).clone()
+        };
+        request.await
     }
 
     async fn head(&self, name: &str) -> Found {

@@ -90,10 +90,8 @@ impl Target {
             host: host.to_owned(),
             reason,
         };
-        let addresses: Vec<_> = (host, port)
-            .to_socket_addrs()
-            .map_err(|error| failed(error.to_string()))?
-            .collect();
+        let addresses = (host, port).to_socket_addrs();
+        let addresses: Vec<_> = addresses.map_err(|error| failed(error.to_string()))?.collect();
         if addresses.is_empty() {
             return Err(failed("the name has no address".to_owned()));
         }

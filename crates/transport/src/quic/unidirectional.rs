@@ -121,11 +121,8 @@ impl PeerStreams {
             (Ok(PRIORITY_UPDATE), Ok(id), Some(turns)) => {
                 let id = quinn::StreamId::from(id);
                 // Each accepted stream extends the limit by at most one, when it ends.
-                let limit = self
-                    .state
-                    .lock()
-                    .requests
-                    .saturating_add(CONCURRENT_REQUESTS.into());
+                let requests = self.state.lock().requests;
+                let limit = requests.saturating_add(CONCURRENT_REQUESTS.into());
                 if id.initiator() != quinn::Side::Client || id.dir() != quinn::Dir::Bi || id.index() >= limit
                 {
                     return Err(PeerStreamError::NoSuchId);

@@ -216,10 +216,8 @@ impl Identity {
 
     /// Returns true if the certificate is for `name`, a domain or an IP address.
     pub fn is_for(&self, name: &str) -> bool {
-        let leaf = self
-            .certified
-            .end_entity_cert()
-            .and_then(ParsedCertificate::try_from);
+        let leaf = self.certified.end_entity_cert();
+        let leaf = leaf.and_then(ParsedCertificate::try_from);
         let name = ServerName::try_from(name);
         leaf.is_ok_and(|leaf| name.is_ok_and(|name| verify_server_name(&leaf, &name).is_ok()))
     }
@@ -292,10 +290,8 @@ impl Certificates {
 
     /// Returns true if a certificate is for `name`, a domain or an IP address.
     pub fn are_for(&self, name: &str) -> bool {
-        self.identities
-            .read()
-            .iter()
-            .any(|identity| identity.is_for(name))
+        let identities = self.identities.read();
+        identities.iter().any(|identity| identity.is_for(name))
     }
 
     /// Answers an authority that validates the control of `name` over TCP with `digest`, the SHA-256 of the key

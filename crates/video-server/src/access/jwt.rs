@@ -125,10 +125,8 @@ impl JwtKey {
         let mut scopes = scopes
             .iter()
             .filter_map(|scope| Scope::from_str(scope.as_str()?).ok());
-        scopes
-            .any(|scope| scope.contains(path))
-            .then_some(())
-            .ok_or(Denial::Path)
+        let is_open = scopes.any(|scope| scope.contains(path));
+        is_open.then_some(()).ok_or(Denial::Path)
     }
 }
 
@@ -144,10 +142,8 @@ fn read(text: &str) -> Result<(Algorithm, Vec<u8>), AccessError> {
     if is_line && !is_key && text.len() >= MIN_SECRET {
         return Ok((Algorithm::HS256, text.into()));
     }
-    let lines = text
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.starts_with("-----"));
+    let lines = text.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.starts_with("-----"));
     let der = STANDARD.decode(lines.collect::<String>()).unwrap_or_default();
     let of_length = |algorithm, prefix, length| {
         let key = der

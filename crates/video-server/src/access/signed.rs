@@ -82,11 +82,8 @@ impl FromStr for SigningKeys {
 impl SigningKeys {
     /// IDs of the keys, which are not secret, separated by commas.
     pub fn ids(&self) -> String {
-        self.0
-            .iter()
-            .map(|(id, _)| id.as_str())
-            .collect::<Vec<_>>()
-            .join(",")
+        let ids: Vec<_> = self.0.iter().map(|(id, _)| id.as_str()).collect();
+        ids.join(",")
     }
 
     /// The token for `grant`, by the first key: `~` and the value of `?token=`, or the segment in front of a path.

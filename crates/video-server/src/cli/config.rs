@@ -171,10 +171,8 @@ fn plain(option: &Arg, value: &DeValue<'_>) -> Result<Given, String> {
         (true, DeValue::String(text)) => Ok(Given::Text(text.to_string())),
         (true, DeValue::Integer(number)) => Ok(Given::Text(number.to_string())),
         (true, _) => {
-            let what = option
-                .get_value_names()
-                .and_then(|names| names.first())
-                .map_or("", |name| name.as_str());
+            let names = option.get_value_names().unwrap_or_default();
+            let what = names.first().map_or("", |name| name.as_str());
             Err(format!("`{name}` must be a string; write {name} = \"{what}\""))
         }
     }

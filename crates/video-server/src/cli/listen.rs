@@ -185,10 +185,8 @@ fn predecessor(arguments: &ServeOptions, options: &ServerOptions) -> Result<Opti
 
 /// Opens the UDP socket and, unless disabled, TCP on the same port.
 fn open(arguments: &ServeOptions) -> Result<(UdpSocket, Option<TcpListener>), Failure> {
-    let any_port = arguments
-        .address
-        .listen
-        .is_some_and(|address| address.port() == 0);
+    let listen = arguments.address.listen;
+    let any_port = listen.is_some_and(|address| address.port() == 0);
     let mut tries = if any_port { TRIES } else { 1 };
     loop {
         let udp = open_udp(arguments)?;

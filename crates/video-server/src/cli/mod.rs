@@ -195,10 +195,8 @@ impl CommandLine {
             let id = options::id(key);
             id.is_some_and(|id| given.value_source(&id) == Some(ValueSource::CommandLine))
         };
-        let at = line
-            .iter()
-            .position(|word| word == "serve")
-            .map_or(1, |at| at + 1);
+        let at = line.iter().position(|word| word == "serve");
+        let at = at.map_or(1, |at| at + 1);
         let mut whole = line;
         whole.splice(at..at, config.arguments(typed));
         match Self::try_parse_from(whole) {

@@ -41,10 +41,8 @@ pub(super) fn run(arguments: &ServeOptions) -> Result<(), Failure> {
         Err(error) => tracing::warn!(%error, "cannot raise the limit of file descriptors"),
     }
     certificate::check_clock(wall_clock()).map_err(Failure::Run)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(Failure::run)?;
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.enable_all().build().map_err(Failure::run)?;
     {
         let _context = runtime.enter();
         signals::outlive_hang_ups().map_err(Failure::run)?;
@@ -103,11 +101,8 @@ pub(super) fn prepare(arguments: &ServeOptions, strict: bool) -> Result<Prepared
         options.quic_lb = Some(lb);
     }
     options.transport.send_window = arguments.limits.send_window;
-    options
-        .transport
-        .to_quinn()
-        .context("--send-window")
-        .map_err(Failure::Input)?;
+    let checked = options.transport.to_quinn().context("--send-window");
+    checked.map_err(Failure::Input)?;
     Ok(Prepared {
         library,
         settings,

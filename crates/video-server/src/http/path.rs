@@ -59,10 +59,8 @@ impl ResourceName {
     /// Named here: containers as registered, such as `video/mp4` (RFC 4337), `video/iso.segment` (ISO/IEC 23009-1 §C),
     /// `video/matroska` (RFC 9559); playlists (RFC 8216 §4); texts, which are UTF-8. `mime_guess` knows the others.
     pub(crate) fn content_type(&self) -> &'static str {
-        let extension = self
-            .0
-            .rsplit_once('.')
-            .map(|(_, extension)| extension.to_ascii_lowercase());
+        let extension = self.0.rsplit_once('.').map(|(_, extension)| extension);
+        let extension = extension.map(str::to_ascii_lowercase);
         match extension.as_deref().unwrap_or_default() {
             "mp4" | "m4v" | "cmfv" => "video/mp4",
             "m4a" | "cmfa" => "audio/mp4",
@@ -134,10 +132,8 @@ fn decode(segment: &str) -> Result<String, PathError> {
     if !well_formed {
         return Err(PathError::Malformed);
     }
-    percent_decode_str(segment)
-        .decode_utf8()
-        .map(std::borrow::Cow::into_owned)
-        .map_err(|_| PathError::Malformed)
+    let text = percent_decode_str(segment).decode_utf8();
+    text.map(Into::into).map_err(|_| PathError::Malformed)
 }
 
 /// Returns true if a decoded segment may be looked up. A leading dot covers `.`, `..` and hidden files alike.

@@ -31,10 +31,8 @@ fn parse(field: &str, length: u64) -> Option<RangeSelection> {
         return None;
     }
     // §5.6.1.2: skip empty list elements.
-    let mut specs = set
-        .split(',')
-        .map(|spec| spec.trim_matches([' ', '\t']))
-        .filter(|spec| !spec.is_empty());
+    let specs = set.split(',').map(|spec| spec.trim_matches([' ', '\t']));
+    let mut specs = specs.filter(|spec| !spec.is_empty());
     let spec = specs.next()?;
     if specs.next().is_some() {
         return None;

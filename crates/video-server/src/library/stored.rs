@@ -132,10 +132,8 @@ impl Stored {
     /// The library of the objects `files`.
     fn read(&self, files: Objects, faults: Vec<Fault>, previous: &Library) -> Result<Library, LibraryError> {
         let names = files.keys();
-        let manifests: Vec<_> = names
-            .clone()
-            .filter(|name| Manifest::is_named(Path::new(name.as_str())))
-            .collect();
+        let is_manifest = |name: &&ResourceName| Manifest::is_named(Path::new(name.as_str()));
+        let manifests: Vec<_> = names.clone().filter(is_manifest).collect();
         let above: BTreeSet<&str> = manifests.iter().map(|name| directory_of(name.as_str())).collect();
         let titles: Vec<_> = files
             .iter()

@@ -177,10 +177,7 @@ async fn answer(
                 add_cmsd(head.headers_mut(), &body, connection, context);
             }
             #[cfg(feature = "object-store")]
-            context
-                .server
-                .site
-                .read_ahead(&connection.ahead, &body, request.cmcd.as_ref());
+            site.read_ahead(&connection.ahead, &body, request.cmcd.as_ref());
             if body.is_media() {
                 context.start_queue.wait(body.len()).await;
             }

@@ -249,11 +249,8 @@ impl PlaybackTracker {
             self.knowledge.set_average_rate(Some(rate));
             self.knowledge.set_highest_rate(state.titles.highest_rate());
         }
-        let live: Vec<_> = state
-            .sessions
-            .values()
-            .filter(|session| session.is_live(now))
-            .collect();
+        let live = state.sessions.values();
+        let live: Vec<_> = live.filter(|session| session.is_live(now)).collect();
         self.knowledge
             .set_buffered(live.iter().filter_map(|session| session.level()).min());
         self.knowledge

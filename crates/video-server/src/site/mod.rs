@@ -300,11 +300,8 @@ impl Site {
 
     /// Redirects to the same URL with a slash at the end of its path.
     fn with_slash<B>(&self, request: &Request<B>) -> Response<Content> {
-        let query = request
-            .uri()
-            .query()
-            .filter(|query| query.is_ascii())
-            .map(|query| format!("?{query}"));
+        let query = request.uri().query().filter(|query| query.is_ascii());
+        let query = query.map(|query| format!("?{query}"));
         let location = format!("{}/{}", request.uri().path(), query.unwrap_or_default());
         let why = "the page has a slash at the end of its path".to_owned();
         let answer = Answer::refusal(StatusCode::PERMANENT_REDIRECT, why).field(LOCATION, &location);
@@ -331,10 +328,8 @@ impl Site {
     /// The path of a resource in a request, without the token in front if tokens are checked.
     pub(crate) fn path<'a>(&self, uri: &'a Uri) -> &'a str {
         let path = uri.path();
-        self.settings
-            .access
-            .as_ref()
-            .map_or(path, |_| without_token(path))
+        let access = self.settings.access.as_ref();
+        access.map_or(path, |_| without_token(path))
     }
 
     /// Uses this pin for the certificate's key on pages from now on.

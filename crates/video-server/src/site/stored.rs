@@ -104,10 +104,8 @@ impl Site {
         };
         let next = reported().or_else(|| library.next_segment(&body.name, body.bytes()));
         if let Some((object, bytes)) = next {
-            let set = body
-                .resource
-                .representation()
-                .map_or(0, |representation| representation.set);
+            let representation = body.resource.representation();
+            let set = representation.map_or(0, |representation| representation.set);
             ahead.fetch(set, &object, bytes);
         }
     }
@@ -116,10 +114,8 @@ impl Site {
 /// Name of the resource at `path`, as reported by a player in a request for `name`; `None` if it is on another server.
 fn beside(name: &ResourceName, path: &str) -> Option<ResourceName> {
     let base = Url::parse("http://localhost").ok()?;
-    let url = base
-        .join(&name.to_url_path())
-        .and_then(|url| url.join(path))
-        .ok()?;
+    let own = base.join(&name.to_url_path()).ok()?;
+    let url = own.join(path).ok()?;
     resolve(url.path()).ok().filter(|_| url.origin() == base.origin())
 }
 

@@ -89,10 +89,8 @@ impl<T: Default> Places<T> {
     /// The limit that one more connection from `address` would exceed, if any.
     pub(super) fn reached(&self, address: Option<IpAddr>) -> Option<Refusal> {
         let network = address.map(network);
-        let own = self
-            .connections
-            .values()
-            .filter(|connection| connection.network == network);
+        let all = self.connections.values();
+        let own = all.filter(|connection| connection.network == network);
         let own_unused =
             own.filter(|connection| connection.activity.idleness().is_some_and(|idle| !idle.is_used));
         let most = self.limits.unused_per_address;

@@ -48,11 +48,8 @@ impl Default for Priority {
 impl Priority {
     /// Reads the field `Priority` of a request; `None` if there is none, or if it is malformed.
     pub fn of_request(headers: &HeaderMap) -> Option<Self> {
-        let lines: Vec<&[u8]> = headers
-            .get_all(PRIORITY)
-            .iter()
-            .map(HeaderValue::as_bytes)
-            .collect();
+        let lines = headers.get_all(PRIORITY).iter();
+        let lines: Vec<&[u8]> = lines.map(HeaderValue::as_bytes).collect();
         (!lines.is_empty()).then(|| Self::parse(&lines.join(&b", "[..])))?
     }
 
@@ -116,11 +113,8 @@ impl TurnsState {
     /// # Errors
     /// A response that precedes it may still write: the time to wait, unless anything changes.
     fn next(&mut self, number: u64, now: Instant) -> Result<i32, Duration> {
-        let position = self
-            .open
-            .iter()
-            .find(|open| open.number == number)
-            .map(OpenResponse::position);
+        let own = self.open.iter().find(|open| open.number == number);
+        let position = own.map(OpenResponse::position);
         let preceding = self.open.iter().filter(|open| Some(open.position()) < position);
         let active = preceding.map(|open| open.active).max();
         let time = active.map_or(Duration::ZERO, |active| {
@@ -176,10 +170,8 @@ impl Turns {
         let mut state = self.state.lock();
         let updated = state.early.iter().position(|(early, _)| *early == number);
         let updated = updated.and_then(|index| state.early.remove(index));
-        let priority = updated
-            .map(|(_, priority)| priority)
-            .or(stated)
-            .unwrap_or_default();
+        let updated = updated.map(|(_, priority)| priority);
+        let priority = updated.or(stated).unwrap_or_default();
         let active = self.runtime.now();
         state.open.push(OpenResponse {
             number,

@@ -66,10 +66,8 @@ impl ArmTotals {
     /// One row for each of `arms`, and one for `--controller`.
     pub(super) fn rows(&self, arms: &Arms, default: &str) -> Vec<Value> {
         let all = self.0.lock();
-        let named = arms
-            .arms()
-            .iter()
-            .map(|arm| (arm.name.as_str(), arm.controller.to_string()));
+        let named = arms.arms().iter();
+        let named = named.map(|arm| (arm.name.as_str(), arm.controller.to_string()));
         named
             .chain([(DEFAULT, default.to_owned())])
             .map(|(name, controller)| {

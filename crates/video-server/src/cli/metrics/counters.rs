@@ -183,11 +183,8 @@ impl Collector for ServerCollector {
                 count,
             )
         });
-        let unauthorized = server
-            .settings()
-            .access
-            .iter()
-            .flat_map(|access| access.refused());
+        let access = server.settings().access.iter();
+        let unauthorized = access.flat_map(|access| access.refused());
         let unauthorized = unauthorized.map(|(reason, count)| ([("reason", reason.to_string())], count));
         // `build_info` is not the info type of OpenMetrics, which `promtool check metrics` does not read.
         encode! { &mut encoder,

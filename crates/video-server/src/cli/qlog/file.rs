@@ -87,10 +87,8 @@ impl QlogFile {
 
     /// Writes the header, `at` after the connection began.
     fn header(&mut self, at: Duration) -> io::Result<()> {
-        let began = wall_clock()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default()
-            .saturating_sub(at);
+        let now = wall_clock().duration_since(UNIX_EPOCH);
+        let began = now.unwrap_or_default().saturating_sub(at);
         let header = json!({
             "qlog_version": "0.3",
             "qlog_format": "JSON-SEQ",
