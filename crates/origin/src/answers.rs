@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use futures_util::StreamExt as _;
 use object_store::ClientOptions;
@@ -36,6 +35,8 @@ pub(crate) enum AnswerError {
     LongPage,
     #[error("the listing has more than {PAGES} pages; name a prefix with fewer objects")]
     ManyPages,
+    #[error("a page of the listing names itself as the next one")]
+    SamePage,
 }
 
 impl From<AnswerError> for HttpError {
@@ -53,7 +54,7 @@ impl HttpConnector for CheckedConnector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         Ok(HttpClient::new(CheckedService {
             client: ReqwestConnector::default().connect(options)?,
-            pages: AtomicUsize::new(0),
+            pages: Mutex::default(),
             logged: Mutex::default(),
         }))
     }
@@ -62,8 +63,8 @@ impl HttpConnector for CheckedConnector {
 #[derive(Debug)]
 struct CheckedService {
     client: HttpClient,
-    /// Number of pages of the present listing.
-    pages: AtomicUsize,
+    /// Number of requests for pages of the present listing, and the query of the last page that has come.
+    pages: Mutex<(usize, String)>,
     /// Unusable keys that have been logged.
     logged: Mutex<HashSet<String>>,
 }
@@ -94,14 +95,21 @@ async fn beginning(body: HttpResponseBody, most: usize) -> Result<Vec<u8>, HttpE
 
 impl CheckedService {
     async fn answer(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        let query = request.uri().query().unwrap_or_default();
+        let query = request.uri().query().unwrap_or_default().to_owned();
         let has = |begin: &str| query.split('&').any(|field| field.starts_with(begin));
         let is_listing = has("list-type=2") || has("comp=list");
-        if is_listing && !has("continuation-token=") && !has("marker=") {
-            self.pages.store(0, Relaxed);
-        }
-        if is_listing && self.pages.fetch_add(1, Relaxed) >= PAGES {
-            return Err(AnswerError::ManyPages.into());
+        if is_listing {
+            let mut pages = self.pages.lock();
+            if !has("continuation-token=") && !has("marker=") {
+                *pages = (0, String::new());
+            }
+            if pages.1 == query {
+                return Err(AnswerError::SamePage.into());
+            }
+            pages.0 += 1;
+            if pages.0 > PAGES {
+                return Err(AnswerError::ManyPages.into());
+            }
         }
         let response = self.client.execute(request).await?;
         if !response.status().is_success() {
@@ -127,7 +135,9 @@ impl CheckedService {
             return Err(AnswerError::LongPage.into());
         }
         let page = String::from_utf8(page).map_err(|error| AnswerError::NoListing(error.to_string()))?;
-        Ok(HttpResponse::from_parts(parts, self.usable(&page)?.into()))
+        let page = self.usable(&page)?;
+        self.pages.lock().1 = query;
+        Ok(HttpResponse::from_parts(parts, page.into()))
     }
 
     /// The listing in `page` without objects whose keys are no names: `object_store` refuses all of a listing for one.
@@ -223,7 +233,7 @@ mod tests {
             .unwrap();
         let service = CheckedService {
             client,
-            pages: AtomicUsize::new(PAGES),
+            pages: Mutex::new((PAGES, String::new())),
             logged: Mutex::default(),
         };
         let ask = |query: &str| {
@@ -238,6 +248,6 @@ mod tests {
         };
         assert!(ask("continuation-token=1&list-type=2").contains("more than 10000 pages"));
         assert!(!ask("list-type=2").contains("pages"));
-        assert_eq!(service.pages.load(Relaxed), 1);
+        assert_eq!(service.pages.lock().0, 1);
     }
 }

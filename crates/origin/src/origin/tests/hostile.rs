@@ -154,6 +154,23 @@ fn an_empty_bucket_is_no_error() {
 }
 
 #[test]
+fn a_listing_that_repeats_a_page_is_an_error_at_once() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let page = listing(&["film.mp4"], "<NextContinuationToken>1</NextContinuationToken>");
+    let origin = origin(move |_, _, client| {
+        count.fetch_add(1, Relaxed);
+        whole(client, "", &page)
+    });
+    let error = origin.list().unwrap_err();
+    assert!(
+        error.to_string().contains("names itself as the next one"),
+        "{error}"
+    );
+    assert_eq!(asked.load(Relaxed), 2);
+}
+
+#[test]
 fn an_object_with_a_content_encoding_is_refused_and_not_cached() {
     let origin = origin(|_, head, client| {
         if head.contains("list-type=2") {
@@ -339,19 +356,16 @@ fn a_hostile_listing_in_a_process_of_its_own() {
     };
     let pages = AtomicUsize::new(0);
     let filler = " ".repeat(15 << 20);
-    let long = [true, false].map(|goes_on| {
-        let token = if goes_on {
-            "<NextContinuationToken>1</NextContinuationToken>"
-        } else {
-            ""
-        };
+    let long = ["1", "2", ""].map(|next| {
+        let token = format!("<NextContinuationToken>{next}</NextContinuationToken>");
+        let token = if next.is_empty() { "" } else { &token };
         listing(&["film.mp4"], &format!("{filler}{token}"))
     });
     drop(filler);
     let origin = origin(move |_, _, client| {
         let page = pages.fetch_add(1, Relaxed);
         if objects == 0 {
-            return whole(client, "", &long[usize::from(page >= 2)]);
+            return whole(client, "", &long[page.min(2)]);
         }
         let keys: Vec<_> = (0..objects).map(|key| format!("{page}/{key:0name$}")).collect();
         let keys: Vec<_> = keys.iter().map(|key| &**key).collect();
