@@ -92,6 +92,21 @@ fn the_debian_package_fits_its_config_file_and_unit() {
     ] {
         assert!(at(path).is_file(), "{path}");
     }
+    let tree = "tree --locked --package video-server --edges normal --prefix none --format {p}";
+    let tree = run("cargo", &tree.split(' ').collect::<Vec<_>>());
+    let notices = text("usr/share/doc/video-server/THIRD-PARTY-LICENSES");
+    for line in tree.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let entry = format!("\n{} {}, ", words[0], words[1].trim_start_matches('v'));
+        assert!(notices.contains(&entry), "no licence of {line}");
+    }
+    // Of the crates, the object store's notice, and the standard library.
+    let texts = [
+        "Permission is hereby granted",
+        "Apache Arrow Object Store",
+        "The Rust Project Developers",
+    ];
+    assert_contains(&notices, &texts);
 }
 
 /// A container of the image, and the image: removed when dropped.
@@ -148,6 +163,14 @@ fn the_image_serves_as_an_unprivileged_user_and_is_healthy() {
 
     let mounted = run("buildah", &["mount", &container.name]);
     put_film(&Path::new(&mounted).join("media"));
+    for licences in [
+        "video-server/THIRD-PARTY-LICENSES",
+        "libc6/copyright",
+        "ca-certificates/copyright",
+    ] {
+        let file = Path::new(&mounted).join("usr/share/doc").join(licences);
+        assert!(file.is_file(), "{file:?}");
+    }
     let fetched = tempfile::NamedTempFile::new().expect("a temporary file");
     let path = fetched.path().to_str().expect("UTF-8");
     let isolated = [
