@@ -13,6 +13,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use data_encoding::HEXLOWER_PERMISSIVE;
 use http::Uri;
 use ipnet::IpNet;
+use percent_encoding::percent_decode_str;
 use ring::hmac;
 
 use super::{AccessError, Denial, Scope, network};
@@ -198,8 +199,18 @@ fn unmarked(text: &str) -> Option<&str> {
     marks.find_map(|mark| text.strip_prefix(mark))
 }
 
-/// Text from a client for logs: tokens anywhere in it are replaced by `*`.
+/// Text from a client for logs: tokens anywhere in it are replaced by `*`. If percent-encoding hides one, the text is
+/// decoded.
 pub(crate) fn redacted(text: &str) -> Cow<'_, str> {
+    let text = without_plain_tokens(text);
+    let decoded = percent_decode_str(&text).decode_utf8_lossy();
+    match without_plain_tokens(&decoded) {
+        Cow::Owned(redacted) => redacted.into(),
+        Cow::Borrowed(_) => text,
+    }
+}
+
+fn without_plain_tokens(text: &str) -> Cow<'_, str> {
     if !text.split(is_separator).any(is_token) {
         return text.into();
     }

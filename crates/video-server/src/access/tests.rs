@@ -217,6 +217,8 @@ fn keys_stay_out_of_logs() {
 )]
 #[case::twice("/~T/a?token=T", "/~*/a?token=*")]
 #[case::jwt("/a?jwt=J", "/a?jwt=*")]
+#[case::encoded_point("/a%20b?token=!", "/a b?token=*")]
+#[case::plain_and_encoded("/~T/a?token=!", "/~*/a?token=*")]
 #[case::short("/~name/film.mp4?a=b", "/~name/film.mp4?a=b")]
 #[case::hash(
     "/hls/representation-1080p-video.d41d8cd98f00b204e9800998ecf8427e.m4s",
@@ -234,7 +236,9 @@ fn tokens_stay_out_of_logs_wherever_they_are(#[case] target: &str, #[case] expec
     );
     // Not that of the parameter.
     let target = target.replace("Token", "\0").replace('T', &token(0)[1..]);
-    let target = target.replace('J', &jwt).replace('\0', "Token");
+    let encoded = token(0)[1..].replace('.', "%2E");
+    let target = target.replace('J', &jwt).replace('!', &encoded);
+    let target = target.replace('\0', "Token");
     assert_eq!(redacted(&target), expected);
 }
 
