@@ -42,7 +42,10 @@ def read(*directories: StrPath, lab: StrPath | None = None) -> pl.DataFrame:
         BadInputError: if a directory has no results.
     """
     text = call(find_lab(lab), ["rows", *(os.fspath(directory) for directory in directories)])
-    return pl.read_ndjson(io.StringIO(text), infer_schema_length=None)
+    frame = pl.read_ndjson(io.StringIO(text), infer_schema_length=None)
+    # In an order of its own, polars names them differently in each process.
+    names = dict.fromkeys(name for line in text.splitlines() for name in json.loads(line))
+    return frame.select(*names)
 
 
 def stored(*directories: StrPath) -> Iterator[Row]:

@@ -47,7 +47,8 @@ impl Config {
         let at = |span: Range<usize>| line_at(text, span.start);
         let table = DeTable::parse(text).map_err(|error| {
             let line = error.span().map_or(1, at);
-            config.failure(line, &error.message().replace('\n', ", "))
+            let why = error.message().replace('\n', ", ");
+            config.failure(line, &format!("{why}; text needs quotes, as in KEY = \"VALUE\""))
         })?;
         let command = options::ServeOptions::augment_args(Command::new("serve"));
         for (key, value) in table.get_ref() {

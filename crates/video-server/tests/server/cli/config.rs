@@ -76,7 +76,7 @@ fn arms_may_be_a_table() {
 #[case::switch("\nno-tcp = \"yes\"", 3, &["no-tcp", "true or false"])]
 #[case::kind("controller = true", 2, &["controller = \"SPEC\""])]
 #[case::unit("drain-timeout = 10", 2, &["drain-timeout", "`10`", "100ms"])]
-#[case::syntax("controller = cubic", 2, &["string"])]
+#[case::syntax("controller = cubic", 2, &["string", "text needs quotes"])]
 #[case::twice("listen = \"[::]:1\"\nlisten = \"[::]:2\"", 3, &["duplicate"])]
 #[case::arm("choose-by = \"path\"\narm = [\n  \"a=reno\",\n  \"b=qubic\",\n]", 5, &["arm", "`cubic`"])]
 #[case::arms("choose-by = \"path\"\n[arm]\na = \"reno\"\nb = \"qubic\"", 5, &["arm", "`cubic`"])]
