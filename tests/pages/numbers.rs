@@ -129,8 +129,8 @@ fn cell(rows: &[Vec<String>], name: &str, column: &str) -> Number {
     numbers(&row[place]).remove(0)
 }
 
-/// A part of a page without headings and code, except comments of commands, and with the texts of links alone; and
-/// their targets.
+/// A part of a page without headings and code, except comments of commands, and with the texts of links
+/// alone; and the targets of these links.
 fn prose(part: &str) -> (String, Vec<&str>) {
     let (mut text, mut targets, mut code) = (String::new(), Vec::new(), None);
     for line in part.lines() {

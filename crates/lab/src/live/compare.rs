@@ -13,8 +13,8 @@ use crate::statistics::Spread;
 /// both ends of the range in [`SeedsVerdict`].
 const TOLERANCE: f64 = 0.05;
 
-/// The metrics of [`SeedsVerdict`], with true if the tolerance is relative. The impaired share is already relative to
-/// the playing time.
+/// The metrics of [`SeedsVerdict`], with true if the tolerance is relative. The impaired share is relative already,
+/// to the playing time of the title.
 const VERDICT: [(&str, bool); 2] = [("throughput_bps", true), ("impaired_share", false)];
 
 /// Condition under which a live run agrees with its virtual runs in a metric.
@@ -95,8 +95,8 @@ impl MetricComparison {
         })
     }
 
-    /// The smallest and the largest value of the virtual runs with the tolerance; a tolerance that is not `relative` is
-    /// for a share.
+    /// The smallest and the largest value of the virtual runs with the tolerance. A tolerance that is not `relative`
+    /// applies to a share.
     fn tolerated(&self, relative: bool) -> Option<[f64; 2]> {
         let (min, max) = self.virtual_min.zip(self.virtual_max)?;
         Some(if relative {

@@ -199,8 +199,8 @@ fn unmarked(text: &str) -> Option<&str> {
     marks.find_map(|mark| text.strip_prefix(mark))
 }
 
-/// Text from a client for logs: tokens anywhere in it are replaced by `*`. If percent-encoding hides one, the text is
-/// decoded.
+/// Text from a client for logs: tokens anywhere in it are replaced by `*`. If percent-encoding hides one, the
+/// whole text is decoded.
 pub(crate) fn redacted(text: &str) -> Cow<'_, str> {
     let text = without_plain_tokens(text);
     let decoded = percent_decode_str(&text).decode_utf8_lossy();

@@ -26,8 +26,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 const WARNS_AT: u32 = 50;
 
 /// Opens the socket, and returns the task that redirects clients, also behind `proxies`, to the names of `server`. If
-/// an older process of this server `may_end`, the task opens the socket after it. `port` is that of HTTPS, as clients
-/// see it.
+/// an older process of this server `may_end`, the task opens the socket after it. `port` is that of HTTPS
+/// as clients see it.
 pub(super) fn start(
     address: SocketAddr,
     may_end: bool,

@@ -90,8 +90,8 @@ pub struct TitleSummary {
     /// Layout of the frames in the file.
     #[serde(serialize_with = "by_name")]
     pub layout: Layout,
-    /// Notes of the index: contradictions in the file, each with the value used, encryption, and video that browsers
-    /// do not play.
+    /// Notes of the index: contradictions in the file, each with the value used, encryption, and video
+    /// that browsers do not play.
     pub notes: Vec<String>,
 }
 
