@@ -169,7 +169,7 @@ fn the_image_serves_as_an_unprivileged_user_and_is_healthy() {
         "ca-certificates/copyright",
     ] {
         let file = Path::new(&mounted).join("usr/share/doc").join(licences);
-        assert!(file.is_file(), "{file:?}");
+        assert!(file.is_file(), "{}", file.display());
     }
     let fetched = tempfile::NamedTempFile::new().expect("a temporary file");
     let path = fetched.path().to_str().expect("UTF-8");
