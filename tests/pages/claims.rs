@@ -22,7 +22,7 @@ README.md | Three viewers of the same title over the same path | docs/demo.svg |
 README.md | builds for two and a half minutes on two idle cores | `cargo build --release -p playrate-lab` |
 README.md | It adds ten seeds | crates/lab/src/demo/mod.rs | const SEEDS: u32 = 10;
 README.md | stalls of 19 to 28 s under CUBIC, 18 to 25 s under BBRv3 | `lab demo` |
-README.md | From Caddy it is 25 to 33 s | docs/benchmarks.md | 30.8 [24.6–33.1]
+README.md | From Caddy it is 31 to 36 s | docs/benchmarks.md | 33.5 [31.3–36.4]
 README.md | gets about half of the link | docs/shared.svg | video 10.1.
 README.md | Rust 1.88 or later | Cargo.toml | rust-version = "1.88"
 README.md | noq program ten minutes | docs/tutorials/embedder.md | In ten minutes,
