@@ -168,6 +168,7 @@ mod tests {
             "\"a\";etp=fast",
             "etp=100",
             "\"a;etp=100",
+            "\"a\";etp=922337203685477",
             "\"a\";etp=99999999999999999999",
         ] {
             assert_eq!(read(&[text]), None, "{text}");

@@ -82,11 +82,11 @@ impl<'a> FieldValue<'a> {
 
     /// A rate in kbit/s. Some players write fractions.
     pub(crate) fn rate(&self) -> Option<Bitrate> {
-        let kbps = self.number().filter(|kbps| (0.0..1e15).contains(kbps))?;
+        let kbps = self.number().filter(|kbps| (0.0..9e12).contains(kbps))?;
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "it is not negative, and below 1e18"
+            reason = "it is not negative, and exact below 2^53"
         )]
         let bits = (kbps * 1e3).round() as u64;
         Some(Bitrate::from_bits_per_second(bits))

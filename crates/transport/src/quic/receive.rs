@@ -137,6 +137,11 @@ impl quic::RecvStream for RecvStream {
                 (Some(request), None) if !request.unread.is_empty() => {
                     return Poll::Ready(Ok(Some(request.unread.split().freeze())));
                 }
+                // `h3` 0.0.8 panics if it has read all content that arrived.
+                (Some(request), None) if request.missing > 0 => {
+                    request.peer.fail(PeerStreamError::Malformed);
+                    return Poll::Pending;
+                }
                 (_, chunk) => return Poll::Ready(Ok(chunk)),
             }
         }

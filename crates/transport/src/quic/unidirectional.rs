@@ -47,8 +47,8 @@ pub(super) enum PeerStreamError {
     /// A frame is longer than [`FRAME_LIMIT`].
     #[error("a control frame of {length} bytes, at most {FRAME_LIMIT} bytes")]
     TooLong { length: u64 },
-    /// A frame ends within one of its fields (RFC 9114 §7.1).
-    #[error("a control frame ends within a field")]
+    /// A frame ends within one of its fields, or a request within a frame (RFC 9114 §7.1).
+    #[error("a frame is incomplete")]
     Malformed,
     /// An ID of a stream that is not a request's or is beyond the limit of streams (RFC 9218 §7.2), of a push, which no
     /// side ever promises or allows (RFC 9114 §4.6, §7.2.3), or a maximum that shrinks (§7.2.7).

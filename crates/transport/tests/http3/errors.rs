@@ -1,5 +1,7 @@
 //! Streams and frames that a client may send in addition to its requests, and the errors (RFC 9114 §8.1) for others.
 
+use std::time::Duration;
+
 use quinn::{ConnectionError, ReadError, SendStream, VarInt, WriteError};
 use rstest::rstest;
 
@@ -277,6 +279,10 @@ async fn content_and_trailers_of_a_request_have_an_order(
         // The server may have refused the request.
         let _ = send.write_all(piece).await;
         tokio::task::yield_now().await;
+    }
+    if !at_once {
+        // The server reads everything before the end.
+        playrate_transport::time::sleep(&quinn::TokioRuntime, Duration::from_millis(50)).await;
     }
     let _ = send.finish();
     let outcome = match receive.read_to_end(10_000).await {
