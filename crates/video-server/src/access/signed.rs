@@ -199,15 +199,32 @@ fn unmarked(text: &str) -> Option<&str> {
     marks.find_map(|mark| text.strip_prefix(mark))
 }
 
-/// Text from a client for logs: tokens anywhere in it are replaced by `*`. If percent-encoding hides one, the
-/// whole text is decoded.
+/// Text from a client for logs: tokens anywhere in it are replaced by `*`. If percent-encoding hides a part of one,
+/// also more than once, the whole text is decoded.
 pub(crate) fn redacted(text: &str) -> Cow<'_, str> {
-    let text = without_plain_tokens(text);
-    let decoded = percent_decode_str(&text).decode_utf8_lossy();
-    match without_plain_tokens(&decoded) {
-        Cow::Owned(redacted) => redacted.into(),
-        Cow::Borrowed(_) => text,
+    let plain = without_plain_tokens(text);
+    let decoded = decoded(text);
+    let whole = without_plain_tokens(&decoded);
+    if self::decoded(&plain) == whole {
+        plain
+    } else {
+        whole.into_owned().into()
     }
+}
+
+/// Maximum number of times that a text is decoded.
+const DECODINGS: usize = 8;
+
+fn decoded(text: &str) -> String {
+    let mut text = text.to_owned();
+    for _ in 0..DECODINGS {
+        let next = percent_decode_str(&text).decode_utf8_lossy().into_owned();
+        if next == text {
+            break;
+        }
+        text = next;
+    }
+    text
 }
 
 fn without_plain_tokens(text: &str) -> Cow<'_, str> {
