@@ -46,7 +46,15 @@ fn parse(text: &str, given: Option<u64>) -> Result<QuicLb, Fault> {
             .replace("unknown field", "unknown key")
             .replace("missing field", "missing key")
             .replace('\n', ", ");
-        let what = message.replace("expected u64", "expected a whole number, not below 0");
+        let message = message.replace("expected u64", "expected a whole number, not below 0");
+        // Neither names nor values: either may be a key, written in the wrong place.
+        let what = match message.split_once(", expected ") {
+            Some((begin, expected)) if begin.starts_with("unknown key") => {
+                format!("unknown key, expected {expected}")
+            }
+            Some((begin, expected)) if begin.starts_with("invalid type") => format!("expected {expected}"),
+            _ => message,
+        };
         // A missing key has no line.
         let span = error.span().filter(|_| !what.starts_with("missing"));
         (span.map(at), what)
@@ -148,7 +156,19 @@ server-id = 9
             ("server-id = 9", "server-id = 0.5", Some(4), "such as 12"),
             ("length = 1", "length = 9", Some(2), "1 to 8 bytes (got 9)"),
             ("length = 1", "length = 16", Some(2), "1 to 8 bytes (got 16)"),
-            ("length = 1", "size = 1", Some(2), "unknown key `server-id-size`"),
+            ("length = 1", "size = 1", Some(2), "unknown key, expected one of"),
+            (
+                "config-id = 2",
+                "config-id = \"70911f09245765f80256934e50c66207\"",
+                Some(1),
+                "expected a whole number",
+            ),
+            (
+                "config-id = 2",
+                "70911f09245765f80256934e50c66207 = 2",
+                Some(1),
+                "unknown key",
+            ),
             ("\"8f95", "\"", Some(3), "32 hexadecimal digits"),
             (
                 "\"8f95f09245765f80256934e50c66207f\"",
