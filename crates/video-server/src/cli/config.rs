@@ -47,8 +47,11 @@ impl Config {
         let at = |span: Range<usize>| line_at(text, span.start);
         let table = DeTable::parse(text).map_err(|error| {
             let line = error.span().map_or(1, at);
-            let why = error.message().replace('\n', ", ");
-            config.failure(line, &format!("{why}; text needs quotes, as in KEY = \"VALUE\""))
+            let mut why = error.message().replace('\n', ", ");
+            if text.lines().nth(line - 1).is_some_and(lacks_quotes) {
+                why += "; text needs quotes, as in KEY = \"VALUE\"";
+            }
+            config.failure(line, &why)
         })?;
         let command = options::ServeOptions::augment_args(Command::new("serve"));
         for (key, value) in table.get_ref() {
@@ -177,6 +180,13 @@ fn plain(option: &Arg, value: &DeValue<'_>) -> Result<Given, String> {
             Err(format!("`{name}` must be a string; write {name} = \"{what}\""))
         }
     }
+}
+
+/// Returns true for a line such as `media = films`.
+fn lacks_quotes(line: &str) -> bool {
+    let value = line.split_once('=').map_or("", |(_, value)| value.trim());
+    let is_text = value.starts_with(|first: char| first.is_alphabetic() || matches!(first, '/' | '.'));
+    is_text && !matches!(value, "true" | "false") || value.starts_with('[') && value.contains("]:")
 }
 
 /// Message for an unknown key, with a similar option or all options.

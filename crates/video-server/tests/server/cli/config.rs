@@ -77,6 +77,7 @@ fn arms_may_be_a_table() {
 #[case::kind("controller = true", 2, &["controller = \"SPEC\""])]
 #[case::unit("drain-timeout = 10", 2, &["drain-timeout", "`10`", "100ms"])]
 #[case::syntax("controller = cubic", 2, &["string", "text needs quotes"])]
+#[case::address("listen = [::]:443", 2, &["text needs quotes"])]
 #[case::twice("listen = \"[::]:1\"\nlisten = \"[::]:2\"", 3, &["duplicate"])]
 #[case::arm("choose-by = \"path\"\narm = [\n  \"a=reno\",\n  \"b=qubic\",\n]", 5, &["arm", "`cubic`"])]
 #[case::arms("choose-by = \"path\"\n[arm]\na = \"reno\"\nb = \"qubic\"", 5, &["arm", "`cubic`"])]
@@ -94,6 +95,8 @@ fn errors_have_file_line_and_correction(#[case] toml: &str, #[case] line: usize,
             "{place} is not where it begins: {complaint}"
         );
         assert_contains(&complaint, parts);
+        let is_advised = parts.contains(&"text needs quotes");
+        assert_eq!(complaint.contains("text needs quotes"), is_advised, "{complaint}");
     }
 }
 
