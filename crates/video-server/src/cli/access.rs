@@ -17,7 +17,7 @@ use video_server::access::{self, Access, AccessKeys, Claims, Grant, JwtKey, Scop
 use super::serve::wall_clock;
 use super::tcp::Proxies;
 use super::{Failure, print};
-use crate::access::without_token;
+use crate::access::{redacted, without_token};
 use crate::http::path::resolve;
 
 #[derive(Debug, clap::Args)]
@@ -201,12 +201,14 @@ pub(super) struct SignOptions {
 /// Prints a signed URL.
 pub(super) fn sign(options: &SignOptions) -> Result<(), Failure> {
     let keys = signing_keys(&options.signing_key).map_err(Failure::Input)?;
-    let url = |why: &str| Failure::Input(anyhow!("--url {}: {why}", options.url));
+    let url = |why: &str| Failure::Input(anyhow!("--url {}: {why}", redacted(options.url.as_str())));
     let path = match options.url.path() {
         "/" => "/".to_owned(),
-        path if without_token(path) != path => return Err(url("it has a token already; leave that out")),
         path => format!("/{}", resolve(path).map_err(|error| url(&error.to_string()))?),
     };
+    if without_token(&path) != path || options.url.query_pairs().any(|(name, _)| name == "token") {
+        return Err(url("it has a token already; leave that out"));
+    }
     let directory = path.trim_end_matches(|c| c != '/');
     let scope = match &options.prefix {
         Some(prefix) if prefix.contains(&path) => prefix.clone(),
