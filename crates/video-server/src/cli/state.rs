@@ -80,9 +80,13 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     options.write(true).create(true).truncate(true);
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(&unfinished)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(unfinished, path)
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    let replaced = written.and_then(|()| fs::rename(&unfinished, path));
+    if replaced.is_err() {
+        // It may hold a key. The first error counts.
+        let _ = fs::remove_file(unfinished);
+    }
+    replaced
 }
 
 #[cfg(test)]
@@ -102,6 +106,15 @@ mod tests {
             threads.map(|thread| thread.join().unwrap())
         });
         assert_eq!(keys, [keys[0]; 8]);
+    }
+
+    #[test]
+    fn nothing_is_left_of_a_file_that_cannot_be_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let taken = directory.path().join("acme");
+        fs::create_dir(&taken).unwrap();
+        assert!(write(&taken, b"key").is_err());
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
     }
 
     #[test]
