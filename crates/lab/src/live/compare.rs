@@ -13,8 +13,8 @@ use crate::statistics::Spread;
 /// both ends of the range in [`SeedsVerdict`].
 const TOLERANCE: f64 = 0.05;
 
-/// The metrics of [`SeedsVerdict`], with true if the tolerance is relative. The impaired share is relative already,
-/// to the playing time of the title.
+/// The metrics of [`SeedsVerdict`], with true if the tolerance is relative. The impaired share is already a
+/// ratio of two times.
 const VERDICT: [(&str, bool); 2] = [("throughput_bps", true), ("impaired_share", false)];
 
 /// Condition under which a live run agrees with its virtual runs in a metric.

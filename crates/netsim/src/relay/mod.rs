@@ -4,7 +4,7 @@
 //! so the server can distinguish clients; all of them share the same two links. Several servers may share them too,
 //! each behind its own address. The relay runs on its own thread and needs no privilege.
 //!
-//! Limits: it sends every datagram as ECN-capable, which quinn does, too, and never marks congestion. It is no more
+//! Limits: it sends every datagram as ECN-capable, as quinn does, and never marks congestion. It is no more
 //! punctual than the scheduler. Departures follow logical time, so lateness delays packets and never lowers the rate.
 //! The relay measures its lateness and reports a run as invalid if that may have changed the result
 //! ([`Lateness::matters`]). Running the whole process with real-time priority (`chrt -r 10`) makes that rare on a busy

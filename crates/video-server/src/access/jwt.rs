@@ -106,7 +106,7 @@ impl JwtKey {
             return Err(Denial::Malformed);
         }
         let (claims, now) = (decoded.claims, now as f64);
-        // The crate refuses an unexpected audience only if it is a text or a list.
+        // The crate refuses an unexpected audience only if it is a string or an array.
         if self.validation.aud.is_none() && claims.contains_key("aud") {
             return Err(Denial::Claims);
         }
