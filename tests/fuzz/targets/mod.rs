@@ -84,10 +84,10 @@ pub(crate) const TARGETS: &[Target] = &[
         .with_words(manifests::MPD_WORDS)
         .with_memory(200_000_000),
     target("requests", requests::check, Form::Text, 4_000).with_words(requests::WORDS),
-    // A generated title has up to 1.5 million frames.
+    // A generated title has a frame for each of its moments.
     target("scenarios", scenarios::check, Form::Text, 1_000)
         .with_words(scenarios::WORDS)
-        .with_memory(200_000_000),
+        .with_memory(100_000_000),
     target("segment-index", media::segment_index, Form::Boxes, 6_000),
     target("specs", specs::check, Form::Text, 8_000).with_words(specs::WORDS),
     target("traces", traces::check, Form::Text, 3_000).with_words(traces::WORDS),
