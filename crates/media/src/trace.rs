@@ -219,7 +219,19 @@ impl FrameTrace {
         if duration.is_zero() {
             return Err(cannot(asked, "the playing time must be above zero"));
         }
-        let mut frames = Vec::new();
+        let once = self.duration.as_nanos().max(1);
+        let (whole, rest) = (duration.as_nanos() / once, duration.as_nanos() % once);
+        let partial = self
+            .frames
+            .iter()
+            .filter(|frame| frame.pts.as_nanos() < rest)
+            .count();
+        let count = whole
+            .saturating_mul(self.frames.len() as u128)
+            .saturating_add(partial as u128);
+        let count = usize::try_from(count).ok().filter(|count| *count as u64 <= limit);
+        let count = count.ok_or_else(|| cannot(asked, format!("that is more than {limit} frames")))?;
+        let mut frames = Vec::with_capacity(count);
         let mut start = Duration::ZERO;
         while start < duration {
             for frame in &self.frames {
@@ -227,9 +239,6 @@ impl FrameTrace {
                 if pts < duration {
                     frames.push(Frame { pts, ..*frame });
                 }
-            }
-            if frames.len() as u64 > limit {
-                return Err(cannot(asked, format!("that is more than {limit} frames")));
             }
             start = start.saturating_add(self.duration);
         }
