@@ -1,12 +1,13 @@
 //! The directory of `--state` and the file of `--endpoint-key`: data that outlives a server's process.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use playrate_transport::EndpointKey;
 use rustix::fs::{FlockOperation, flock};
+use tempfile::NamedTempFile;
 
 use super::options::ServeOptions;
 
@@ -75,18 +76,12 @@ pub(super) fn create_endpoint_key(directory: &Path) -> anyhow::Result<EndpointKe
 /// Writes a file that only its user can read, atomically, so that neither a crash nor another process of this server
 /// leaves a part of it.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let unfinished = path.with_extension(format!("{}.new", std::process::id()));
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&unfinished)?;
-    let written = file.write_all(bytes).and_then(|()| file.sync_all());
-    let replaced = written.and_then(|()| fs::rename(&unfinished, path));
-    if replaced.is_err() {
-        // It may hold a key. The first error counts.
-        let _ = fs::remove_file(unfinished);
-    }
-    replaced
+    // Processes in containers may have the same number, so the name is random. Dropping the file removes it.
+    let mut file = NamedTempFile::new_in(path.parent().unwrap_or(path))?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
 }
 
 #[cfg(test)]
@@ -118,12 +113,25 @@ mod tests {
     }
 
     #[test]
-    fn an_unfinished_file_of_another_process_is_left_alone() {
+    fn a_file_written_from_several_places_at_once_is_whole_and_readable_by_its_user_only() {
         let directory = tempfile::tempdir().unwrap();
-        let path = |name: &str| directory.path().join(name);
-        fs::write(path("acme.new"), "half of an acc").unwrap();
-        write(&path("acme.pem"), b"a certificate").unwrap();
-        assert_eq!(fs::read(path("acme.pem")).unwrap(), b"a certificate");
-        assert_eq!(fs::read(path("acme.new")).unwrap(), b"half of an acc");
+        let path = directory.path().join("acme.pem");
+        let start = std::sync::Barrier::new(8);
+        std::thread::scope(|scope| {
+            for byte in 0..8 {
+                let (path, start) = (&path, &start);
+                scope.spawn(move || {
+                    start.wait();
+                    for _ in 0..20 {
+                        write(path, &vec![byte; 1_000 + usize::from(byte)]).unwrap();
+                    }
+                });
+            }
+        });
+        let bytes = fs::read(&path).unwrap();
+        assert_eq!(bytes, vec![bytes[0]; 1_000 + usize::from(bytes[0])]);
+        let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&path).unwrap().permissions());
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
     }
 }
