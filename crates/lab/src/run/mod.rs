@@ -128,7 +128,10 @@ impl RunArgs {
     fn open(&self) -> Result<Vec<Arc<Scenario>>, ScenarioError> {
         let mut all: IndexMap<_, PointCase> = IndexMap::new();
         for point in Point::all(&self.over) {
-            for case in self.at(&point).map_err(|error| point.advised(error))? {
+            for case in self
+                .at(&point)
+                .map_err(|error| over::advised(&self.over, error))?
+            {
                 let scenario = &case.scenario;
                 let key = (
                     scenario.name.clone(),

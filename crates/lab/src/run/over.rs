@@ -86,27 +86,33 @@ impl Point {
         points
     }
 
-    /// `error` with advice if it is about one of these values.
-    pub(crate) fn advised(&self, mut error: ScenarioError) -> ScenarioError {
-        if let ScenarioError::At {
-            key: Some(key),
-            line: None,
-            problem,
-            ..
-        } = &mut error
-            && self.settings.iter().any(|setting| setting.key == *key)
-        {
-            problem.push_str("; --over splits at commas: a value that contains them needs a [[case]]");
-        }
-        error
-    }
-
     /// Name of the scenario's own case `own` (empty if it has none) with these values: `n10,queue=0.5bdp,late=50ms`.
     pub(crate) fn case(&self, own: &str) -> String {
         let own = Some(own).filter(|own| !own.is_empty());
         let values = self.names.iter().map(String::as_str);
         own.into_iter().chain(values).collect::<Vec<_>>().join(",")
     }
+}
+
+/// `error` with advice if it is about a part of a text with commas.
+pub(crate) fn advised(keys: &[SweptKey], mut error: ScenarioError) -> ScenarioError {
+    let is_part = |key: &str| {
+        let swept = keys.iter().filter(|swept| swept.values.len() > 1);
+        swept
+            .flat_map(|swept| &swept.values)
+            .any(|(_, setting)| setting.key == key)
+    };
+    if let ScenarioError::At {
+        key: Some(key),
+        line: None,
+        problem,
+        ..
+    } = &mut error
+        && is_part(key)
+    {
+        problem.push_str("; --over splits at commas: a value that contains them needs a [[case]]");
+    }
+    error
 }
 
 #[cfg(test)]

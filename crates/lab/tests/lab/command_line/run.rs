@@ -86,8 +86,10 @@ fn a_refused_value_with_commas_is_told_how_to_give_several() {
         let said = lab.is_refused(&format!("run ./few.toml --out out {argument}"));
         assert_contains(&said, &["command line, `", advice]);
     }
-    let said = lab.is_refused("run ./few.toml --out out --set path.rate=3Mbits");
-    assert!(!said.contains("[[case]]"), "{said}");
+    for argument in ["--set path.rate=3Mbits", "--over path.rate=3Mbits"] {
+        let said = lab.is_refused(&format!("run ./few.toml --out out {argument}"));
+        assert!(!said.contains("[[case]]"), "{said}");
+    }
 }
 
 #[test]
