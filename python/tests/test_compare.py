@@ -157,6 +157,8 @@ def test_wrong_input_is_named() -> None:
     frame = rows({"reno": [1.0], "cubic": [1.0]})
     with pytest.raises(ValueError, match="no column 'speed'"):
         compare(frame, "speed", "reno")
+    with pytest.raises(ValueError, match="no column 'delay', near 'delay_s'"):
+        compare(frame, "delay", "reno")
     with pytest.raises(ValueError, match=r"baseline .vegas. .* controllers: reno, cubic"):
         compare(frame, "delay_s", "vegas")
     mixed = pl.concat([frame.with_columns(scenario_hash=pl.lit(text), loss=pl.lit(text)) for text in "ab"])

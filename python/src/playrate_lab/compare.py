@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -139,7 +140,8 @@ def per_seed(
     value = RATIOS.get(metric, pl.col(metric).cast(pl.Float64).mean())
     needed = dict.fromkeys((*groups, "seed", metric, *value.meta.root_names()))
     if missing := [name for name in needed if name not in rows.columns]:
-        raise ValueError(f"the rows have no column {', '.join(map(repr, missing))}")
+        near = [f", near {name!r}" for wrong in missing for name in get_close_matches(wrong, rows.columns, 1)]
+        raise ValueError(f"the rows have no column {', '.join(map(repr, missing))}{''.join(near)}")
     flows = rows.filter(pl.col("role") == role) if "role" in rows.columns else rows
     if "scenario_hash" in rows.columns:
         versions = flows.group_by(by, maintain_order=True).agg(pl.col("scenario_hash").n_unique())
