@@ -84,7 +84,7 @@ pub(super) struct MediaOptions {
     #[arg(long)]
     pub(super) strict: bool,
 
-    /// Memory for files that several viewers request, so that each is read once; 0 for none. With an object store, it
+    /// Memory for files that several viewers request, so that each is read once; 0B for none. With an object store, it
     /// keeps everything that was read, in at least 32 MiB
     #[arg(long, value_name = "SIZE", default_value = "256MB")]
     pub(super) cache: Bytes,
