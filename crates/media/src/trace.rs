@@ -1,6 +1,7 @@
 //! [`FrameTrace`]: the frame sizes and times of a real encode, without its payload.
 
 use std::collections::BTreeMap;
+use std::iter;
 use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
@@ -214,34 +215,26 @@ impl FrameTrace {
     /// # Errors
     /// If `duration` is zero, or the title would have more frames than the default [`Limits`] allow.
     pub fn repeat_to(&self, duration: Duration) -> Result<Self, MediaError> {
-        let limit = Limits::default().samples;
+        let limit = usize::try_from(Limits::default().samples).unwrap_or(usize::MAX);
         let asked = format!("repeated to {}", duration::display(duration));
         if duration.is_zero() {
             return Err(cannot(asked, "the playing time must be above zero"));
         }
-        let once = self.duration.as_nanos().max(1);
-        let (whole, rest) = (duration.as_nanos() / once, duration.as_nanos() % once);
-        let partial = self
-            .frames
-            .iter()
-            .filter(|frame| frame.pts.as_nanos() < rest)
-            .count();
-        let count = whole
-            .saturating_mul(self.frames.len() as u128)
-            .saturating_add(partial as u128);
-        let count = usize::try_from(count).ok().filter(|count| *count as u64 <= limit);
-        let count = count.ok_or_else(|| cannot(asked, format!("that is more than {limit} frames")))?;
-        let mut frames = Vec::with_capacity(count);
-        let mut start = Duration::ZERO;
-        while start < duration {
-            for frame in &self.frames {
-                let pts = start.saturating_add(frame.pts);
-                if pts < duration {
-                    frames.push(Frame { pts, ..*frame });
-                }
-            }
-            start = start.saturating_add(self.duration);
+        let starts = iter::successors(Some(Duration::ZERO), |start| start.checked_add(self.duration));
+        let repeated = starts
+            .take_while(|start| *start < duration)
+            .flat_map(|start| {
+                self.frames
+                    .iter()
+                    .map(move |frame| (start.saturating_add(frame.pts), frame))
+            })
+            .filter(|(pts, _)| *pts < duration);
+        let count = repeated.clone().take(limit.saturating_add(1)).count();
+        if count > limit {
+            return Err(cannot(asked, format!("that is more than {limit} frames")));
         }
+        let mut frames = Vec::with_capacity(count);
+        frames.extend(repeated.map(|(pts, frame)| Frame { pts, ..*frame }));
         Ok(Self { frames, duration })
     }
 

@@ -96,19 +96,17 @@ impl Point {
 
 /// `error` with advice if it is about a part of a text with commas.
 pub(crate) fn advised(keys: &[SweptKey], mut error: ScenarioError) -> ScenarioError {
-    let is_part = |key: &str| {
-        let swept = keys.iter().filter(|swept| swept.values.len() > 1);
-        swept
-            .flat_map(|swept| &swept.values)
-            .any(|(_, setting)| setting.key == key)
-    };
+    let mut parts = keys
+        .iter()
+        .filter(|swept| swept.values.len() > 1)
+        .flat_map(|swept| &swept.values);
     if let ScenarioError::At {
         key: Some(key),
         line: None,
         problem,
         ..
     } = &mut error
-        && is_part(key)
+        && parts.any(|(_, setting)| setting.key == *key)
     {
         problem.push_str("; --over splits at commas: a value that contains them needs a [[case]]");
     }
