@@ -1,7 +1,7 @@
 //! Writes the data for the figures of `docs/controllers.md` and `docs/controllers/all.md`: windows over time, from runs
 //! of the product's own server and client in virtual time.
 //!
-//! `cargo run --release --example controller_windows` writes `docs/controllers/windows.jsonl`; `python docs/draw.py`
+//! `cargo run --example controller_windows` writes `docs/controllers/windows.jsonl`; `python docs/draw.py`
 //! draws the figures from it. The test below fails if the file differs from what would be written.
 
 use std::fmt::Write as _;
@@ -135,7 +135,7 @@ fn the_numbers_behind_the_figures_are_those_that_would_be_written() {
     let names: Vec<&str> = differing.map(|line| &line[..line.len().min(60)]).collect();
     assert!(
         names.is_empty() && written.len() == stored.len(),
-        "{} is out of date for {names:?}: run `cargo run --release --example controller_windows` and `python \
+        "{} is out of date for {names:?}: run `cargo run --example controller_windows` and `python \
          docs/draw.py`, and look at the figures",
         file().display()
     );

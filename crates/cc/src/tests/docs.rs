@@ -83,7 +83,7 @@ fn every_example_is_drawn_and_shown() {
         assert!(shown, "docs/controllers/all.md does not show {file}");
         assert!(
             folder.join(&file).exists(),
-            "{file} is missing: run `cargo run --release --example controller_windows` and `python docs/draw.py`"
+            "{file} is missing: run `cargo run --example controller_windows` and `python docs/draw.py`"
         );
     }
 }

@@ -1,7 +1,7 @@
 //! Golden traces: each controller's behaviour on one fixed path, to the byte.
 //!
 //! A change of an algorithm shows here first. Check the difference, redraw the figures
-//! (`cargo run --release --example controller_windows`, then `python docs/draw.py`), check them too, and accept it with
+//! (`cargo run --example controller_windows`, then `python docs/draw.py`), check them too, and accept it with
 //! `INSTA_UPDATE=always cargo test -p playrate-cc golden`.
 
 use super::trace::{LINK, Trace, trace};
