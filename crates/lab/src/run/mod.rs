@@ -127,11 +127,9 @@ impl RunArgs {
     /// If one is invalid, or none has a selected case.
     fn open(&self) -> Result<Vec<Arc<Scenario>>, ScenarioError> {
         let mut all: IndexMap<_, PointCase> = IndexMap::new();
+        let advised = |error| over::advised(&self.over, error);
         for point in Point::all(&self.over) {
-            for case in self
-                .at(&point)
-                .map_err(|error| over::advised(&self.over, error))?
-            {
+            for case in self.at(&point).map_err(advised)? {
                 let scenario = &case.scenario;
                 let key = (
                     scenario.name.clone(),

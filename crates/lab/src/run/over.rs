@@ -96,17 +96,14 @@ impl Point {
 
 /// `error` with advice if it is about a part of a text with commas.
 pub(crate) fn advised(keys: &[SweptKey], mut error: ScenarioError) -> ScenarioError {
-    let mut parts = keys
-        .iter()
-        .filter(|swept| swept.values.len() > 1)
-        .flat_map(|swept| &swept.values);
+    let mut split = keys.iter().filter(|swept| swept.values.len() > 1);
     if let ScenarioError::At {
         key: Some(key),
         line: None,
         problem,
         ..
     } = &mut error
-        && parts.any(|(_, setting)| setting.key == *key)
+        && split.any(|swept| swept.values.iter().any(|(_, setting)| setting.key == *key))
     {
         problem.push_str("; --over splits at commas: a value that contains them needs a [[case]]");
     }

@@ -22,8 +22,7 @@ pub(super) fn endpoint_key(arguments: &ServeOptions) -> anyhow::Result<Option<En
             return Err(anyhow!("--state {}: not a directory", directory.display()));
         }
     }
-    let shared = arguments.machines.endpoint_key.as_ref();
-    if let Some(path) = shared {
+    if let Some(path) = &arguments.machines.endpoint_key {
         let key = read(path).with_context(|| format!("--endpoint-key {}", path.display()))?;
         let key = key.ok_or_else(|| {
             anyhow!(
